@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from monet import _monet
+from monet import _monet, pictures
 from monet.calls import File
 from monet.columns import Columns
 from monet.plots import Plots
@@ -135,4 +134,4 @@ class Result:
         return f"Result({self.name!r}: {self.latency_cycles:,} cycles, {self.energy_pj:.4g} pJ)"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return pictures.result_html(self)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import io
+import re
 import sys
 import time
+import xml.etree.ElementTree as xml
 from pathlib import Path
 from typing import Any
 
 import monet
 import numpy as np
 import pytest
-from monet import plots
+from monet import pictures, plots
 
 from test_package import chip_dict
 
@@ -47,7 +50,7 @@ def leaking(net: monet.Network) -> monet.Result:
     return net.training_step().schedule(monet.read_chip(chip), mode="layer-by-layer")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def pyplot() -> Any:
     """Without a display, and with no figure left open."""
     pytest.importorskip("matplotlib").use("Agg")
@@ -79,7 +82,7 @@ def png(ax: Any) -> bytes:
 # --- Figures ------------------------------------------------------------------------------------
 
 
-def test_timeline_has_every_tile_in_its_phase(result: monet.Result) -> None:
+def test_timeline_has_every_tile_in_its_phase(result: monet.Result, pyplot: Any) -> None:
     ax = result.plot.timeline()
     drawn = {phase: count(bars) for phase, bars in patches(ax, "tiles").items()}
     phases = result.layers["phase"][result.tiles["operator"]]
@@ -99,7 +102,7 @@ def rgb(colour: str) -> list[float]:
     return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
 
 
-def test_timeline_has_the_transfers_of_the_busiest_links(result: monet.Result) -> None:
+def test_timeline_has_the_transfers_of_the_busiest_links(result: monet.Result, pyplot: Any) -> None:
     figures = result.to_dict()
     transfers = figures["timeline"]["transfers"]
     ports = 0
@@ -121,7 +124,7 @@ def stacked(ax: Any) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("which", ["result", "fused"])
-def test_memory_peaks_at_the_peak(which: str, request: pytest.FixtureRequest) -> None:
+def test_memory_peaks_at_the_peak(which: str, request: pytest.FixtureRequest, pyplot: Any) -> None:
     result = request.getfixturevalue(which)
     ax = result.plot.memory()
     assert stacked(ax).max() == result.peak_memory_bytes
@@ -131,7 +134,7 @@ def test_memory_peaks_at_the_peak(which: str, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("which", ["result", "fused", "leaking"])
-def test_energy_adds_up(which: str, request: pytest.FixtureRequest) -> None:
+def test_energy_adds_up(which: str, request: pytest.FixtureRequest, pyplot: Any) -> None:
     result = request.getfixturevalue(which)
     ax = result.plot.energy()
     names = [label.get_text() for label in ax.get_yticklabels()]
@@ -157,7 +160,7 @@ def test_energy_adds_up(which: str, request: pytest.FixtureRequest) -> None:
         result.plot.energy(by="colour")
 
 
-def test_roofline_has_the_layers_with_macs(result: monet.Result) -> None:
+def test_roofline_has_the_layers_with_macs(result: monet.Result, pyplot: Any) -> None:
     ax = result.plot.roofline()
     layers = result.layers
     with_macs = layers["macs"] > 0
@@ -177,7 +180,7 @@ def test_roofline_has_the_layers_with_macs(result: monet.Result) -> None:
     assert len(png(ax)) > 10_000
 
 
-def test_roofs_of_arrays_in_memory(net: monet.Network) -> None:
+def test_roofs_of_arrays_in_memory(net: monet.Network, pyplot: Any) -> None:
     chip = monet.read_chip(DATA / "hardware" / "imc_digital.yaml")
     result = monet.read_network(DATA / "workload" / "ds_cnn.onnx").inference("int8").schedule(chip)
     ax = result.plot.roofline()
@@ -226,7 +229,7 @@ class Made:
         return plots.Plots(self)  # type: ignore[arg-type]
 
 
-def test_a_million_tiles_take_seconds(tmp_path: Path) -> None:
+def test_a_million_tiles_take_seconds(tmp_path: Path, pyplot: Any) -> None:
     made = Made(1_000_000)
     begin = time.monotonic()
     ax = made.plot.timeline()
@@ -243,7 +246,7 @@ def test_a_million_tiles_take_seconds(tmp_path: Path) -> None:
     assert filled.mean() == pytest.approx(expected, rel=0.02)
 
 
-def test_summed_tiles_have_the_phase_that_fills_most() -> None:
+def test_summed_tiles_have_the_phase_that_fills_most(pyplot: Any) -> None:
     made = Made(30_000, cores=1)
     ax = made.plot.timeline()
     assert not patches(ax, "tiles")  # all are narrower than a column
@@ -253,7 +256,7 @@ def test_summed_tiles_have_the_phase_that_fills_most() -> None:
     assert (picture[1_900:, 3] == 0).all()
 
 
-def test_nothing_is_drawn_of_empty_results() -> None:
+def test_nothing_is_drawn_of_empty_results(pyplot: Any) -> None:
     empty = Made(0)
     for ax in (empty.plot.timeline(), empty.plot.memory(), empty.plot.energy(), empty.plot.roofline()):
         assert len(ax.texts) == 1
@@ -264,3 +267,170 @@ def test_without_matplotlib_its_name_is_told(result: monet.Result, monkeypatch: 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         _ = result.plot
+
+
+# --- Notebooks ----------------------------------------------------------------------------------
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def shown(thing: Any) -> tuple[xml.Element, str]:
+    """What a notebook shows, as a tree: pictures are XML, and so is what is around them."""
+    text = thing._repr_html_()
+    return xml.fromstring(text), text
+
+
+def boxes(picture: xml.Element) -> list[tuple[float, float, float, float]]:
+    return [tuple(float(box.get(key, "")) for key in ("x", "y", "width", "height")) for box in picture.iter(SVG + "rect")]  # type: ignore[misc]
+
+
+def apart(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
+
+
+def test_a_network_shows_its_graph(net: monet.Network) -> None:
+    tree, text = shown(net)
+    drawn = boxes(tree)
+    assert len(drawn) == net.operators
+    assert all(apart(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
+    graph = net._handle.graph()
+    assert len(list(tree.iter(SVG + "path"))) == sum(len(inputs) for _, _, inputs in graph)
+    titles = [title.text for title in tree.iter(SVG + "title")]
+    assert titles == [f"{name} ({kind})" for name, kind, _ in graph]
+    by_title = dict(zip((name for name, _, _ in graph), drawn))
+    for name, _, inputs in graph:  # downwards
+        assert all(by_title[graph[source][0]][1] < by_title[name][1] for source in inputs)
+    assert "input: 2 x 3 x 16 x 16 fp32" in text
+
+
+@pytest.mark.parametrize("file", ["gpt2", "resnet50", "bert_large"])
+def test_large_networks_are_collapsed(file: str) -> None:
+    network = monet.read_network(DATA / "workload" / f"{file}.onnx", batch=1)
+    begin = time.monotonic()
+    tree, text = shown(network)
+    assert time.monotonic() - begin < 2
+    assert len(boxes(tree)) <= 200
+    assert len(text) < 200_000
+    named = sum(len(re.findall(r"\(\w+\)(?=, |$)", title.text or "")) for title in tree.iter(SVG + "title"))
+    assert named > network.operators * 0.9  # titles have their limit
+
+
+@pytest.mark.parametrize("count", [0, 1, 199, 5_000])
+def test_any_graph_has_a_picture(count: int) -> None:
+    random = np.random.default_rng(count)
+    graph = [(f"op {i}", "Add", {int(j) for j in random.integers(0, i, 2)} if i else set()) for i in range(count)]
+    begin = time.monotonic()
+    tree = xml.fromstring(pictures.network_svg(graph))
+    assert time.monotonic() - begin < 5
+    drawn = boxes(tree)
+    assert len(drawn) == (count if count <= 200 else 200)
+    assert all(apart(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
+    width, height = (float(tree.get(key, "")) for key in ("width", "height"))
+    assert all(0 <= x and x + wide <= width and 0 <= y and y + tall <= height for x, y, wide, tall in drawn)
+
+
+def test_chains_are_one_box_and_keep_their_order() -> None:
+    chain = [("a", "Conv", [])] + [(f"r{i}", "Relu", [i]) for i in range(300)]
+    tree = xml.fromstring(pictures.network_svg(chain))
+    assert len(boxes(tree)) == 1
+    assert [text.text for text in tree.iter(SVG + "text")] == ["Conv + 300"]
+
+
+@pytest.mark.parametrize("file", sorted((DATA / "hardware").glob("*.yaml")), ids=lambda file: file.stem)
+def test_a_chip_shows_cores_memories_and_links(file: Path) -> None:
+    chip = monet.read_chip(file)
+    tree, text = shown(chip)
+    memories = sum(len(core["memories"]) + (core["kind"] != "offchip") for core in chip.cores)
+    drawn = boxes(tree)
+    assert len(drawn) == len(chip.cores) + memories
+    cores = [box for box in drawn if box[2] > 150]
+    assert len(cores) == len(chip.cores)
+    assert all(apart(a, b) for i, a in enumerate(cores) for b in cores[:i])
+    words = " ".join(label.text or "" for label in tree.iter(SVG + "text"))
+    for members, bits, kind in chip._handle.links():
+        assert f"{bits:,} b" in words
+        assert len(members) == 2 or f"{kind} of {bits:,} b" in words
+    width, height = (float(next(tree.iter(SVG + "svg")).get(key, "")) for key in ("width", "height"))
+    assert all(0 <= x and x + wide <= width and 0 <= y and y + tall <= height for x, y, wide, tall in drawn)
+
+
+def cores_of(kinds: str) -> list[dict[str, Any]]:
+    names = {"a": "array", "v": "vector", "o": "offchip"}
+    return [{"name": "c", "kind": names[kind], "lanes": 4, "memories": [("m", 64, 1)]} for kind in kinds]
+
+
+def both(*pairs: tuple[int, int]) -> list[tuple[list[int], int, str]]:
+    return [(list(way), 32, "link") for pair in pairs for way in (pair, pair[::-1])]
+
+
+def test_links_of_neighbours_are_lines_and_others_tracks() -> None:
+    """A ring of four goes around a square, a vector core serves all, and all pairs are one track."""
+    ring = xml.fromstring(pictures.chip_svg(cores_of("aaaa"), both((0, 1), (1, 2), (2, 3), (3, 0))))
+    assert len(list(ring.iter(SVG + "path"))) == 4
+    labels = [text.text for text in ring.iter(SVG + "text")]
+    assert labels.count("32 b") == 4
+    served = xml.fromstring(pictures.chip_svg(cores_of("aaav"), both((3, 0), (3, 1), (3, 2))))
+    assert [text.text for text in served.iter(SVG + "text") if "32 b" in str(text.text)] == ["3 to 0-2: 32 b each"]
+    pairs = both(*[(a, b) for b in range(4) for a in range(b)])
+    crossbar = xml.fromstring(pictures.chip_svg(cores_of("aaaa"), pairs))
+    assert [text.text for text in crossbar.iter(SVG + "text") if "32 b" in str(text.text)] == ["each two of 0-3: 32 b"]
+    uneven = pictures.chip_svg(cores_of("ao"), [([0, 1], 8, "link"), ([1, 0], 64, "link")])
+    assert "8 b / 64 b" in uneven
+
+
+def test_many_groups_of_links_are_counted() -> None:
+    wires = [([0, 1, 2], 8 * i, "bus") for i in range(1, 13)]
+    assert "4 more groups of links" in pictures.chip_svg(cores_of("aaao"), wires)
+
+
+EVIL = "</svg><script>alert('&\"')</script>\x00\ud800"
+
+
+def test_names_are_escaped(result: monet.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = {"name": EVIL, "kind": EVIL, "lanes": 1, "memories": [(EVIL, 3, 2)]}
+    wires = [([0, 1], 8, EVIL), ([0, 1, 2], 8, EVIL)]
+    for svg in (pictures.network_svg([(EVIL, EVIL, [])]), pictures.chip_svg([core, *cores_of("ao")], wires)):
+        tree = xml.fromstring(svg)
+        assert not list(tree.iter(SVG + "script"))
+        assert "<script" not in svg
+
+    class Named:
+        name = path = EVIL
+        cores: list[dict[str, Any]] = []
+        frequency_hz = area_mm2 = 0.0
+        operators = parameters = 0
+        inputs = outputs = [(EVIL, (1,), EVIL)]
+        _figures = result._figures
+        _json = "x" * (9 << 20)
+
+        class _handle:
+            graph = links = staticmethod(lambda: [])
+
+    for shown_as in (pictures.network_html, pictures.chip_html, pictures.result_html):
+        text = shown_as(Named())  # type: ignore[arg-type]
+        assert "<script" not in text
+        assert "&lt;script" in text
+        xml.fromstring(text)
+
+
+def test_a_result_shows_its_figures_and_the_report(result: monet.Result, tmp_path: Path) -> None:
+    begin = time.monotonic()
+    text = result._repr_html_()
+    assert time.monotonic() - begin < 2
+    page = re.search(r"srcdoc='([^']*)'", text)
+    assert page is not None
+    written = Path(result.report(tmp_path)).read_text(encoding="utf-8")
+    assert html.unescape(page.group(1).replace("&amp;", "\0").replace("&#39;", "'")).replace("\0", "&") == written
+    assert "<details>" in text  # closed
+    around = xml.fromstring(text.replace(page.group(0), "").replace("<iframe sandbox='allow-scripts' loading='lazy'", "<iframe"))
+    cells = [[cell.text for cell in row] for row in around.iter("tr")]
+    assert ["total", f"{result.latency_cycles:,}"] in [row[:2] for row in cells]
+    assert [row[0] for row in cells if len(row) == 5] == [None, "forward", "loss", "backward", "update", "total",
+                                                          "inference alone"]  # fmt: skip
+
+
+def test_a_large_report_is_left_to_its_file(result: monet.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "_LARGEST_PAGE", 100_000)
+    text = result._repr_html_()
+    assert "iframe" not in text
+    assert "result.report(folder)" in text
