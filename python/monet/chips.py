@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import html
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from monet import _monet
+from monet import _monet, pictures
 from monet.calls import FileOrDict, Inputs, path_of
 from monet.dicts import DictText
 
@@ -84,14 +83,7 @@ class Chip:
         return f"Chip({self.name!r}: {compute} compute cores)"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(core['name'])}</td><td>{core['kind']}</td><td>{core['lanes']:,}</td><td>"
-            + "<br>".join(f"{html.escape(name)}: {many:,} x {bits / 8:,.0f} B" for name, bits, many in core["memories"])
-            + "</td></tr>"
-            for core in self.cores
-        )
-        head = "<tr><th>core</th><th>kind</th><th>lanes</th><th>memories</th></tr>"
-        return f"<table><caption>{html.escape(self.name)}</caption>{head}{rows}</table>"
+        return pictures.chip_html(self)
 
 
 def read_chip(chip: FileOrDict) -> Chip:

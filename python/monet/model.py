@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monet import _monet
+from monet import _monet, pictures
 from monet.calls import File, FileOrDict, Inputs, Options, path_of
 from monet.chips import Chip
 from monet.dicts import DictText
@@ -86,6 +86,9 @@ class Network:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _read_again, (self.path, self._batch, self._dimensions)
+
+    def _repr_html_(self) -> str:
+        return pictures.network_html(self)
 
     def __repr__(self) -> str:
         return f"Network({self.path!r}: {self.operators} operators, {self.parameters:,} parameters)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping
@@ -12,9 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+<<<<<<< HEAD
 from monet import _monet
 from monet.calls import File, path_of, run_command
+=======
+from monet import _monet, pictures
+from monet.calls import File
+>>>>>>> e5de406c9e67c21abbafda2004eede05a431a058
 from monet.columns import Columns
+from monet.plots import Plots
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -157,6 +162,12 @@ class Result:
         """Names, as tiles and transfers number them."""
         return self._handle.operators()
 
+    @property
+    def plot(self) -> Plots:
+        """Figures of it: `.timeline()`, `.memory()`, `.energy()`, `.roofline()`. ImportError without
+        matplotlib."""
+        return Plots(self)
+
     def report(self, folder: File) -> str:
         """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
         Returns the report's path. OSError where it cannot. Of a result that was pickled, the first two."""
@@ -176,8 +187,12 @@ class Result:
         return f"Result({self.name!r}: {self.latency_cycles:,} cycles, {self.energy_pj:.4g} pJ)"
 
     def _repr_html_(self) -> str:
+<<<<<<< HEAD
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def _restored(*kept: Any) -> Result:
     return Result(_Kept(*kept))
+=======
+        return pictures.result_html(self)
+>>>>>>> e5de406c9e67c21abbafda2004eede05a431a058

@@ -234,7 +234,7 @@ def test_a_callback_ends_a_search() -> None:
 
 
 def small_step() -> monet.Step:
-    return monet.read_network(ROOT / "fuzz" / "corpus" / "onnx" / "conv_block.onnx").inference("int8")
+    return monet.read_network(ROOT / "fuzz" / "corpus" / "onnx" / "conv_block.onnx", batch=1).inference("int8")
 
 
 def test_a_thousand_combinations_stream_and_resume(tmp_path: Path) -> None:

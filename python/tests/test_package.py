@@ -116,7 +116,6 @@ def test_chip_of_a_dict(net: monet.Network) -> None:
     assert [core["name"] for core in chip.cores] == ["array", "dram"]
     assert chip.cores[0]["lanes"] == 64
     assert net.inference("int8").schedule(chip, mode="layer-by-layer").latency_cycles > 0
-    assert "<table>" in chip._repr_html_()
 
 
 def test_columns_are_views(result: monet.Result) -> None:
@@ -156,7 +155,6 @@ def test_report_is_the_command_lines(result: monet.Result, tmp_path: Path) -> No
     assert json.loads((tmp_path / "out" / "result.json").read_text())["latency_cycles"] == result.latency_cycles
     assert (tmp_path / "out" / "training.onnx").exists()
     assert "training step" in str(result)
-    assert result._repr_html_().startswith("<pre>")
 
 
 def test_fused_results_tell_slices(chip: monet.Chip, result: monet.Result) -> None:
