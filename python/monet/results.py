@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-import os
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from monet import _monet
-from monet.calls import File
+from monet import _monet, arguments
+from monet.calls import File, path_of
 from monet.columns import Columns
 
 
@@ -21,7 +20,7 @@ class Result:
     Of a training step the figures of inference alone stand in `to_dict()["inference"]`."""
 
     def __init__(self, handle: _monet.Result) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Result, "Step.schedule()")
 
     @property
     def name(self) -> str:
@@ -119,7 +118,7 @@ class Result:
     def report(self, folder: File) -> str:
         """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
         Returns the report's path. OSError where it cannot."""
-        return self._handle.write_report(os.fspath(folder))
+        return self._handle.write_report(path_of(folder, "folder"))
 
     def __str__(self) -> str:
         return self._handle.table()
