@@ -10,6 +10,7 @@ import copy
 import gc
 import importlib
 import inspect
+import io
 import os
 import re
 import shutil
@@ -91,7 +92,7 @@ def compare_with_torch(
         output = _repeatable_output(torch, twin, given)
         wanted = _target(torch, kind, settings, output, target, seed)
         theirs = _by_torch(torch, twin, given, kind, settings, wanted)
-        network = _from_torch(torch, twin, given, None, False, OPSET, None)
+        network = _exported_twin(torch, twin, given)
     numbers = dict(zip(given.names, given.arrays()))
     if wanted is not None:
         numbers["labels" if kind in _OF_CLASSES else "targets"] = wanted.numpy()
@@ -100,7 +101,8 @@ def compare_with_torch(
         "optimizer": {"type": "sgd", "learning_rate": 0.0},
         "batch_norm": statistics,
     }
-    ours = _execute(network, options, numbers)
+    executed = network.training_step(options).execute(numbers)
+    ours = _Numbers(executed.loss, executed.outputs, executed.gradients)
     return TorchComparison(_aliases(twin), theirs, ours, network, dropout_off)
 
 
@@ -470,6 +472,11 @@ def _cannot_be_exported(
     first = re.sub(r" *(Please (feel free|open|report)|\[Caused by the value|https?:).*", "", first).rstrip()
     whole = type(module).__name__
     if error == "SymbolicValueError":  # the exporter knows where it is, but of which operator it speaks
+        called = re.search(r"operator (\w+::\w+)", first)
+        places = _places(torch, module, inputs, called.group(1)) if called else []
+        if places:
+            what = f"cannot be exported to ONNX, opset {opset}: {first}"
+            return _input_error([(place, what, line) for place, line in places])
         scope = re.search(r"scope: (\S+)", says)
         parts = [part.split("::") for part in scope.group(1).split("/")[1:]] if scope else []
         inner = _place(whole, ".".join(part[-1] for part in parts), parts[-1][0].rpartition(".")[2] if parts else "")
@@ -554,7 +561,13 @@ def _double_twin(torch: Any, module: Any) -> tuple[Any, list[str]]:
         for value in vars(part).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 memo[id(value)] = value.detach().clone()
-    twin = copy.deepcopy(module, memo).cpu().double()
+    if isinstance(module, torch.jit.ScriptModule):  # whose deep copy has parameters that are no leaves
+        stream = io.BytesIO()
+        torch.jit.save(module, stream)
+        stream.seek(0)
+        twin = torch.jit.load(stream, map_location="cpu").double()
+    else:
+        twin = copy.deepcopy(module, memo).cpu().double()
     if not twin.training:
         twin.train()
     off = []
@@ -568,6 +581,20 @@ def _double_twin(torch: Any, module: Any) -> tuple[Any, list[str]]:
                 off.append(name or type(part).__name__)
             setattr(part, dropout, 0.0)
     return twin, off
+
+
+def _exported_twin(torch: Any, twin: Any, inputs: _Inputs) -> Network:
+    """In double precision as far as PyTorch can: what it makes of sizes (of an interpolation) is of
+    the default type, where ONNX wants single precision."""
+    try:
+        return _from_torch(torch, twin, inputs, None, False, OPSET, None)
+    except _monet.InputError as error:
+        failure = error
+    try:
+        with _default_type(torch, torch.float32):
+            return _from_torch(torch, twin, inputs, None, False, OPSET, None)
+    except Exception:
+        raise failure from None
 
 
 def _statistics(torch: Any, module: Any) -> str:
@@ -688,27 +715,6 @@ def _torch_loss(torch: Any, output: Any, kind: str, settings: Mapping[str, Any],
         return function(output, target, **options)
     except TypeError as error:
         raise ValueError(f"loss: {error}") from None
-
-
-def _execute(
-    network: Network, options: Mapping[str, Any], numbers: Mapping[str, np.ndarray[Any, Any]]
-) -> _Numbers:
-    import json, subprocess
-
-    with tempfile.TemporaryDirectory() as folder:
-        training = os.path.join(folder, "training.yaml")
-        with open(training, "w", encoding="utf-8") as file:
-            json.dump(options, file)
-        command = [os.environ["MONET_BINARY"], "graph", network.path, "--training", training, "--execute", "--json", "-"]
-        for i, (name, array) in enumerate(numbers.items()):
-            np.save(os.path.join(folder, f"{i}.npy"), array)
-            command += ["--numbers", f"{name}={folder}/{i}.npy"]
-        ran = subprocess.run([*command, "--save", f"{folder}/out"], capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise _monet.InputError(ran.stderr)
-        said = json.loads(ran.stdout)["execution"]
-        gradients = {p["name"]: np.load(f"{folder}/out/{p['name']}.grad.npy") for p in said["parameters"]}
-        return _Numbers(said["steps"][0]["loss"], {}, gradients)
 
 
 def _aliases(module: Any) -> dict[str, list[str]]:

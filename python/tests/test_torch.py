@@ -135,6 +135,10 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], object], str | dict
     "encoder": (Encoder, lambda: tokens(3, 6), "cross_entropy"),
     "attention": (Attention, lambda: torch.randn(2, 6, 16), "mse"),
     "gru": (lambda: Recurrent(nn.GRU, num_layers=2), lambda: tokens(3, 5), "cross_entropy"),
+    "lstm": (lambda: Recurrent(nn.LSTM), lambda: tokens(3, 5), "cross_entropy"),
+    "upsampled": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2.0, mode="bilinear")),
+                  lambda: torch.randn(2, 3, 5, 5), "mse"),
+    "scripted": (lambda: torch.jit.script(mlp()), lambda: torch.randn(3, 12), "l1"),
     "own loss": (OwnLoss, lambda: {"wanted": torch.randn(3, 4), "x": torch.randn(3, 6)}, "network"),
     "one sample": (mlp, lambda: torch.randn(1, 12), "bce_with_logits"),
 }
