@@ -37,11 +37,12 @@ from monet.exploring import (
 from monet.model import InferenceStep, Network, Step, TrainingStep, read_network
 from monet.results import Result
 from monet.sweeps import Sweep, sweep
+from monet.torch_models import TorchComparison, compare_with_torch, from_torch
 
 __all__ = [
-    "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InferenceStep", "InfeasibleError",
-    "InputError", "InternalError", "Network", "Result", "Space", "Step", "Store", "Strategy", "Sweep", "TrainingStep",
-    "__version__", "backward", "cluster", "compare_explorations", "core", "explore", "formats", "graph",
-    "hardware_costs", "operators", "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run",
-    "sweep", "train",
+    "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
+    "InputError", "InternalError", "Network", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
+    "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
+    "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
+    "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "sweep", "train",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
-from monet import _monet
+from monet import _monet, arguments
 from monet.columns import Columns
 from monet.dicts import DictText, read_dict
 from monet.progress import Progress, progress_of
@@ -32,7 +32,7 @@ class Inputs:
 
     def name(self, value: FileOrDict | Sequence[Any], argument: str) -> str:
         """What the command line is given: a path, or the name of a dict's text."""
-        if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
+        if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
             text = DictText(value, argument)
             self.add(text)
             return text.name
@@ -55,18 +55,7 @@ def _traced(text: DictText, read: Callable[[], T]) -> Callable[[], T]:
 
 
 def path_of(value: object, argument: str) -> str:
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{argument}: {type(value).__name__} is neither a path nor a dict")
-    path = os.fspath(value)
-    if not isinstance(path, str):
-        raise TypeError(f"{argument}: a path of bytes")
-    if "\0" in path:
-        raise ValueError(f"{argument}: a path with a NUL character")
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{argument}: {path!r} is not Unicode text") from None
-    return path
+    return arguments.path(argument, value)
 
 
 @cache

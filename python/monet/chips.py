@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from monet import _monet, pictures
+from monet import _monet, arguments, pictures
 from monet.calls import FileOrDict, Inputs, path_of
 from monet.dicts import DictText
 
@@ -16,7 +16,7 @@ class Chip:
     """Cores, memories, links and the off-chip memory. Made by `read_chip()`."""
 
     def __init__(self, handle: _monet.Chip, source: FileOrDict | None) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Chip, "read_chip()")
         self._source = source
 
     @property

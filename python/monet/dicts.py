@@ -3,48 +3,95 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union
+
+import numpy as np
 
 from monet._monet import InputError
+from monet.arguments import kind_of, unicode
 
-Path = tuple[str | int, ...]
+Path = tuple[Union[str, int], ...]
 T = TypeVar("T")
+
+DEPTH = 64  # as in files
+_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class DictText:
-    """JSON with one key or item a line, and which that is."""
+    """JSON with one key or item a line, and which that is. Numbers may be NumPy's, paths are text;
+    TypeError or ValueError, with the key, for what no file could hold."""
 
     def __init__(self, value: Any, name: str) -> None:
         self.name = name
-        self.value = value
         self.paths: list[Path] = []
         self._lines: list[str] = []
+        self._within: list[int] = []  # ids of what is being written
         self._write(value, (), "", "")
         self.text = "\n".join(self._lines) + "\n"
 
+    @property
+    def value(self) -> Any:
+        """As Python has it; a copy."""
+        return json.loads(self.text)
+
     def _write(self, value: Any, path: Path, prefix: str, suffix: str) -> None:
-        if isinstance(value, Mapping) and value:
-            self._line(prefix + "{", path)
-            last = len(value) - 1
-            for i, (key, item) in enumerate(value.items()):
-                self._write(item, (*path, key), json.dumps(str(key)) + ": ", "" if i == last else ",")
-            self._line("}" + suffix, path)
-        elif isinstance(value, Sequence) and not isinstance(value, str) and value:
-            self._line(prefix + "[", path)
-            last = len(value) - 1
-            for i, item in enumerate(value):
-                self._write(item, (*path, i), "", "" if i == last else ",")
-            self._line("]" + suffix, path)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, Mapping):
+            keys = [self._key(key, path) for key in value]
+            heads = [f"{self._text(str(key), (*path, key))}: " for key in keys]
+            self._nested(value, path, prefix, suffix, "{}", list(zip(keys, heads, value.values())))
+        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview)):
+            self._nested(value, path, prefix, suffix, "[]", [(i, "", item) for i, item in enumerate(value)])
         else:
             self._line(prefix + self._scalar(value, path) + suffix, path)
 
+    def _nested(
+        self, value: Any, path: Path, prefix: str, suffix: str, ends: str, items: list[tuple[str | int, str, Any]]
+    ) -> None:
+        if id(value) in self._within:
+            raise ValueError(f"{self.where(path)}: contains itself")
+        if len(self._within) == DEPTH:
+            where, what = self.where(path), f"nested deeper than {DEPTH} levels"
+            error = InputError(f"{where}: {what}")
+            error.problems = [(where, what, "")]
+            raise error
+        if not items:
+            return self._line(prefix + ends + suffix, path)
+        self._within.append(id(value))
+        self._line(prefix + ends[0], path)
+        for i, (key, head, item) in enumerate(items):
+            self._write(item, (*path, key), head, "" if i == len(items) - 1 else ",")
+        self._line(ends[1] + suffix, path)
+        self._within.pop()
+
+    def _key(self, key: Any, path: Path) -> str | int:
+        if isinstance(key, str):
+            return str(key)
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            return int(key)
+        raise TypeError(f"{self.where(path)}: the key {key!r} is no text")
+
     def _scalar(self, value: Any, path: Path) -> str:
-        try:
-            return json.dumps(value)
-        except (TypeError, ValueError):
-            raise TypeError(f"{self.where(path)}: {type(value).__name__} is neither a number nor text") from None
+        if isinstance(value, np.generic):
+            value = float(value) if isinstance(value, np.floating) else value.item()
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if isinstance(value, str):
+            return self._text(value, path)
+        if value is not None and not isinstance(value, (int, float)):
+            raise TypeError(f"{self.where(path)}: {kind_of(value)} is neither a number nor text")
+        if isinstance(value, int) and value.bit_length() > 1024:  # beyond any double; Python may refuse to write it
+            raise ValueError(f"{self.where(path)}: a number of {value.bit_length()} bits is too large")
+        return json.dumps(value)
+
+    def _text(self, value: str, path: Path) -> str:
+        """Quoted as YAML reads it: it has no pairs of surrogates."""
+        quoted = json.dumps(unicode(self.where(path), value), ensure_ascii=False)
+        return _UNPRINTED.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
     def _line(self, text: str, path: Path) -> None:
         self._lines.append(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from monet import _monet
+from monet import _monet, arguments
 
 Array = np.ndarray[Any, Any]
 Numbers = Mapping[str, Any]
@@ -39,7 +39,7 @@ class Execution:
     `execution["tensor"]` is any tensor that is kept: results, and with keep_all all of them."""
 
     def __init__(self, handle: _monet.Execution) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Execution, "Step.execute()")
 
     @property
     def losses(self) -> list[float]:

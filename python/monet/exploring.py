@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from monet import _monet
+from monet import _monet, arguments
 from monet.calls import Answer, File, FileOrDict, Inputs, path_of, run_command
 from monet.chips import Chip
 from monet.columns import Columns
@@ -69,7 +69,7 @@ class Space:
     `size` - 1, those that constraints exclude among them."""
 
     def __init__(self, handle: _monet.Space, source: FileOrDict) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Space, "read_space()")
         self._source = source
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monet import _monet, pictures
+from monet import _monet, arguments, pictures
 from monet.calls import File, FileOrDict, Inputs, Options, path_of
 from monet.chips import Chip
 from monet.dicts import DictText
@@ -25,7 +27,7 @@ class Network:
     """A network of an ONNX file. Made by `read_network()`."""
 
     def __init__(self, handle: _monet.Network, batch: int | None, dimensions: Mapping[str, int]) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Network, "read_network()")
         self._batch = batch
         self._dimensions = dict(dimensions)
 
@@ -55,6 +57,7 @@ class Network:
         """A step of training: `options` is a training file or a dict of its keys, and further
         keyword arguments are keys of it, too (loss, optimizer, precision, storage, ...; see
         docs/training.md). InputError for what is wrong with them, at the key."""
+        arguments.instance("network", self, Network, "read_network()")
         if options is not None and not isinstance(options, Mapping):
             if more:
                 raise TypeError("a training file stands alone: leave out " + ", ".join(more))
@@ -70,14 +73,15 @@ class Network:
     def inference(self, precision: str | Options | None = None) -> InferenceStep:
         """The network alone. `precision`: an element type for all, or roles such as {"weights":
         "int8", "accumulate": "int32"}; none: as the file has it."""
+        arguments.instance("network", self, Network, "read_network()")
         inputs = Inputs()
-        text = "" if precision is None else json.dumps(precision) if isinstance(precision, str) else ""
-        if isinstance(precision, Mapping):
+        text = ""
+        if isinstance(precision, (str, Mapping)):
             given = DictText(precision, "precision")
             inputs.add(given)
             text = given.text
-        elif precision is not None and not isinstance(precision, str):
-            raise TypeError(f"precision: {precision!r} is neither the name of a type nor a dict")
+        elif precision is not None:
+            raise TypeError(f"precision: {arguments.kind_of(precision)} is neither the name of a type nor a dict")
         handle = inputs.reading(lambda: _monet.inference_step(self._handle, text))
         return InferenceStep(handle, self, text)
 
@@ -98,7 +102,7 @@ class Step:
     """What is modelled: a network's training step, or its inference."""
 
     def __init__(self, handle: _monet.Step, network: Network) -> None:
-        self._handle = handle
+        self._handle = arguments.instance("handle", handle, _monet.Step, "Network.training_step()")
         self.network = network
 
     def schedule(
@@ -123,13 +127,14 @@ class Step:
         what is called with the name of each stage. The interpreter's lock is free meanwhile, and Ctrl-C
         ends the call. Raises InputError, InfeasibleError (which operand, memory and how many bits),
         ValueError for an argument, KeyboardInterrupt."""
+        arguments.instance("step", self, Step, "Network.training_step()")
         inputs = Inputs()
-        arguments = _schedule_arguments(
+        given = _schedule_arguments(
             inputs, chip, mode=mode, mapping=mapping, stacks=stacks, halo=halo, priority=priority,
             stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
         )  # fmt: skip
         with progress_of(progress) as told:
-            handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, arguments, told))
+            handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, given, told))
         return Result(handle)
 
     def execute(
@@ -148,11 +153,17 @@ class Step:
         fp64, fp32, or formats (each operator rounds to the types of its tensors). `keep_all`: every
         tensor can be looked at, not only results. InputError for a name or shape that is wrong,
         InfeasibleError beyond `memory_limit`."""
-        _one_of("arithmetic", arithmetic, ("fp64", "fp32", "formats"))
+        arguments.instance("step", self, Step, "Network.training_step()")
         call = _monet.execute(
-            self._handle, dict(numbers or {}), arithmetic, within("seed", seed, 0, 2**64 - 1),
-            within("steps", steps, 1, 1_000_000), within("jobs", jobs, 0, 1024), memory_limit, keep_all,
-        )  # fmt: skip
+            self._handle,
+            arguments.arrays("numbers", numbers),
+            arguments.one_of("arithmetic", arithmetic, ("fp64", "fp32", "formats")),
+            arguments.whole("seed", seed, 0, 2**64 - 1),
+            arguments.whole("steps", steps, 1, 1_000_000),
+            arguments.whole("jobs", jobs, 0, 1024),
+            arguments.text("memory_limit", memory_limit),
+            arguments.flag("keep_all", keep_all),
+        )
         return Execution(call)
 
     def _values(self, inputs: Inputs) -> dict[str, object]:
@@ -208,8 +219,8 @@ class InferenceStep(Step):
 def read_network(path: File, *, batch: int | None = None, dimensions: Mapping[str, int] | None = None) -> Network:
     """Reads an ONNX file. `batch` is the value of a symbolic first axis of its inputs, `dimensions`
     those of other symbolic ones. InputError with the node, or the file, that is wrong."""
-    given = {name: within(f"dimensions[{name!r}]", size, 1, 2**40) for name, size in (dimensions or {}).items()}
-    size = None if batch is None else within("batch", batch, 1, 2**40)
+    given = arguments.sizes("dimensions", dimensions)
+    size = None if batch is None else arguments.whole("batch", batch, 1, 2**40)
     return Network(_monet.read_network(path_of(path, "path"), size, given), size, given)
 
 
@@ -219,13 +230,17 @@ def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> 
 
 def _read_text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-        told = _monet.InputError(f"{path}: cannot be read: {why}")
-        told.problems = [(path, f"cannot be read: {why}", "")]
-        raise told from None
+        if not os.path.isdir(path) and stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        says = "is no file"  # a pipe or a device may never end
+    except OSError as error:
+        says = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError as error:
+        says = f"is no text in UTF-8 (byte {error.start})"
+    told = _monet.InputError(f"{path}: {says}")
+    told.problems = [(path, says, "")]
+    raise told
 
 
 def _schedule_arguments(
@@ -244,41 +259,21 @@ def _schedule_arguments(
     verify: bool,
 ) -> _monet.ScheduleArguments:
     """Checked; what is wrong is named."""
-    if not isinstance(chip, Chip):
-        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
-    _one_of("mode", mode, ("auto", "layer-by-layer", "fused"))
-    _one_of("halo", halo, ("cached", "recomputed"))
-    _one_of("priority", priority, ("latency", "memory", "order"))
-    _one_of("objective", objective, ("latency", "energy", "edp"))
-    if isinstance(stream_like, str):
-        raise TypeError(f"stream_like: {stream_like!r} is no list")
-    for name in stream_like:
-        _one_of("stream_like", name, ("links", "multicast", "overlap", "pieces", "spills", "routing"))
-    arguments = _monet.ScheduleArguments()
-    arguments.mode = mode
-    arguments.mapping = "" if mapping is None else inputs.name(mapping, "mapping")
-    arguments.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
-    arguments.halo = halo
-    arguments.priority = priority
-    arguments.stream_like = list(stream_like)
-    arguments.objective = objective
-    arguments.lpf_limit = within("lpf_limit", lpf_limit, 0, 64)
-    arguments.jobs = within("jobs", jobs, 0, 4096)
-    arguments.verify = bool(verify)
-    arguments.files = inputs.texts
-    return arguments
+    arguments.instance("chip", chip, Chip, "read_chip()")
+    rules = ("links", "multicast", "overlap", "pieces", "spills", "routing")
+    given = _monet.ScheduleArguments()
+    given.mode = arguments.one_of("mode", mode, ("auto", "layer-by-layer", "fused"))
+    given.mapping = "" if mapping is None else inputs.name(mapping, "mapping")
+    given.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
+    given.halo = arguments.one_of("halo", halo, ("cached", "recomputed"))
+    given.priority = arguments.one_of("priority", priority, ("latency", "memory", "order"))
+    given.stream_like = arguments.several_of("stream_like", stream_like, rules)
+    given.objective = arguments.one_of("objective", objective, ("latency", "energy", "edp"))
+    given.lpf_limit = arguments.whole("lpf_limit", lpf_limit, 0, 64)
+    given.jobs = arguments.whole("jobs", jobs, 0, 4096)
+    given.verify = arguments.flag("verify", verify)
+    given.files = inputs.texts
+    return given
 
 
-def _one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
-
-
-def within(name: str, value: int, least: int, most: int) -> int:
-    """The whole number, or a TypeError or ValueError that names the argument."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {value!r} is no whole number")
-    number = value.__index__()
-    if not least <= number <= most:
-        raise ValueError(f"{name}: {value} is not between {least} and {most}")
-    return number
+arguments.seal_extension()

@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
-from monet import _monet
+from monet import _monet, arguments, pictures
 from monet.calls import File, path_of, run_command
-=======
-from monet import _monet, pictures
-from monet.calls import File
->>>>>>> e5de406c9e67c21abbafda2004eede05a431a058
 from monet.columns import Columns
 from monet.plots import Plots
 
@@ -67,6 +62,8 @@ class Result:
     Of a training step the figures of inference alone stand in `to_dict()["inference"]`."""
 
     def __init__(self, handle: _monet.Result | _Kept) -> None:
+        if not isinstance(handle, _Kept):
+            arguments.instance("handle", handle, _monet.Result, "Step.schedule()")
         self._handle = handle
 
     @property
@@ -187,12 +184,8 @@ class Result:
         return f"Result({self.name!r}: {self.latency_cycles:,} cycles, {self.energy_pj:.4g} pJ)"
 
     def _repr_html_(self) -> str:
-<<<<<<< HEAD
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return pictures.result_html(self)
 
 
 def _restored(*kept: Any) -> Result:
     return Result(_Kept(*kept))
-=======
-        return pictures.result_html(self)
->>>>>>> e5de406c9e67c21abbafda2004eede05a431a058

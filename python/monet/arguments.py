@@ -1,0 +1,145 @@
+"""What arguments may be: a wrong one is a TypeError or ValueError that begins with its name."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from monet import _monet
+
+T = TypeVar("T")
+
+
+def kind_of(value: object) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def path(name: str, value: object) -> str:
+    """A path as the library takes it, in UTF-8."""
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name}: {kind_of(value)} is no path")
+    try:
+        told = os.fsdecode(value)
+    except TypeError as error:  # of __fspath__
+        raise TypeError(f"{name}: {error}") from None
+    if not told:
+        raise ValueError(f"{name}: the path is empty")
+    return unicode(name, told)
+
+
+def text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: {kind_of(value)} is no text")
+    return unicode(name, value)
+
+
+def unicode(name: str, value: str) -> str:
+    """`value`, if the library can hold it."""
+    if "\0" in value:
+        raise ValueError(f"{name}: {value!r} has a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name}: {value!r} is no Unicode text (character {error.start})") from None
+    return str(value)
+
+
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: {kind_of(value)} is none of {', '.join(choices)}")
+    if value not in choices:
+        raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
+    return str(value)
+
+
+def several_of(name: str, values: object, choices: Sequence[str]) -> list[str]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, set, frozenset)):
+        raise TypeError(f"{name}: {kind_of(values)} is no sequence of names")
+    return [one_of(name, value, choices) for value in values]
+
+
+def whole(name: str, value: object, least: int, most: int) -> int:
+    """A whole number, one of NumPy's too, between two that are allowed."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: {kind_of(value)} is no whole number")
+    try:
+        number = int(value.__index__())
+    except TypeError as error:  # of an array
+        raise TypeError(f"{name}: {error}") from None
+    if number.bit_length() > 64:
+        raise ValueError(f"{name}: a number of {number.bit_length()} bits is not between {least} and {most}")
+    if not least <= number <= most:
+        raise ValueError(f"{name}: {number} is not between {least} and {most}")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
+        raise TypeError(f"{name}: {kind_of(value)} is neither True nor False")
+    return bool(value)
+
+
+def sizes(name: str, value: object) -> dict[str, int]:
+    """Sizes by name."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to sizes")
+    return {text(f"{name}, a name", key): whole(f"{name}[{key!r}]", size, 1, 2**40) for key, size in value.items()}
+
+
+def arrays(name: str, value: object) -> dict[str, Any]:
+    """Arrays by name: whatever NumPy makes a numeric array of."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to arrays")
+    return {text(f"{name}, a name", key): numbers(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+
+def numbers(name: str, value: object) -> Any:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: an array of {array.dtype} has no numbers")
+    return array
+
+
+def function(name: str, value: object) -> None:
+    if value is not None and not callable(value):
+        raise TypeError(f"{name}: {kind_of(value)} cannot be called")
+
+
+def instance(name: str, value: object, kind: type[T], made_by: str) -> T:
+    """`value`, which must be a `kind` that one of our functions has made."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: {kind_of(value)} is no {kind.__name__}; {made_by} makes one")
+    return value
+
+
+def seal_extension() -> None:
+    """Objects of the extension are made by its functions: one that nothing has filled would crash."""
+    for kind in list(vars(_monet).values()):
+        if not isinstance(kind, type) or issubclass(kind, BaseException) or "__new__" in vars(kind):
+            continue
+        made_by_hand = not isinstance(vars(kind).get("__init__"), types.WrapperDescriptorType)  # that refuses, too late
+        setattr(kind, "__new__", _initialised(kind.__new__) if made_by_hand else _refused)  # noqa: B010
+
+
+def _refused(kind: type, *_: object, **__: object) -> object:
+    raise TypeError(f"{kind.__name__} is made by functions of monet, not by hand")
+
+
+def _initialised(new: Any) -> Any:
+    def made(kind: type, *arguments: object, **more: object) -> object:
+        value = new(kind)
+        value.__init__(*arguments, **more)  # again by Python, which the extension ignores
+        return value
+
+    return made
