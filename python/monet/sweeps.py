@@ -39,6 +39,8 @@ class Sweep:
         self._store = store
         self._progress = progress
         self._done: dict[int, Row] | None = None
+        self._chips: dict[tuple[int, str, int | None], Chip | str] = {}  # a text: why there is none
+        self._steps: dict[int, Step] = {}
 
     def __len__(self) -> int:
         """Combinations."""
@@ -77,7 +79,8 @@ class Sweep:
     def _run(self) -> Iterator[tuple[int, Row]]:
         stored = _Store(self._store) if self._store else None
         try:
-            keys = [self._key(combination) for combination in self._all] if stored else []
+            identity, hardware = self._identity() if stored else "", dict[int, str]()
+            keys = [self._key(one, identity, hardware) for one in self._all] if stored else []
             known = stored.rows() if stored else {}
             missing = []
             for number, combination in enumerate(self._all):
@@ -111,39 +114,55 @@ class Sweep:
             pool.shutdown(cancel_futures=True)
 
     def _model(self, combination: Mapping[str, Any]) -> Row:
-        step, chip = self._step, self._chip
         options = dict(combination)
         batch = options.pop("batch", None)
-        if batch is not None:
-            step = self._with_batch(batch)
-        chip = options.pop("chip", chip)
+        step = self._step if batch is None else self._with_batch(batch)
+        chip = options.pop("chip", self._chip)
         places = {name: options.pop(name) for name in list(options) if "." in name or name == "frequency_hz"}
         bandwidth = options.pop("dram_bandwidth_bits", None)
         try:
             if places or bandwidth is not None:
-                chip = _changed(chip, places, bandwidth)
+                chip = self._changed(chip, places, bandwidth)
             result = step.schedule(chip, **options)
         except _monet.InfeasibleError as error:
             return {"feasible": False, "reason": str(error), **dict.fromkeys(_FIGURES)}
         figures = {name: getattr(result, name) for name in _FIGURES}
         return {"feasible": True, "reason": "", **figures, **result.energy}
 
-    def _with_batch(self, batch: int) -> Step:
-        network = self._step.network
-        again = read_network(network.path, batch=batch, dimensions=network._dimensions)
-        return self._step._of(again)
+    def _changed(self, chip: Chip, places: Mapping[str, Any], bandwidth: int | None) -> Chip:
+        """InfeasibleError where there is no such chip: a DRAM with too few channels, say."""
+        key = (id(chip), json.dumps(places, default=str), bandwidth)
+        if key not in self._chips:
+            try:
+                self._chips[key] = chip.with_(places, dram_bandwidth_bits=bandwidth)
+            except _monet.InputError as error:
+                self._chips[key] = str(error)
+        made = self._chips[key]
+        if isinstance(made, str):
+            raise _monet.InfeasibleError(made)
+        return made
 
-    def _key(self, combination: Mapping[str, Any]) -> str:
-        """Of everything that decides a row: texts of files, options, and the library."""
+    def _with_batch(self, batch: int) -> Step:
+        if batch not in self._steps:
+            network = self._step.network
+            self._steps[batch] = self._step._of(read_network(network.path, batch=batch, dimensions=network._dimensions))
+        return self._steps[batch]
+
+    def _identity(self) -> str:
+        """Of what all rows have in common: the library, the network, the options of the step."""
         inputs = Inputs()
         values = self._step._values(inputs)
-        chip = combination.get("chip", self._chip)
-        values["--hardware"] = chip._add_to(inputs)
-        shown = {name: _shown(value) for name, value in combination.items()}
         files = [self._step.network.path, *(value for value in values.values() if isinstance(value, str))]
-        texts = {file: inputs.texts.get(file) or _digest(file) for file in files if isinstance(file, str)}
-        parts = [_monet.version, shown, values, texts, inputs.texts, chip.to_dict()]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+        return json.dumps([_monet.version, values, inputs.texts, [_digest(file) for file in files]], default=str)
+
+    def _key(self, combination: Mapping[str, Any], identity: str, hardware: dict[int, str]) -> str:
+        """Of everything that decides a row."""
+        chip = combination.get("chip", self._chip)
+        if id(chip) not in hardware:
+            hardware[id(chip)] = json.dumps(chip.to_dict(), sort_keys=True, default=str)
+        shown = {name: _shown(value) for name, value in combination.items() if name != "chip"}
+        text = json.dumps([identity, hardware[id(chip)], shown], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sweep(
@@ -200,16 +219,9 @@ class _Store:
         self._file.close()
 
 
-def _changed(chip: Chip, places: Mapping[str, Any], bandwidth: int | None) -> Chip:
-    """InfeasibleError where there is no such chip: a DRAM with too few channels, say."""
-    try:
-        return chip.with_(places, dram_bandwidth_bits=bandwidth)
-    except _monet.InputError as error:
-        raise _monet.InfeasibleError(str(error)) from None
-
-
 def _shown(value: Any) -> Any:
-    return value.to_dict() if isinstance(value, Chip) else os.fspath(value) if isinstance(value, os.PathLike) else value
+    """A mapping or stacks of a file count by what the file has."""
+    return [os.fspath(value), _digest(os.fspath(value))] if isinstance(value, str | os.PathLike) else value
 
 
 def _digest(path: str) -> str:

@@ -517,8 +517,8 @@ add("InferenceStep: of nothing", lambda w: monet.InferenceStep(None, w.net, ""),
 for kind in ("Network", "Chip", "Result", "TrainingStep"):
     add(f"{kind}.__new__: has nothing", lambda w, kind=kind: repr(getattr(monet, kind).__new__(getattr(monet, kind))), AttributeError,
         "_handle|network")  # fmt: skip
-add("result: pickled", lambda w: pickle.dumps(w.result), TypeError, "pickle")
-add("result: deep copy", lambda w: copy.deepcopy(w.result), TypeError, "pickle")
+add("result: pickle cut short", lambda w: pickle.loads(pickle.dumps(w.result)[:-9]), Exception, "truncated|EOF|pickle|range")
+add("result: a copy's row written", lambda w: copy.deepcopy(w.result).tiles["core"].__setitem__("x", 1), IndexError, "indices")
 for attribute in ("net", "chip", "step", "result"):
     add(f"{attribute}: handle pickled", lambda w, a=attribute: pickle.dumps(getattr(w, a)._handle), TypeError, "pickle")
 add("extension: schedule(net)", lambda w: _monet.schedule(w.net._handle, w.chip._handle, _monet.ScheduleArguments(), None), TypeError,
