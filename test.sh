@@ -20,6 +20,7 @@ while [ $# -gt 0 ]; do
 done
 
 ensure_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_fuzz[@]}" "${packages_browser[@]}"
+if [ "$slow" = yes ]; then ensure_packages "${packages_slow[@]}"; fi
 ensure_node
 
 check_reports() {

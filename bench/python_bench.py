@@ -71,16 +71,16 @@ def kept_mib(calls: int) -> float:
 
 def columns_ms() -> tuple[int, float]:
     """Of the columns of a schedule with over a million tiles; the least of several."""
-    stacks = {"slices": 64}
-    del stacks
-    network = monet.read_network(DATA / "workload" / "unet.onnx", batch=1)
-    result = network.inference().schedule(CHIP, mode="fused")
+    network = monet.read_network(DATA / "workload" / "resnet20_cifar.onnx", batch=64)
+    names = [operator for operator, *_ in network._handle.graph()][:18]
+    slices = [{"operator": names[-1], "loop": loop, "count": count} for loop, count in (("B", 64), ("OY", 32), ("OX", 32))]
+    result = network.inference().schedule(CHIP, mode="fused", stacks={"stacks": [{"operators": names, "slices": slices}]})
     times = []
     for _ in range(5):
         begin = time.perf_counter()
         columns = monet.Columns(result._handle.tiles())
-        assert not columns["start_cycle"].flags.owndata
         times.append(time.perf_counter() - begin)
+        assert not columns["start_cycle"].flags.owndata
     return columns.rows, 1e3 * min(times)
 
 
@@ -111,6 +111,8 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=1000, help="of the loop that must keep no memory")
     options = parser.parse_args()
     tiles, milliseconds = columns_ms()
+    if tiles < 1_000_000:
+        raise AssertionError(f"the timeline has {tiles:,} tiles only")
     figures = {"overhead": overhead(10), "kept_mib": kept_mib(options.calls), "columns_ms": milliseconds,
                "two_threads": two_threads(4)}  # fmt: skip
     print(f"tiles of the timeline: {tiles:,}")

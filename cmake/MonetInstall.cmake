@@ -33,4 +33,22 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # reads what the tool is linked with; nee
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, g++, pkg-config, libonnx-dev, libprotobuf-dev, protobuf-compiler, libyaml-cpp-dev,\
  libfmt-dev, nlohmann-json3-dev, coinor-libcbc-dev, libsqlite3-dev, libopenmpi-dev, openmpi-bin")
 set(CPACK_STRIP_FILES ON)
+
+# The Python package is a Debian package of its own (target python3-monet), no part of the other.
+if(MONET_PYTHON)
+  install(TARGETS monet_python LIBRARY DESTINATION lib/python3/dist-packages/monet COMPONENT python EXCLUDE_FROM_ALL)
+  install(DIRECTORY python/monet DESTINATION lib/python3/dist-packages COMPONENT python EXCLUDE_FROM_ALL
+    FILES_MATCHING PATTERN *.py PATTERN *.pyi PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+  math(EXPR monet_next_python "${Python3_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-monet)
+  set(CPACK_DEBIAN_PYTHON_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.${Python3_VERSION_MINOR}), python3 (<< 3.${monet_next_python}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-matplotlib, python3-pandas, python3-tqdm, python3-torch")
+endif()
 include(CPack)
+if(MONET_PYTHON)
+  add_custom_target(python3-monet DEPENDS monet_python VERBATIM
+    COMMAND ${CMAKE_CPACK_COMMAND} -G DEB -D CPACK_DEB_COMPONENT_INSTALL=ON -D CPACK_COMPONENTS_ALL=python
+      --config ${CMAKE_BINARY_DIR}/CPackConfig.cmake -B ${CMAKE_BINARY_DIR}/packages)
+endif()

@@ -4,13 +4,27 @@
 packages_build=(g++ cmake ninja-build pkg-config git
   libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   coinor-libcbc-dev libsqlite3-dev libopenmpi-dev)
-packages_test=(dpkg-dev file libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata libpagmo-dev
-  pybind11-dev python3-dev python3-numpy python3-pytest python3-mypy)
+packages_python=(dpkg-dev file pybind11-dev python3-dev python3-numpy)
+packages_test=(libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata libpagmo-dev
+  "${packages_python[@]}" python3-pytest python3-mypy python3-matplotlib)
+packages_slow=(python3-nbconvert python3-ipykernel python3-pandas python3-tqdm python3-torch)
 packages_fuzz=(clang-16 libclang-rt-16-dev)
 packages_browser=(chromium)
 packages_node=(nodejs npm)
 
 say() { printf '\n== %s\n' "$*"; }
+
+# as_root COMMAND...: runs it, by sudo where that is needed.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "error: need root or sudo for: $*" >&2
+    return 1
+  fi
+}
 
 # ensure_packages NAME...: installs those that are missing, saying which.
 ensure_packages() {
@@ -20,17 +34,8 @@ ensure_packages() {
   done
   [ ${#missing[@]} -eq 0 ] && return 0
   say "installing Debian packages: ${missing[*]}"
-  local as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || {
-      echo "error: need root or sudo to install: ${missing[*]}" >&2
-      return 1
-    }
-    as_root=(sudo)
-  fi
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # ensure_node: node and npm from Debian unless there already are some.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import types
 from collections.abc import Mapping, Sequence
@@ -109,6 +110,20 @@ def numbers(name: str, value: object) -> Any:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name}: an array of {array.dtype} has no numbers")
     return array
+
+
+def figures(name: str, value: object) -> dict[str, float]:
+    """Finite numbers by name."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to numbers")
+    given = {}
+    for key, number in value.items():
+        if isinstance(number, bool) or not hasattr(number, "__float__"):
+            raise TypeError(f"{name}[{key!r}]: {kind_of(number)} is no number")
+        given[text(f"{name}, a name", key)] = float(number)
+        if not math.isfinite(given[key]):
+            raise ValueError(f"{name}[{key!r}]: {number} is not finite")
+    return given
 
 
 def function(name: str, value: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from monet import _monet, arguments, pictures
@@ -40,18 +40,9 @@ class Chip:
 
     def to_dict(self) -> dict[str, Any]:
         """The system file with its core files in it: what `read_chip()` takes."""
-        if isinstance(self._source, Mapping):
-            return copy.deepcopy(dict(self._source))
         if self._source is None:
             raise TypeError("a design of a space has no file: see Space.hardware_files()")
-        path = os.fspath(self._source)
-        system: dict[str, Any] = _monet.read_yaml(path)
-        if isinstance(system.get("cores"), dict):
-            system["cores"] = {
-                number: _monet.read_yaml(_monet.find_core_file(path, core)) if isinstance(core, str) else core
-                for number, core in system["cores"].items()
-            }
-        return system
+        return _whole(self._source)
 
     def with_(self, changes: Mapping[str, Any] | None = None, *, dram_bandwidth_bits: int | None = None, **keys: Any) -> Chip:
         """The chip with some of its figures changed. `changes`: places of `to_dict()` and their values,
@@ -86,9 +77,24 @@ class Chip:
         return pictures.chip_html(self)
 
 
-def read_chip(chip: FileOrDict) -> Chip:
+# What a memory costs: told its core's name, its own and what the file says of it, gives keys such as
+# r_cost, w_cost (pJ an access) and area (mm2) in place of the file's; None: as the file has it.
+MemoryCosts = Callable[[str, str, Mapping[str, Any]], Mapping[str, float] | None]
+# Likewise of a core's operational_array: unit_energy (pJ an operation), unit_area (mm2).
+ArrayCosts = Callable[[str, Mapping[str, Any]], Mapping[str, float] | None]
+
+
+def read_chip(
+    chip: FileOrDict, *, memory_costs: MemoryCosts | None = None, array_costs: ArrayCosts | None = None
+) -> Chip:
     """A system or core file (docs/hardware.md), or a system as a dict, whose `cores` may be dicts as
-    well as names of core files. InputError with every problem, at its line or key."""
+    well as names of core files. `memory_costs` and `array_costs`: functions that say what memories and
+    arrays cost, in place of the files' figures or models; called once each, here. InputError with every
+    problem, at its line or key."""
+    if memory_costs is not None or array_costs is not None:
+        arguments.function("memory_costs", memory_costs)
+        arguments.function("array_costs", array_costs)
+        chip = _priced(_whole(chip), memory_costs, array_costs)
     if not isinstance(chip, Mapping):
         path = path_of(chip, "chip")
         return Chip(_monet.read_chip(path), path)
@@ -97,6 +103,35 @@ def read_chip(chip: FileOrDict) -> Chip:
     inputs.add(system, *cores)
     texts = {core.name: core.text for core in cores}
     return Chip(inputs.reading(lambda: _monet.parse_chip(system.text, texts)), copy.deepcopy(dict(chip)))
+
+
+def _whole(chip: FileOrDict) -> dict[str, Any]:
+    """A system with its core files in it."""
+    path = "dict" if isinstance(chip, Mapping) else path_of(chip, "chip")
+    system: dict[str, Any] = copy.deepcopy(dict(chip)) if isinstance(chip, Mapping) else _monet.read_yaml(path)
+    if isinstance(system.get("cores"), dict):
+        system["cores"] = {
+            number: _monet.read_yaml(_monet.find_core_file(path, core)) if isinstance(core, str) else core
+            for number, core in system["cores"].items()
+        }
+    return system
+
+
+def _priced(chip: dict[str, Any], memory_costs: MemoryCosts | None, array_costs: ArrayCosts | None) -> dict[str, Any]:
+    cores = chip["cores"].values() if isinstance(chip.get("cores"), dict) else [chip]
+    for core in cores:
+        name = str(core.get("name", ""))
+        for memory, says in core.get("memories", {}).items():
+            costs = memory_costs(name, memory, says) if memory_costs is not None else None
+            if costs is not None:
+                says.pop("auto_cost_extraction", None)
+                says.update(arguments.figures(f"memory_costs({name!r}, {memory!r})", costs))
+        array = core.get("operational_array")
+        costs = array_costs(name, array) if array_costs is not None and array is not None else None
+        if costs is not None:
+            array.pop("auto_cost_extraction", None)
+            array.update(arguments.figures(f"array_costs({name!r})", costs))
+    return chip
 
 
 def _texts(chip: Mapping[str, Any]) -> tuple[DictText, list[DictText]]:

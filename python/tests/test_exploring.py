@@ -27,7 +27,7 @@ SMALL_EDGE = ROOT / "examples" / "spaces" / "small_edge.yaml"
 
 
 class HillClimb:
-    """What `climb` does: from the best design so far to those beside it, for each objective in turn."""
+    """What `climb` does: from the best design so far to those beside it, in every objective."""
 
     def __init__(self, space: monet.Space, targets: Sequence[tuple[str, str]]) -> None:
         self.space, self.targets, self.known = space, list(targets), dict[int, Design]()
@@ -35,21 +35,20 @@ class HillClimb:
     def ask(self) -> list[int]:
         if not self.known:
             return [self.space.first_design()]
-        while self.targets:
-            best = min(self.known.values(), key=lambda design: (self.merit(design), design.id))
+        for target in self.targets:
+            best = min(self.known.values(), key=lambda design: (merit(design, *target), design.id))
             if near := [one for one in self.space.neighbours(best.id) if one not in self.known]:
                 return near
-            self.targets.pop(0)
         return []
 
     def tell(self, designs: Sequence[Design]) -> None:
         self.known.update((design.id, design) for design in designs)
 
-    def merit(self, design: Design) -> float:
-        run, figure = self.targets[0]
-        if not design.feasible:
-            return float("inf")
-        return design.area_mm2 if figure == "area" else getattr(design.runs[run], figure)
+
+def merit(design: Design, run: str, figure: str) -> float:
+    if not design.feasible:
+        return float("inf")
+    return design.area_mm2 if figure == "area" else getattr(design.runs[run], figure)
 
 
 TARGETS = [("inference", "latency_cycles"), ("inference", "energy_pj"), ("training", "latency_cycles"),

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -292,15 +293,33 @@ def test_a_chip_changes(net: monet.Network, chip: monet.Chip) -> None:
     assert slow.cores == chip.cores
     cycles = [step.schedule(one, mode="layer-by-layer").latency_cycles for one in (chip, slow)]
     assert cycles[1] > cycles[0]
-    large = chip.with_({"cores.0.memories.l2.size": 2**26}) if "l2" in dict(chip.to_dict())["cores"]["0"]["memories"] else None
     name = next(iter(chip.to_dict()["cores"]["0"]["memories"]))
-    large = large or chip.with_({f"cores.0.memories.{name}.size": 2**26})
+    large = chip.with_({f"cores.0.memories.{name}.size": 2**26})
     assert 2**26 in [bits for _, bits, _ in large.cores[0]["memories"]]
     assert chip.with_(frequency_hz=1e9).frequency_hz == 1e9
     with pytest.raises(KeyError, match="cores.9"):
         chip.with_({"cores.9.memories": 1})
     with pytest.raises(monet.InputError, match="frequency"):
         chip.with_(frequency_hz=-1)
+
+
+def test_costs_are_functions(net: monet.Network, chip: monet.Chip) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def memory(core: str, name: str, says: Mapping[str, Any]) -> dict[str, float] | None:
+        asked.append((core, name))
+        return {"r_cost": 2 * says["r_cost"], "w_cost": 2 * says["w_cost"]} if "r_cost" in says else None
+
+    dear = monet.read_chip(CHIP, memory_costs=memory, array_costs=lambda core, array: {"unit_energy": 0})
+    assert len(asked) == sum(len(core["memories"]) for core in chip.cores)
+    before, after = (net.inference().schedule(one, mode="layer-by-layer") for one in (chip, dear))
+    assert after.energy["compute_pj"] == 0 < before.energy["compute_pj"]
+    assert after.energy["offchip_pj"] == pytest.approx(2 * before.energy["offchip_pj"])
+    assert after.latency_cycles == before.latency_cycles
+    with pytest.raises(ValueError, match="array_costs.*unit_energy.*finite"):
+        monet.read_chip(CHIP, array_costs=lambda core, array: {"unit_energy": float("inf")})
+    with pytest.raises(monet.InputError, match="r_kost"):
+        monet.read_chip(CHIP, memory_costs=lambda core, name, says: {"r_kost": 1.0})
 
 
 class ArrowSchema(ctypes.Structure):

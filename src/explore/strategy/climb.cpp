@@ -1,4 +1,4 @@
-// Hill climbing: from the best design so far to those beside it, for one objective after another.
+// Hill climbing: from the best design so far to those beside it, in every objective.
 #include "explore/strategy/strategies.hpp"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ public:
       return {};
     if (known_.empty())
       return first();
-    for (; target_ < targets_.size(); ++target_) {
-      std::vector<DesignId> near = beside(best_[target_]->second);
+    for (const std::optional<Merit>& best : best_) {
+      std::vector<DesignId> near = beside(best->second);
       if (budget_ > 0 && near.size() > budget_ - known_.size())
         near.resize(budget_ - known_.size());
       if (!near.empty())
@@ -102,7 +102,6 @@ private:
   std::uint64_t size_, budget_;
   std::vector<FrontRequest> targets_;      ///< one objective each
   std::vector<std::optional<Merit>> best_; ///< of each
-  std::size_t target_ = 0;                 ///< those before are climbed
   std::set<DesignId> known_, excluded_;
 };
 

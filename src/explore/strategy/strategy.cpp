@@ -33,8 +33,8 @@ std::span<const std::pair<std::string_view, std::string_view>> strategy_names() 
       {"exhaustive", "every design that the constraints keep, in order of their numbers"},
       {"random", "designs drawn at random, none twice"},
       {"lhs", "Latin hypercube: every value of every parameter as often as any other"},
-      {"climb", "from the best design so far to those beside it, for one objective after another, "
-                "until none is better"},
+      {"climb", "from the best design so far to those beside it, until none is better in any "
+                "objective"},
       {"nsga2", "a genetic search for all fronts at once"},
       {"racing", "every design that may be on a front by its lower bounds: the fronts are those of "
                  "exhaustive; halving, its old name, means the same"},

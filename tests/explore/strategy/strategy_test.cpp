@@ -464,8 +464,9 @@ TEST(Strategy, ClimbsUntilNothingBesideTheBestIsBetter) {
           std::uint32_t apart = 0;
           for (std::size_t p = 0; p < own.size(); ++p)
             apart += own[p] > other[p] ? own[p] - other[p] : other[p] - own[p];
-          if (apart == 1)
+          if (apart == 1) {
             EXPECT_GE(merit(evaluator.evaluate(id)), merit(best)) << "seed " << seed;
+          }
         }
       }
     }
