@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,6 +79,41 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     return number
 
 
+def real(name: str, value: object) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}: {kind_of(value)} is no number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: the number is too large") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: {number} is not finite")
+    return number
+
+
+def mapping(name: str, value: object) -> dict[str, Any]:
+    """A dict of names and anything."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}: {kind_of(value)} is no mapping")
+    return {text(f"{name}, a name", key): item for key, item in value.items()}
+
+
+def several(name: str, value: object, count: int = 0) -> list[Any]:
+    """A list of anything, of so many where that is fixed."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: {kind_of(value)} is no list")
+    try:
+        items = list(value)
+    except TypeError as error:  # an array without axes
+        raise TypeError(f"{name}: {error}") from None
+    if count and len(items) != count:
+        raise ValueError(f"{name}: {count} values are needed, {len(items)} given")
+    return items
+
+
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's
         raise TypeError(f"{name}: {kind_of(value)} is neither True nor False")
@@ -136,6 +172,12 @@ def instance(name: str, value: object, kind: type[T], made_by: str) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{name}: {kind_of(value)} is no {kind.__name__}; {made_by} makes one")
     return value
+
+
+def input_error(where: str, what: str, hint: str = "") -> _monet.InputError:
+    error = _monet.InputError(f"{where}: {what}" + (f" ({hint})" if hint else ""))
+    error.problems = [(where, what, hint)]
+    return error
 
 
 def seal_extension() -> None:

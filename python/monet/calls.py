@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from monet import _monet, arguments
@@ -78,32 +80,53 @@ def python_name(option: str) -> str:
     return {"--dim": "dimensions", "--choice": "choices"}.get(option, option.lstrip("-").replace("-", "_"))
 
 
+def argument_of(command: tuple[str, ...], option: str) -> str:
+    """The same where a function has another name for it."""
+    if option == "--out":
+        return "output"
+    return "settings" if option == "--set" else python_name(option)
+
+
+# Options whose text is a place for a file or folder.
+_PATHS = frozenset({
+    "--codes", "--export-csv", "--log", "--mapping-out", "--out", "--output", "--plan-out", "--quantise", "--report",
+    "--save", "--scales", "--stacks-out", "--store", "--study", "--svg",
+})  # fmt: skip
+
+
 def _text(value: object, argument: str) -> str:
-    if isinstance(value, bool):
-        raise TypeError(f"{argument}: True and False are no values")
-    if isinstance(value, float):
-        return repr(value)
     if isinstance(value, str):
-        if "\0" in value:
-            raise ValueError(f"{argument}: text with a NUL character")
-        return value
+        return arguments.unicode(argument, value)
     if isinstance(value, os.PathLike):
         return path_of(value, argument)
-    if hasattr(value, "__index__"):
-        return str(value.__index__())
-    if hasattr(value, "__float__"):
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(arguments.whole(argument, value, -(2**63), 2**64 - 1))
+    if isinstance(value, Real) and not isinstance(value, bool):
         return repr(float(value))
-    raise TypeError(f"{argument}: {type(value).__name__} is neither a number nor text")
+    raise TypeError(f"{argument}: {arguments.kind_of(value)} is neither a number nor text")
+
+
+def _one(option: Mapping[str, Any], value: object, argument: str) -> str:
+    """Of an option of one value."""
+    if option["kind"] == "integer" and not (isinstance(value, str) and option["name"] == "--lpf-limit"):
+        least = 0 if option["name"] in ("--budget", "--seed") else -(2**63)
+        return str(arguments.whole(argument, value, least, 2**64 - 1))
+    if option["kind"] == "number":
+        return repr(arguments.real(argument, value))
+    if option["choices"]:
+        return arguments.one_of(argument, value, option["choices"])
+    return path_of(value, argument) if option["name"] in _PATHS else _text(value, argument)
 
 
 def _list(option: Mapping[str, Any], value: object, argument: str) -> list[str]:
     name = option["name"]
     if isinstance(value, Mapping):
-        texts = [f"{key}={_text(item, argument)}" for key, item in value.items()]
+        texts = [f"{_text(key, argument)}={_text(item, f'{argument}[{key!r}]')}" for key, item in value.items()]
     elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{argument}: {value!r} is no list")
+        raise TypeError(f"{argument}: {arguments.kind_of(value)} is no list")
     else:
-        texts = [_text(item, argument) for item in value]
+        items = list(value)
+        texts = [_text(item, f"{argument}[{i}]") for i, item in enumerate(items)]
     if not texts:
         return []
     if option["values"]:
@@ -120,18 +143,47 @@ def arguments_of(command: tuple[str, ...], values: Mapping[str, object], positio
     known = options_of(command)
     words = list(command)
     for name, value in values.items():
-        option, argument = known[name], python_name(name)
-        if value is None or value is False:
+        option, argument = known[name], argument_of(command, name)
+        if value is None:
             continue
         if option["kind"] == "flag":
-            if value is not True:
-                raise TypeError(f"{argument}: {value!r} is neither True nor False")
-            words.append(name)
+            words += [name] if arguments.flag(argument, value) else []
         elif option["kind"] == "list":
             words += _list(option, value, argument)
         else:
-            words.append(f"{name}={_text(value, argument)}")
+            words.append(f"{name}={_one(option, value, argument)}")
+    positional = [_text(word, command[-1]) for word in positional]
     return [*words, "--", *positional] if positional else words
+
+
+def in_python(command: tuple[str, ...], text: str) -> str:
+    """What the command line says, with the names that its options have in Python."""
+    known = options_of(command)
+
+    def named(found: re.Match[str]) -> str:
+        return argument_of(command, found.group()) if found.group() in known else found.group()
+
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", named, text)
+
+
+@contextlib.contextmanager
+def told_in_python(command: tuple[str, ...]) -> Iterator[None]:
+    """What is wrong with an argument is told by its name in Python."""
+    try:
+        yield
+    except _monet.InputError as error:
+        text = in_python(command, str(error))
+        if text == str(error):
+            raise
+        told = _monet.InputError(text)
+        told.problems = [(in_python(command, where), in_python(command, what), in_python(command, hint))
+                         for where, what, hint in getattr(error, "problems", [])]  # fmt: skip
+        raise told from None
+    except ValueError as error:
+        text = in_python(command, str(error))
+        if text == str(error) or type(error) is not ValueError:  # another may be of the caller's own
+            raise
+        raise ValueError(text) from None
 
 
 def run_command(
@@ -147,11 +199,8 @@ def run_command(
     words = arguments_of(command, values, positional)
     given = inputs or Inputs()
     with progress_of(progress) as told:
-        try:
+        with told_in_python(command):
             return Ran(*given.reading(lambda: _monet.run_command(words, given.texts, told, own)))
-        except ValueError as error:
-            text = re.sub(r"--([a-z][a-z-]*)", lambda found: python_name(found.group(0)), str(error))
-            raise type(error)(text) from None
 
 
 class Ran:

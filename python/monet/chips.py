@@ -50,10 +50,11 @@ class Chip:
         are keys of the system file (frequency_hz=...). `dram_bandwidth_bits`: bits per cycle of every
         port of the off-chip memory, and of links to it. KeyError where there is no such place."""
         chip = self.to_dict()
-        for place, value in {**(changes or {}), **keys}.items():
+        for place, value in {**arguments.mapping("changes", changes), **keys}.items():
             _set(chip, place, value)
         if dram_bandwidth_bits is not None:
-            _set_dram_bandwidth(chip, dram_bandwidth_bits)
+            bits = arguments.whole("dram_bandwidth_bits", dram_bandwidth_bits, 1, 2**40)
+            _set_dram_bandwidth(chip, bits)
         return read_chip(chip)
 
     def _add_to(self, inputs: Inputs) -> str:

@@ -10,14 +10,17 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from monet import arguments
 from monet.calls import Answer, File, FileOrDict, Inputs, Options, Ran, path_of, run_command
-from monet.chips import Chip
+from monet.chips import Chip, read_chip
 from monet.columns import Columns
+from monet.dicts import DictText
 from monet.model import Network, Step
 from monet.progress import Progress
 
@@ -28,8 +31,6 @@ Hardware = Chip | File | Options
 def hardware_name(hardware: Hardware, inputs: Inputs) -> str:
     """A chip, a file or a dict, as the command line is given it."""
     if isinstance(hardware, Mapping):
-        from monet.chips import read_chip
-
         hardware = read_chip(hardware)
     return hardware._add_to(inputs) if isinstance(hardware, Chip) else path_of(hardware, "hardware")
 
@@ -76,7 +77,8 @@ def core(
         "--hardware": hardware_name(hardware, inputs), "--format": format, "--precision": _precision(precision),
         "--mapping": None if mapping is None else inputs.name(mapping, "mapping"),
         "--objective": objective, "--lpf-limit": _limit(lpf_limit), "--model": model,
-        "--choice": {name: "on" if on else "off" for name, on in (choices or {}).items()},
+        "--choice": {name: "on" if arguments.flag(f"choices[{name!r}]", on) else "off"
+                     for name, on in arguments.mapping("choices", choices).items()},
         "--allocation": allocation, "--generated": generated, "--unrollings": unrollings, "--mixed": mixed,
         "--data-locality": data_locality, "--json": "-",
     }  # fmt: skip
@@ -183,10 +185,11 @@ def graph(
     if isinstance(step, Network):
         network, values = step, step._values()
     else:
+        arguments.instance("step", step, Step, "Network.training_step()")
         network, values = step.network, step._values(inputs)
         values["--inference"] = "--training" not in values
     values |= {"--in-place": in_place, "--svg": svg, "--output": output, "--json": "-"}
-    if execute:
+    if arguments.flag("execute", execute):
         values |= {
             "--execute": True, "--arithmetic": arithmetic, "--seed": seed, "--steps": steps, "--numbers": numbers,
             "--memory-limit": memory_limit, "--save": save, "--jobs": jobs,
@@ -212,7 +215,7 @@ def run(
 ) -> Answer:
     """Models an experiment and writes its report into the folder `output`: what result.json has."""
     inputs = Inputs()
-    name = inputs.name(experiment, "experiment")
+    name, output = inputs.name(experiment, "experiment"), path_of(output, "output")
     values = {"--output": output, "--batch": batch, "--dim": dimensions, "--precision": _precision(precision),
               "--jobs": jobs, "--verify": verify}  # fmt: skip
     ran = run_command(("run",), values, [name], inputs=inputs, progress=progress)
@@ -236,7 +239,7 @@ def train(
     """Trains a network, numerically, variant by variant and seed by seed; the folder `output` gets
     result.json, curves and checkpoints. Ctrl-C gives what there is so far, and `resume` goes on."""
     inputs = Inputs()
-    name = inputs.name(experiment, "experiment")
+    name, output = inputs.name(experiment, "experiment"), path_of(output, "output")
     values = {"--output": output, "--resume": resume, "--jobs": jobs, "--instructions": instructions,
               "--memory-limit": memory_limit}  # fmt: skip
     ran = run_command(("train",), values, [name], inputs=inputs, progress=progress)
@@ -247,9 +250,9 @@ def report(result: File | Mapping[str, Any], output: File) -> str:
     """Makes the page of a result.json or explore.json, or of what `to_dict()` of a result gave. Returns
     its path."""
     inputs = Inputs()
-    name = inputs.name(result, "result")
-    run_command(("report",), {"--output": output}, [name], inputs=inputs)
-    return os.fspath(output)
+    name, page = inputs.name(result, "result"), path_of(output, "output")
+    run_command(("report",), {"--output": page}, [name], inputs=inputs)
+    return page
 
 
 class Formats(Answer):
@@ -293,31 +296,31 @@ def formats(
     """Shows formats, rounds numbers or an array to one, or multiplies two matrices by an emulated unit.
     Names and options: docs/numerics.md."""
     values: dict[str, object] = {
-        "--format": format, "--block": None if block is None else f"{block[0]}x{block[1]}", "--axes": axes,
+        "--format": format, "--block": None if block is None else _shape("block", block), "--axes": axes,
         "--saturate": saturate, "--flush-subnormals": flush_subnormals, "--symmetric": symmetric,
         "--full-range": full_range, "--operands": operands, "--mul": mul, "--acc": acc, "--variant": variant,
         "--fma": fma, "--json": "-",
-        "--scale-mode": None if scale_mode == "floor" else scale_mode,
-        "--rounding": None if rounding == "even" else rounding, "--seed": None if seed == 0 else seed,
-        "--lanes": None if lanes == 1 else lanes, "--jobs": None if jobs == 1 else jobs,
-        "--instructions": None if instructions == "best" else instructions,
+        "--scale-mode": _unless("floor", scale_mode), "--rounding": _unless("even", rounding),
+        "--seed": _unless(0, seed), "--lanes": _unless(1, lanes), "--jobs": _unless(1, jobs),
+        "--instructions": _unless("best", instructions),
     }  # fmt: skip
     if round is not None:
-        values["--round"] = [repr(float(number)) for number in round]
+        values["--round"] = [_number(f"round[{i}]", number) for i, number in enumerate(arguments.several("round", round))]
     with tempfile.TemporaryDirectory(prefix="monet-") as folder:
 
-        def saved(name: str, array: Array) -> str:
+        def saved(name: str, array: Array, argument: str) -> str:
             path = os.path.join(folder, name + ".npy")
-            np.save(path, np.ascontiguousarray(array))
+            np.save(path, np.ascontiguousarray(arguments.numbers(argument, array)))
             return path
 
         results = {"--output": "array.npy", "--scales": "scales.npy", "--codes": "codes.npy"}
         if quantise is not None:
-            values["--quantise"] = saved("quantise", quantise)
+            values["--quantise"] = saved("quantise", quantise, "quantise")
         if gemm is not None:
-            values["--gemm"] = [saved("a", gemm[0]), saved("b", gemm[1])]
+            factors = arguments.several("gemm", gemm, 2)
+            values["--gemm"] = [saved(f"factor{i}", factor, f"gemm[{i}]") for i, factor in enumerate(factors)]
         if before is not None:
-            values["--before"] = saved("before", before)
+            values["--before"] = saved("before", before, "before")
         wanted = {} if quantise is None and gemm is None else {"--output": results["--output"]}
         if quantise is not None:
             wanted |= {"--codes": "codes.npy"} | ({"--scales": "scales.npy"} if _has_blocks(format, block) else {})
@@ -345,14 +348,38 @@ def _limit(limit: int | str) -> object:
 
 
 def _precision(precision: str | Options | None) -> str | None:
-    return precision if precision is None or isinstance(precision, str) else json.dumps(dict(precision))
+    if precision is None or isinstance(precision, str):
+        return precision
+    if not isinstance(precision, Mapping):
+        raise TypeError(f"precision: {arguments.kind_of(precision)} is neither the name of a type nor a dict")
+    return json.dumps(DictText(precision, "precision").value)
 
 
 def _settings(settings: Options | None) -> dict[str, object]:
     return {
-        key: json.dumps(value) if isinstance(value, list | tuple | dict | bool) else value
-        for key, value in (settings or {}).items()
+        key: value if isinstance(value, str) else json.dumps(DictText(value, f"settings[{key!r}]").value)
+        for key, value in arguments.mapping("settings", settings).items()
     }
+
+
+def _unless(default: int | str, value: object) -> object:
+    """None for the default: an option that was given asks for others."""
+    return None if type(value) is type(default) and value == default else value
+
+
+def _shape(name: str, value: object) -> str:
+    """Rows and columns."""
+    return "x".join(str(arguments.whole(f"{name}[{i}]", size, 1, 2**31)) for i, size in enumerate(arguments.several(name, value, 2)))
+
+
+def _number(name: str, value: object) -> str:
+    """Any number, infinities and NaN too."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}: {arguments.kind_of(value)} is no number")
+    try:
+        return repr(float(value))
+    except OverflowError:
+        raise ValueError(f"{name}: the number is too large") from None
 
 
 def _with_file(ran: Ran, folder: File) -> Ran:

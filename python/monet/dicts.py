@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Union
 import numpy as np
 
 from monet._monet import InputError
-from monet.arguments import kind_of, unicode
+from monet.arguments import input_error, kind_of, unicode
 
 Path = tuple[Union[str, int], ...]
 T = TypeVar("T")
@@ -55,10 +55,7 @@ class DictText:
         if id(value) in self._within:
             raise ValueError(f"{self.where(path)}: contains itself")
         if len(self._within) == DEPTH:
-            where, what = self.where(path), f"nested deeper than {DEPTH} levels"
-            error = InputError(f"{where}: {what}")
-            error.problems = [(where, what, "")]
-            raise error
+            raise input_error(self.where(path), f"nested deeper than {DEPTH} levels")
         if not items:
             return self._line(prefix + ends + suffix, path)
         self._within.append(id(value))
@@ -116,5 +113,5 @@ def read_dict(text: DictText, read: Callable[[], T]) -> T:
         return read()
     except InputError as error:
         told = InputError(text.place(str(error)))
-        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in error.problems]
+        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in getattr(error, "problems", [])]
         raise told from None

@@ -183,6 +183,9 @@ class OwnParts:
         self.has_strategy = strategy is not None
         self.strategy_name = f"python: {type(strategy).__qualname__}"
         self.constraint = constraint
+        for name, figure in figures.items():
+            arguments.function(f"figures[{name!r}]", figure)
+        arguments.function("constraint", constraint)
         self.figures = dict(figures)
         self._strategy = strategy
 
@@ -245,7 +248,9 @@ def explore(
     name = inputs.name(source, "space")
     own = None
     if not isinstance(strategy, str) or constraint is not None or figures:
-        own = OwnParts(None if isinstance(strategy, str) else _checked(strategy), constraint, figures or {})
+        own = OwnParts(
+            None if isinstance(strategy, str) else _checked(strategy), constraint, arguments.mapping("figures", figures)
+        )
     values = {
         "--strategy": strategy if isinstance(strategy, str) else None, "--budget": budget, "--seed": seed,
         "--jobs": jobs, "--store": store, "--resume": resume, "--out": output, "--design": design,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from monet import _monet, arguments, pictures
-from monet.calls import File, FileOrDict, Inputs, Options, path_of
+from monet.calls import File, FileOrDict, Inputs, Options, path_of, told_in_python
 from monet.chips import Chip
 from monet.dicts import DictText
 from monet.execution import Execution, Numbers
@@ -133,7 +133,7 @@ class Step:
             inputs, chip, mode=mode, mapping=mapping, stacks=stacks, halo=halo, priority=priority,
             stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
         )  # fmt: skip
-        with progress_of(progress) as told:
+        with progress_of(progress) as told, told_in_python(("schedule",)):
             handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, given, told))
         return Result(handle)
 
@@ -238,9 +238,7 @@ def _read_text(path: str) -> str:
         says = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
         says = f"is no text in UTF-8 (byte {error.start})"
-    told = _monet.InputError(f"{path}: {says}")
-    told.problems = [(path, says, "")]
-    raise told
+    raise arguments.input_error(path, says)
 
 
 def _schedule_arguments(

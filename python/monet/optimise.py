@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from monet import arguments
 from monet.calls import Answer, File, FileOrDict, Inputs, Options, run_command
 from monet.chips import Chip
 from monet.columns import Columns
@@ -64,6 +65,7 @@ def allocation(
         "--objective": objective, "--evaluations": evaluations, "--population": population,
         "--generations": generations, "--random": random, "--mapping-out": mapping_out, "--stacks-out": stacks_out,
     }  # fmt: skip
+    _both(step, chip)
     return _search(("optimise", "allocation"), step, chip, own, common)
 
 
@@ -81,6 +83,7 @@ def fusion(
     stacks, halo, priority, stream_like (as `Step.schedule()` has them), core_objective, lpf_limit, seed,
     time_limit (seconds), jobs, report (a folder), verify, progress."""
     own = {"--objective": objective, "--method": method, "--evaluations": evaluations, "--stacks-out": stacks_out}
+    _both(step, chip)
     return _search(("optimise", "fusion"), step, chip, own, common)
 
 
@@ -162,6 +165,7 @@ def joint(
         "--evaluations": evaluations, "--group-evaluations": group_evaluations,
         "--core-evaluations": core_evaluations, "--plan-out": plan_out,
     }  # fmt: skip
+    _both(step, chip)
     return _search(("optimise", "joint"), step, chip, own, common)
 
 
@@ -183,6 +187,11 @@ def parallelism(
               "--output": output, "--json": "-"}  # fmt: skip
     ran = run_command(("optimise", "parallelism"), values, [name], inputs=inputs, progress=progress)
     return SearchResult(ran)
+
+
+def _both(step: Step, chip: Chip) -> None:
+    arguments.instance("step", step, Step, "Network.training_step()")
+    arguments.instance("chip", chip, Chip, "read_chip()")
 
 
 _COMMON = ("mapping", "mode", "stacks", "halo", "priority", "stream_like", "core_objective", "lpf_limit", "seed",

@@ -84,7 +84,7 @@ def progress_of(progress: Progress) -> Iterator[Callable[[Any], object] | None]:
     elif callable(progress):
         yield progress
     else:
-        raise TypeError(f"progress: {progress!r} is neither True nor callable")
+        raise TypeError(f"progress: {type(progress).__name__} is neither True nor callable")
 
 
 def _read(told: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from monet import _monet
+from monet import _monet, arguments
 from monet.calls import File, Inputs, path_of
 from monet.chips import Chip
 from monet.columns import Columns
@@ -187,6 +187,9 @@ def sweep(
         raise TypeError(f"step: {type(step).__name__} is no step of a network")
     if not isinstance(chip, Chip):
         raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
+    jobs = arguments.whole("jobs", jobs, 0, 4096)
+    with progress_of(progress):
+        pass
     known = set(Step.schedule.__kwdefaults__ or {}) - {"jobs", "progress"} | {"batch", "chip", "dram_bandwidth_bits",
                                                                             "frequency_hz"}  # fmt: skip
     lists = {}
@@ -207,7 +210,7 @@ class _Store:
             self._file = sqlite3.connect(path, isolation_level=None)
             self._file.execute("CREATE TABLE IF NOT EXISTS sweep (key TEXT PRIMARY KEY, figures TEXT NOT NULL)")
         except sqlite3.Error as error:
-            raise _monet.InputError(f"store: {path}: {error}") from None
+            raise arguments.input_error(f"store: {path}", str(error)) from None
 
     def rows(self) -> dict[str, Row]:
         return {key: json.loads(figures) for key, figures in self._file.execute("SELECT key, figures FROM sweep")}
