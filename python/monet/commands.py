@@ -344,7 +344,7 @@ def _workload(workload: Network | File | Sequence[Any], inputs: Inputs) -> dict[
 
 
 def _limit(limit: int | str) -> object:
-    return "none" if limit == 0 else limit
+    return "none" if type(limit) is int and limit == 0 else limit
 
 
 def _precision(precision: str | Options | None) -> str | None:

@@ -100,7 +100,8 @@ class Space:
 
     def id_of(self, choices: Sequence[int]) -> int:
         """The design of these indices. IndexError where there are none such."""
-        return self._handle.id_of(list(choices))
+        return self._handle.id_of([arguments.whole(f"choices[{i}]", choice, 0, 2**63 - 1)
+                                   for i, choice in enumerate(arguments.several("choices", choices))])  # fmt: skip
 
     def broken_constraint(self, design: int) -> str:
         """Which constraint of the file excludes the design; "" where none does."""
@@ -247,10 +248,9 @@ def explore(
     inputs = Inputs()
     name = inputs.name(source, "space")
     own = None
-    if not isinstance(strategy, str) or constraint is not None or figures:
-        own = OwnParts(
-            None if isinstance(strategy, str) else _checked(strategy), constraint, arguments.mapping("figures", figures)
-        )
+    measured = arguments.mapping("figures", figures)
+    if not isinstance(strategy, str) or constraint is not None or measured:
+        own = OwnParts(None if isinstance(strategy, str) else _checked(strategy), constraint, measured)
     values = {
         "--strategy": strategy if isinstance(strategy, str) else None, "--budget": budget, "--seed": seed,
         "--jobs": jobs, "--store": store, "--resume": resume, "--out": output, "--design": design,

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
+import numpy as np
+
 from monet import _monet, arguments
 from monet.calls import File, Inputs, path_of
 from monet.chips import Chip
@@ -196,9 +198,14 @@ def sweep(
     for name, values in axes.items():
         if "." not in name and name not in known:
             raise TypeError(f"sweep() has no axis {name!r}; it takes {', '.join(sorted(known))}")
-        lists[name] = list(values) if isinstance(values, list | tuple | range) else [values]
+        lists[name] = list(values) if isinstance(values, list | tuple | range | np.ndarray) else [values]
         if not lists[name]:
             raise ValueError(f"{name}: an axis without values")
+        for i, value in enumerate(lists[name]):
+            if name in ("batch", "dram_bandwidth_bits"):
+                lists[name][i] = arguments.whole(f"{name}[{i}]", value, 1, 2**40)
+            elif name == "frequency_hz":
+                arguments.real(f"{name}[{i}]", value)
     return Sweep(step, chip, lists, jobs, None if store is None else path_of(store, "store"), progress)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import gc
+import inspect
 import json
 import os
 import pickle
@@ -25,11 +26,13 @@ from typing import Any
 import monet
 import numpy as np
 import pytest
-from monet import _monet
+from monet import _monet, optimise
 
 from test_package import CHIP, DATA, NETWORK, SMALL, chip_dict, core_dict
 
 ADAM = DATA / "training" / "adam.yaml"
+EXAMPLES = DATA.parent / "examples"
+NPU = DATA / "hardware" / "npu_small.yaml"
 OUR_ERRORS = (monet.InputError, monet.InfeasibleError)
 
 
@@ -528,6 +531,135 @@ add("extension: method of another", lambda w: _monet.Result.json(w.net._handle),
 add("extension: method of a class", lambda w: _monet.Result.tiles(_monet.Result), (TypeError, RuntimeError), "")  # type: ignore[arg-type]
 
 
+# --- Execution, spaces, sweeps, commands -----------------------------------------------------
+
+SPACE = DATA / "spaces" / "edge.yaml"
+CLUSTER = EXAMPLES / "cluster" / "gpt3_175b.yaml"
+
+
+def training(w: World) -> monet.TrainingStep:
+    return w.net.training_step(ADAM)
+
+
+def strategy_of(ask: Callable[[], Any], tell: Callable[[Any], object] = lambda designs: None) -> Any:
+    return types.SimpleNamespace(ask=ask, tell=tell)
+
+
+def asks(value: Any) -> Any:
+    return strategy_of(lambda: value)
+
+
+def explore(w: World, **more: Any) -> object:
+    """Of a space whose designs take no time."""
+    text = (EXAMPLES / "spaces" / "small_edge.yaml").read_text().replace("../../data", str(DATA))
+    text = text.replace("resnet18_cifar.onnx, batch: 4", "resnet8_16.onnx, batch: 1").replace("mode: auto", "mode: layer-by-layer")
+    text = text.replace("runs: [inference, training]", "runs: [inference]")
+    text = "\n".join(line for line in text.splitlines() if "{run: training" not in line)
+    return monet.explore(w.file("space.yaml", text), jobs=1, **{"strategy": "random", "budget": 2, **more})
+
+
+def fail(*_: object) -> Any:
+    raise ZeroDivisionError("enough")
+
+
+for label, call, error, says in [
+    ("execute: unknown tensor", lambda w: training(w).execute({"zzz": np.zeros(3)}), monet.InputError, "tensor 'zzz'"),
+    ("execute: other shape", lambda w: training(w).execute({"input": np.zeros((2, 3))}), monet.InputError, r"numbers\['input'\]"),
+    ("execute: scalar", lambda w: training(w).execute({"input": 3}), monet.InputError, r"numbers\['input'\]"),
+    ("execute: text", lambda w: training(w).execute({"input": np.array(["a"])}), TypeError, r"^numbers\['input'\]"),
+    ("execute: complex", lambda w: training(w).execute({"input": np.zeros((2, 3, 16, 16), complex)}), TypeError, r"^numbers\['input'\]"),
+    ("execute: ragged", lambda w: training(w).execute({"input": [[1], [2, 3]]}), TypeError, r"^numbers\['input'\]"),
+    ("execute: labels beyond the classes", lambda w: training(w).execute({"labels": [0, 10]}), monet.InputError, "label 10 is none of 10"),
+    ("execute: labels below zero", lambda w: training(w).execute({"labels": [-200, 1]}), monet.InputError, "label -200 is none of 10"),
+    ("execute: list of arrays", lambda w: training(w).execute([np.zeros(3)]), TypeError, "^numbers: list"),
+    ("execute: of a network", lambda w: monet.Step.execute(w.net), TypeError, "^step: Network"),
+    ("execute: no steps", lambda w: training(w).execute(steps=0), ValueError, "^steps: 0"),
+    ("execute: negative seed", lambda w: training(w).execute(seed=-1), ValueError, "^seed: -1"),
+    ("execute: no memory", lambda w: training(w).execute(memory_limit="1000"), monet.InfeasibleError, "1000 bytes"),
+    ("execute: memory of a word", lambda w: training(w).execute(memory_limit="much"), ValueError, "memory_limit"),
+    ("execute: tensor that is none", lambda w: training(w).execute()["zzz"], KeyError, "zzz"),
+    ("execute: tensor that is not kept", lambda w: training(w).execute()["/conv1/Conv_output_0"], KeyError, "keep_all"),
+    ("execute: gradient of no parameter", lambda w: training(w).execute().gradients["zzz"], KeyError, "zzz"),
+    ("execute: loss of inference", lambda w: w.step.execute().loss, AttributeError, "loss"),
+    ("space: unknown key", lambda w: monet.read_space({"colour": 3}), monet.InputError, r"space\['colour'\]"),
+    ("space: a chip", lambda w: monet.read_space(CHIP), monet.InputError, "edge_tpu.yaml"),
+    ("space: design beyond it", lambda w: monet.read_space(SPACE).values(10**9), IndexError, "1000000000"),
+    ("space: design below zero", lambda w: monet.read_space(SPACE).values(-1), IndexError, "-1"),
+    ("space: design of text", lambda w: monet.read_space(SPACE).values("x"), TypeError, "design"),
+    ("space: chip beyond it", lambda w: monet.read_space(SPACE).chip(2**63), IndexError, ""),
+    ("space: choices beyond it", lambda w: monet.read_space(SPACE).id_of([10**6] * 6), IndexError, ""),
+    ("space: choices too few", lambda w: monet.read_space(SPACE).id_of([]), ValueError, "^choices: 0 numbers"),
+    ("space: choices of text", lambda w: monet.read_space(SPACE).id_of(["x"]), TypeError, r"^choices\[0\]: str"),
+    ("explore: unknown strategy", lambda w: explore(w, strategy="luck"), ValueError, "strategy"),
+    ("explore: strategy without ask", lambda w: explore(w, strategy=types.SimpleNamespace(tell=print)), TypeError, r"ask\(\)"),
+    ("explore: strategy without tell", lambda w: explore(w, strategy=types.SimpleNamespace(ask=list)), TypeError, r"tell\(\)"),
+    ("explore: ask fails", lambda w: explore(w, strategy=strategy_of(fail), budget=0), ZeroDivisionError, "enough"),
+    ("explore: tell fails", lambda w: explore(w, strategy=strategy_of(lambda: [17], fail), budget=0), ZeroDivisionError, "enough"),
+    ("explore: asks for text", lambda w: explore(w, strategy=asks("x"), budget=0), (TypeError, ValueError), ""),
+    ("explore: asks for nothing iterable", lambda w: explore(w, strategy=asks(3), budget=0), TypeError, "iterable"),
+    ("explore: asks beyond the space", lambda w: explore(w, strategy=asks([10**12]), budget=0), (ValueError, IndexError), "1000000000000"),
+    ("explore: asks below zero", lambda w: explore(w, strategy=asks([-1]), budget=0), (ValueError, IndexError, TypeError), ""),
+    ("explore: asks for 2**70", lambda w: explore(w, strategy=asks([2**70]), budget=0), (ValueError, IndexError, TypeError), ""),
+    ("explore: constraint fails", lambda w: explore(w, constraint=fail), ZeroDivisionError, "enough"),
+    ("explore: constraint of two arguments", lambda w: explore(w, constraint=lambda a, b: True), TypeError, "argument"),
+    ("explore: figure fails", lambda w: explore(w, figures={"x": fail}), ZeroDivisionError, "enough"),
+    ("explore: figure that is NaN", lambda w: explore(w, figures={"x": lambda design: float("nan")}), ValueError, r"figures\['x'\]"),
+    ("explore: figure of text", lambda w: explore(w, figures={"x": lambda design: "much"}), ValueError, ""),
+    ("explore: figure of no function", lambda w: explore(w, figures={"x": 3}), TypeError, r"^figures\['x'\]: int"),
+    ("explore: store that is none", lambda w: explore(w, store=w.file("no store", "x" * 1000)), (OSError, monet.InputError), "no store"),
+    ("explore: store that is a folder", lambda w: explore(w, store=w.folder), (OSError, monet.InputError, ValueError), ""),
+    ("read_store: missing", lambda w: monet.read_store("nowhere.db"), (monet.InputError, OSError), "nowhere.db"),
+    ("read_store: no store", lambda w: monet.read_store(CHIP), (monet.InputError, OSError), "edge_tpu.yaml"),
+    ("compare_explorations: missing", lambda w: monet.compare_explorations("x.json", "y.json"), (monet.InputError, OSError), "x.json"),
+    ("sweep: unknown axis", lambda w: monet.sweep(w.step, w.chip, colour=[1]), TypeError, "colour"),
+    ("sweep: empty axis", lambda w: monet.sweep(w.step, w.chip, mode=[]), ValueError, "^mode: "),
+    ("sweep: unknown mode", lambda w: monet.sweep(w.step, w.chip, mode=["fast"], jobs=1).rows, ValueError, "^mode: "),
+    ("sweep: unknown place", lambda w: monet.sweep(w.step, w.chip, **{"cores.99.x": [1]}, jobs=1).rows, KeyError, "cores.99"),
+    ("sweep: batch of zero", lambda w: monet.sweep(w.step, w.chip, batch=[1, 0]), ValueError, r"^batch\[1\]: 0"),
+    ("sweep: no step", lambda w: monet.sweep(w.net, w.chip), TypeError, "^step: "),
+    ("sweep: no chip", lambda w: monet.sweep(w.step, w.net), TypeError, "^chip: "),
+    ("sweep: store that is none", lambda w: monet.sweep(w.step, w.chip, store=w.file("no store", "x" * 1000)).rows, monet.InputError, "no store"),
+    ("with_: unknown place", lambda w: w.chip.with_({"cores.0.nothing.size": 3}), KeyError, "cores.0.nothing"),
+    ("with_: unknown key", lambda w: w.chip.with_(colour=3), monet.InputError, "colour"),
+    ("with_: list index beyond", lambda w: w.chip.with_({"core_connectivity.999.bandwidth": 3}), KeyError, "999"),
+    ("with_: no bandwidth", lambda w: w.chip.with_(dram_bandwidth_bits=0), ValueError, "^dram_bandwidth_bits: 0"),
+    ("core: unknown model", lambda w: monet.core(CHIP, w.net, model="x"), ValueError, "^model: 'x'"),
+    ("core: unknown choice", lambda w: monet.core(CHIP, w.net, choices={"x": True}), (ValueError, monet.InputError), "choices"),
+    ("core: choice of text", lambda w: monet.core(CHIP, w.net, choices={"x": "on"}), TypeError, r"^choices\['x'\]: str"),
+    ("backward: nothing", lambda w: monet.backward(), (ValueError, monet.InputError), ""),
+    ("backward: product of two", lambda w: monet.backward(NPU, gemm=(1, 2)), ValueError, "^gemm: 3 values"),
+    ("backward: product of zero", lambda w: monet.backward(NPU, gemm=(0, 2, 3)), (ValueError, monet.InputError), "gemm"),
+    ("cluster: unknown setting", lambda w: monet.cluster(CLUSTER, settings={"zzz": 3}), (ValueError, monet.InputError), "zzz"),
+    ("cluster: empty dict", lambda w: monet.cluster({}), monet.InputError, "experiment"),
+    ("graph: no step", lambda w: monet.graph(w.chip), TypeError, "^step: Chip"),
+    ("run: unknown key", lambda w: monet.run({"colour": 3}, w.folder / "run"), monet.InputError, r"experiment\['colour'\]"),
+    ("train: empty dict", lambda w: monet.train({}, w.folder / "train"), monet.InputError, "experiment"),
+    ("report: missing", lambda w: monet.report("nowhere.json", w.folder / "page.html"), (monet.InputError, OSError), "nowhere.json"),
+    ("report: of a chip", lambda w: monet.report(CHIP, w.folder / "page.html"), monet.InputError, "edge_tpu.yaml"),
+    ("report: of a dict", lambda w: monet.report({"a": 1}, w.folder / "page.html"), monet.InputError, "result"),
+    ("formats: unknown", lambda w: monet.formats("zzz"), monet.InputError, "zzz"),
+    ("formats: of numbers", lambda w: monet.formats(3), (TypeError, monet.InputError), "3|formats"),
+    ("formats: rounded text", lambda w: monet.formats(format="fp16", round=["1"]), TypeError, r"^round\[0\]: str"),
+    ("formats: factors that do not fit", lambda w: monet.formats(gemm=(np.eye(2), np.eye(3)), mul="exact", acc="fp32"),
+     (ValueError, monet.InputError), ""),
+    ("formats: one factor", lambda w: monet.formats(gemm=[np.eye(2)], mul="exact", acc="fp32"), ValueError, "^gemm: 2 values"),
+    ("formats: block of zero", lambda w: monet.formats(quantise=np.eye(2), format="mxfp4_e2m1", block=(0, 4)), ValueError, r"^block\[0\]: 0"),
+    ("formats: seed below zero", lambda w: monet.formats(format="fp16", round=[1.0], seed=-1), ValueError, "^seed: -1"),
+    ("optimise: unknown argument", lambda w: optimise.fusion(w.step, w.chip, colour=3), TypeError, "colour"),
+    ("optimise: step and chip changed places", lambda w: optimise.allocation(w.chip, w.step), TypeError, "^step: Chip"),
+    ("optimise: unknown objective", lambda w: optimise.joint(w.step, w.chip, objective="area"), ValueError, "^objective: 'area'"),
+    ("optimise: budget of a word", lambda w: optimise.checkpointing(training(w), w.chip, budget="much"), (ValueError, monet.InputError), "budget"),
+    ("optimise: no budget at all", lambda w: optimise.joint(w.step, w.chip, budget=0, evaluations=1), monet.InfeasibleError, "0 bytes"),
+    ("optimise: unlimited time", lambda w: optimise.fusion(w.step, w.chip, time_limit=float("inf")), ValueError, "^time_limit: inf"),
+    ("optimise: negative time", lambda w: optimise.fusion(w.step, w.chip, time_limit=-1), ValueError, "time_limit"),
+    ("optimise: progress fails", lambda w: optimise.fusion(w.step, w.chip, evaluations=1, progress=fail), ZeroDivisionError, "enough"),
+    ("optimise: progress of another ValueError", lambda w: optimise.fusion(w.step, w.chip, evaluations=1,
+                                                                          progress=lambda told: json.loads("{")),
+     json.JSONDecodeError, "Expecting"),
+]:  # fmt: skip
+    add(label, call, error, says)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_call_says_what_is_wrong(name: str, world: World) -> None:
     call, error, says = CASES[name]
@@ -536,12 +668,89 @@ def test_a_wrong_call_says_what_is_wrong(name: str, world: World) -> None:
     assert not isinstance(raised.value, (SystemError, RecursionError, monet.InternalError))
     assert "incompatible function arguments" not in str(raised.value) or name.startswith("extension")
     if isinstance(raised.value, monet.InputError) and "progress" not in name:
-        assert raised.value.problems
+        assert raised.value.problems, raised.value
         assert all(len(problem) == 3 for problem in raised.value.problems)
 
 
 def test_there_are_two_hundred() -> None:
     assert len(CASES) >= 200
+
+
+# --- Every argument of every function --------------------------------------------------------
+
+def functions(world: World) -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
+    """Calls that work, with what they need."""
+    training = world.net.training_step(ADAM)
+    both = {"step": world.step, "chip": world.chip}
+    experiment = {"workload": {"network": str(NETWORK), "batch": 2}, "hardware": str(CHIP)}
+    trained = {"network": str(NETWORK), "batch": 4, "data": {"format": "generated", "train": 8, "test": 4},
+               "training": {"loss": "cross_entropy"}, "epochs": 1, "seeds": [1]}  # fmt: skip
+    out = world.folder / "out"
+    square = np.ones((2, 2))
+    return {
+        "read_network": (monet.read_network, {"path": NETWORK, "batch": 2}),
+        "read_chip": (monet.read_chip, {"chip": CHIP}),
+        "read_space": (monet.read_space, {"space": DATA / "spaces" / "edge.yaml"}),
+        "read_store": (monet.read_store, {"path": "nowhere"}),
+        "Chip.with_": (world.chip.with_, {}),
+        "Step.schedule": (world.step.schedule, {"chip": world.chip, "mode": "layer-by-layer"}),
+        "Step.execute": (training.execute, {}),
+        "core": (monet.core, {"hardware": EXAMPLES / "core" / "two_by_two.yaml", "workload": EXAMPLES / "core" / "product.yaml"}),
+        "hardware_costs": (monet.hardware_costs, {"hardware": CHIP}),
+        "backward": (monet.backward, {"hardware": NPU, "gemm": (64, 32, 16)}),
+        "cluster": (monet.cluster, {"experiment": EXAMPLES / "cluster" / "gpt3_175b.yaml"}),
+        "graph": (monet.graph, {"step": training, "execute": True}),
+        "run": (monet.run, {"experiment": experiment, "output": out}),
+        "train": (monet.train, {"experiment": trained, "output": out}),
+        "report": (monet.report, {"result": "nowhere.json", "output": out}),
+        "formats, round": (monet.formats, {"format": "fp8_e4m3", "round": [1.0]}),
+        "formats, quantise": (monet.formats, {"format": "mxfp4_e2m1", "quantise": square}),
+        "formats, gemm": (monet.formats, {"gemm": (square, square), "mul": "exact", "acc": "fp32"}),
+        "optimise.allocation": (optimise.allocation, {**both, "evaluations": 4, "population": 2}),
+        "optimise.fusion": (optimise.fusion, {**both, "evaluations": 1}),
+        "optimise.einsum": (optimise.einsum, {"matmuls": (8, 4, 4), "buffer": 1024}),
+        "optimise.checkpointing": (optimise.checkpointing, {"step": training, "chip": world.chip, "budget": "70%"}),
+        "optimise.joint": (optimise.joint, {**both, "evaluations": 1}),
+        "optimise.parallelism": (optimise.parallelism, {"experiment": EXAMPLES / "cluster" / "gpt3_175b_plan.yaml"}),
+        "explore": (monet.explore, {"space": DATA / "spaces" / "edge.yaml", "strategy": "random", "budget": 1}),
+        "compare_explorations": (monet.compare_explorations, {"a": "nowhere.json", "b": "nowhere.json"}),
+        "sweep": (lambda **more: monet.sweep(**more).rows, {**both, "jobs": 1}),
+    }  # fmt: skip
+
+
+def arguments_of(name: str) -> list[str]:
+    function = getattr(optimise if name.startswith("optimise.") else monet, name.split(",")[0].rpartition(".")[2], None)
+    function = {"Chip.with_": monet.Chip.with_, "Step.schedule": monet.Step.schedule, "Step.execute": monet.Step.execute}.get(
+        name, function
+    )
+    parameters = inspect.signature(function).parameters  # type: ignore[arg-type]
+    named = [one.name for one in parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    more = {"sweep": ["batch", "mode", "halo", "lpf_limit", "mapping", "dram_bandwidth_bits", "frequency_hz"],
+            "Chip.with_": ["name", "frequency_hz"]}.get(name, [])  # fmt: skip
+    return [one for one in named if one != "self"] + more + (list(optimise._COMMON) if "common" in parameters else [])
+
+
+NEVER = {"object": object(), "complex": 2j, "surrogate": "\udcff", "NUL": "a\0b", "10**5000": 10**5000, "in itself": cycle(),
+         "set of lists": [{1}], "array of objects": np.array([object()], dtype=object)}  # fmt: skip
+NAMES = ("read_network", "read_chip", "read_space", "read_store", "Chip.with_", "Step.schedule", "Step.execute", "core",
+         "hardware_costs", "backward", "cluster", "graph", "run", "train", "report", "formats, round", "formats, quantise",
+         "formats, gemm", "optimise.allocation", "optimise.fusion", "optimise.einsum", "optimise.checkpointing",
+         "optimise.joint", "optimise.parallelism", "explore", "compare_explorations", "sweep")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_argument_takes_what_it_cannot(name: str, world: World) -> None:
+    function, base = functions(world)[name]
+    for argument in arguments_of(name):
+        for label, value in NEVER.items():
+            with pytest.raises((TypeError, ValueError, LookupError, *OUR_ERRORS)) as raised:
+                function(**{**base, argument: value})
+                pytest.fail(f"{argument} takes {label}")
+            said = str(raised.value)
+            assert type(raised.value).__module__ in ("builtins", "monet"), f"{argument}, {label}: {raised.value!r}"
+            dicts = ("dict", "experiment", "space") if argument in ("hardware", "chip", "changes", "experiment") else ()
+            assert any(word in said for word in (argument, *dicts)), f"{argument}, {label}: {said}"
+            assert "incompatible function arguments" not in said, f"{argument}, {label}"
 
 
 # --- What looks wrong and works --------------------------------------------------------------
