@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cxxabi.h>
+
 #include <chrono>
 #include <exception>
 #include <future>
@@ -22,39 +24,75 @@ bool is_end(OnInterrupt on_interrupt, bool stopped) {
   return true;
 }
 
+/// Signals are for Python's main thread alone.
+bool is_main_thread() {
+  const py::module_ threading = py::module_::import("threading");
+  const py::object here = threading.attr("get_ident")();
+  const py::object of_main = threading.attr("main_thread")().attr("ident");
+  return here.equal(of_main);
+}
+
+/// Without the lock.
+bool python_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+void take_lock(PyThreadState* state) {
+#ifdef __GLIBCXX__
+  try {
+    PyEval_RestoreThread(state);
+  } catch (const abi::__forced_unwind&) {
+    sleep_until_the_end();
+  }
+#else
+  PyEval_RestoreThread(state);
+#endif
+}
+
 } // namespace
+
+void sleep_until_the_end() {
+  for (;;)
+    std::this_thread::sleep_for(std::chrono::hours(1));
+}
 
 void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
                        OnInterrupt on_interrupt) {
   constexpr std::chrono::milliseconds kBetweenSignals{20};
+  const bool hears_signals = is_main_thread();
   std::atomic<bool> stop{false};
   bool interrupted = false;
   std::exception_ptr failure;
-  {
-    const py::gil_scoped_release without_lock;
-    std::promise<void> ended;
-    const std::future<void> end = ended.get_future();
-    std::thread thread([&] {
-      try {
-        work(stop);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      ended.set_value();
-    });
-    while (end.wait_for(kBetweenSignals) == std::future_status::timeout) {
-      const py::gil_scoped_acquire lock;
-      if (PyErr_CheckSignals() == 0)
-        continue;
-      const bool ends = is_end(on_interrupt, stop);
-      stop = true;
-      if (ends)
-        continue;
-      interrupted = true;
-      break; // the exception is set; no more Python until the work has ended
+  std::promise<void> ended;
+  const std::future<void> end = ended.get_future();
+  std::thread thread([&] {
+    try {
+      work(stop);
+    } catch (...) {
+      failure = std::current_exception();
     }
-    thread.join();
+    ended.set_value();
+  });
+  PyThreadState* state = PyEval_SaveThread();
+  while (!interrupted && end.wait_for(kBetweenSignals) == std::future_status::timeout) {
+    if (!hears_signals) {
+      if (python_ends())
+        stop = true;
+      continue;
+    }
+    take_lock(state);
+    if (PyErr_CheckSignals() != 0) {
+      interrupted = !is_end(on_interrupt, stop);
+      stop = true;
+    }
+    state = PyEval_SaveThread(); // where it is interrupted, the exception stays set
   }
+  thread.join();
+  take_lock(state);
   if (interrupted)
     throw py::error_already_set();
   if (failure)

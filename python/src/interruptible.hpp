@@ -20,4 +20,9 @@ enum class OnInterrupt {
 void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
                        OnInterrupt on_interrupt = OnInterrupt::raise);
 
+/// Where Python ends while a daemon thread is in the library, whoever asks for its lock is unwound
+/// by pthread_exit(): destructors and handlers of C++ that are passed by that end the process with
+/// an abort. So what catches it (abi::__forced_unwind) sleeps until the process has ended.
+[[noreturn]] void sleep_until_the_end();
+
 } // namespace monet::python

@@ -179,8 +179,14 @@ void add_result(py::module_& module) {
       .def_property_readonly("name", [](const Result& result) { return result.name; })
       .def("json", &json_of)
       .def("table", &table_of)
-      .def("write_report", &write_report, py::arg("folder"),
-           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "write_report",
+          [](const Result& result, const std::string& folder) {
+            std::string page;
+            run_interruptible([&](std::atomic<bool>&) { page = write_report(result, folder); });
+            return page;
+          },
+          py::arg("folder"))
       .def("operators",
            [](const Result& result) {
              py::list names;

@@ -6,6 +6,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cxxabi.h>
+
 #include <atomic>
 #include <exception>
 #include <functional>
@@ -20,17 +22,15 @@ public:
   /// Runs `call` with the lock; false where it raised, now or before: then `stop` is set.
   template <class Call>
   bool guard(std::atomic<bool>& stop, Call&& call) {
-    const pybind11::gil_scoped_acquire lock;
-    if (exception_)
-      return false;
+#ifdef __GLIBCXX__
     try {
-      std::forward<Call>(call)();
-      return true;
-    } catch (...) {
-      exception_ = std::current_exception();
-      stop = true;
-      return false;
+      return with_lock(stop, std::forward<Call>(call));
+    } catch (const abi::__forced_unwind&) { // before it has the lock
+      sleep_until_the_end();
     }
+#else
+    return with_lock(stop, std::forward<Call>(call));
+#endif
   }
   /// Without the lock, in the thread that called the library.
   void rethrow() {
@@ -39,6 +39,25 @@ public:
   }
 
 private:
+  template <class Call>
+  bool with_lock(std::atomic<bool>& stop, Call&& call) {
+    const pybind11::gil_scoped_acquire lock;
+    if (exception_)
+      return false;
+    try {
+      std::forward<Call>(call)();
+      return true;
+#ifdef __GLIBCXX__
+    } catch (const abi::__forced_unwind&) { // in here: `lock` would give back what it has lost
+      sleep_until_the_end();
+#endif
+    } catch (...) {
+      exception_ = std::current_exception();
+      stop = true;
+      return false;
+    }
+  }
+
   std::exception_ptr exception_; ///< guarded by the lock
 };
 

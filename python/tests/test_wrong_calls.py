@@ -948,3 +948,19 @@ def test_a_handler_of_signals_may_raise_what_it_likes(world: World) -> None:
             long.schedule(world.chip, mode="fused")
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_the_interpreter_may_end_in_the_middle() -> None:
+    """A thread of the library's is at work while Python ends: it must not crash on the way out."""
+    code = f"""
+import threading, monet
+step = monet.read_network({str(NETWORK)!r}, batch=2).inference()
+chip = monet.read_chip({str(CHIP)!r})
+def schedule():
+    while True:
+        step.schedule(chip, mode="layer-by-layer", progress=lambda stage: None)
+threading.Thread(target=schedule, daemon=True).start()
+step.schedule(chip, mode="layer-by-layer")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
