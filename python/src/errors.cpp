@@ -66,7 +66,8 @@ void add_errors(py::module_& module) {
     } catch (const cli::UsageError& error) {
       PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const Stopped& error) {
-      PyErr_SetString(PyExc_KeyboardInterrupt, error.what());
+      PyErr_SetString(error.by_clock() ? PyExc_TimeoutError : PyExc_KeyboardInterrupt,
+                      error.what());
     } catch (const InternalError& error) {
       PyErr_SetString(exceptions.internal, error.what());
     }

@@ -571,6 +571,9 @@ for label, call, error, says in [
     ("execute: ragged", lambda w: training(w).execute({"input": [[1], [2, 3]]}), TypeError, r"^numbers\['input'\]"),
     ("execute: labels beyond the classes", lambda w: training(w).execute({"labels": [0, 10]}), monet.InputError, "label 10 is none of 10"),
     ("execute: labels below zero", lambda w: training(w).execute({"labels": [-200, 1]}), monet.InputError, "label -200 is none of 10"),
+    ("execute: labels between", lambda w: training(w).execute({"labels": [0.5, 1]}), monet.InputError, "labels"),
+    ("execute: labels that are NaN", lambda w: training(w).execute({"labels": [np.nan, 1]}), monet.InputError, "labels"),
+    ("execute: labels of 2**60", lambda w: training(w).execute({"labels": [2.0**60, 1]}), monet.InputError, "whole numbers"),
     ("execute: list of arrays", lambda w: training(w).execute([np.zeros(3)]), TypeError, "^numbers: list"),
     ("execute: of a network", lambda w: monet.Step.execute(w.net), TypeError, "^step: Network"),
     ("execute: no steps", lambda w: training(w).execute(steps=0), ValueError, "^steps: 0"),
@@ -933,6 +936,14 @@ def test_two_interrupts_are_one(world: World) -> None:
             long.schedule(world.chip, mode="fused")
         finally:
             time.sleep(0.1)
+
+
+def test_an_end_of_time_without_an_answer_is_no_interrupt() -> None:
+    try:
+        with pytest.raises(TimeoutError, match="time limit"):
+            optimise.parallelism(EXAMPLES / "cluster" / "gpt3_175b_plan.yaml", time_limit=1e-9)
+    except KeyboardInterrupt:  # would end the tests
+        pytest.fail("KeyboardInterrupt")
 
 
 def test_a_handler_of_signals_may_raise_what_it_likes(world: World) -> None:

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 namespace monet::cli {
@@ -29,6 +30,21 @@ TensorId tensor_named(const Graph& graph, const std::string& name) {
                    found ? "is computed by the network; numbers cannot be given for it"
                          : "does not exist, or is not needed in this step",
                    nearest_name_hint(name, names));
+}
+
+/// Labels and indices: only whole numbers that a double holds exactly.
+void check_whole(const Tensor& tensor, std::span<const double> numbers, const std::string& where) {
+  constexpr double kExact = 9007199254740992.0; // 2^53
+  if (tensor.type != ElementType::int64 && tensor.type != ElementType::int32)
+    return;
+  const auto wrong = std::find_if(numbers.begin(), numbers.end(), [](double x) {
+    return !(std::nearbyint(x) == x && std::abs(x) <= kExact);
+  });
+  if (wrong != numbers.end()) {
+    throw InputError({where, 0, 0, ""},
+                     fmt::format("element {} is {}, but '{}' takes whole numbers",
+                                 wrong - numbers.begin(), *wrong, tensor.name));
+  }
 }
 
 } // namespace
@@ -61,6 +77,8 @@ void StepNumbers::give(const std::string& name, const std::vector<std::int64_t>&
                      fmt::format("has shape [{}], but '{}' has [{}]", fmt::join(shape, ", "), name,
                                  fmt::join(own, ", ")));
   }
+  if (const auto id = step_.graph.find_tensor(name))
+    check_whole(step_.graph.tensor(*id), numbers, where);
   set_by_name(execution_, step_, name, numbers);
   ++given;
 }
