@@ -267,7 +267,7 @@ class Plots:
         links = [link for link in figures.get("links", []) if link["id"] in by_link]
         busiest = sorted(links, key=lambda link: (-link["busy_cycles"], link["id"]))[: max(lanes, 0)]
         rest = len(links) - len(busiest)
-        group = "LINKS" if rest == 0 else f"THE {len(busiest)} BUSIEST OF {len(links)} LINKS"
+        group = "LINKS" if rest == 0 else f"THE {len(busiest)} BUSIEST OF {len(links)} LINKS".replace("THE 1 ", "THE ")
         for link in sorted(busiest, key=lambda link: int(link["id"])):
             rows.append(_row_of(group, _row_label(link["name"], link), by_link[link["id"]]))
         ports = figures.get("ports", [])
