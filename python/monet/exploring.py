@@ -153,12 +153,14 @@ class Exploration(Answer):
 
     @cached_property
     def designs(self) -> Columns:
-        """A design a row: id, parameters, reason ("" where it is feasible), area_mm2, peak_power_w,
-        frequency_hz, and of each run latency_cycles, energy_pj and peak_memory_bytes."""
+        """A design a row: id, parameters, reason ("" where it is feasible, else its kind: # for each
+        number), area_mm2, peak_power_w, frequency_hz, and of each run latency_cycles, energy_pj and
+        peak_memory_bytes."""
         names = self["columns"]
         rows = [dict(zip(names, row, strict=True)) for row in self["rows"]]
+        kinds = [kind["reason"] for kind in self["reasons"]]
         for row in rows:
-            row["reason"] = row["reason"] or ""
+            row["reason"] = "" if row["reason"] is None else kinds[row["reason"]]
         return Columns.of_rows(rows, names)
 
     def front(self, name: str | None = None) -> Columns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monet import units
+from monet import arguments, units
 
 if TYPE_CHECKING:
     from monet.columns import Columns
@@ -54,7 +54,8 @@ class Plots:
     """Figures of a result: `result.plot.timeline()` and its like.
 
     Each draws into `ax`, or into a figure of its own, and returns the matplotlib Axes; those have
-    `.figure.savefig("timeline.pdf")`. ImportError without matplotlib."""
+    `.figure.savefig("timeline.pdf")`. Titles stand above the legend: `ax.set_title(text, loc="left",
+    pad=22)` for another. ImportError without matplotlib."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
@@ -65,7 +66,7 @@ class Plots:
         the off-chip memory carry. Beyond some 20,000 bars, those narrower than a two-thousandth of
         the step are summed: fainter where less of the time is filled."""
         figures = self._figures
-        rows = self._timeline_rows(lanes)
+        rows = self._timeline_rows(arguments.whole("lanes", lanes, 0, 2**31))
         ax = self._axes(ax, 1.0 + 0.25 * max(len(rows), 2))
         latency = max(int(figures["latency_cycles"]), 1)
         if not rows:
@@ -142,8 +143,7 @@ class Plots:
     def energy(self, ax: Any = None, *, by: str = "phase") -> Any:
         """Bars by phase, or by operator type (`by="type"`, without what memories leak), of what
         computing, memories, links and the off-chip memory take."""
-        if by not in ("phase", "type"):
-            raise ValueError(f"by: {by!r} is none of phase, type")
+        arguments.one_of("by", by, ("phase", "type"))
         rows = self._energy_by_phase() if by == "phase" else self._energy_by_type()
         ax = self._axes(ax, 1.1 + 0.3 * max(len(rows), 2))
         total = max(float(self._figures["energy_pj"]), 1e-300)
@@ -265,9 +265,9 @@ class Plots:
                 if row[7] == offchip or (len(row) > 9 and offchip in row[9]):
                     writes.append(bar)
         links = [link for link in figures.get("links", []) if link["id"] in by_link]
-        busiest = sorted(links, key=lambda link: (-link["busy_cycles"], link["id"]))[: max(lanes, 0)]
+        busiest = sorted(links, key=lambda link: (-link["busy_cycles"], link["id"]))[:lanes]
         rest = len(links) - len(busiest)
-        group = "LINKS" if rest == 0 else f"THE {len(busiest)} BUSIEST OF {len(links)} LINKS"
+        group = "LINKS" if rest == 0 else f"THE {len(busiest)} BUSIEST OF {len(links)} LINKS".replace("THE 1 ", "THE ")
         for link in sorted(busiest, key=lambda link: int(link["id"])):
             rows.append(_row_of(group, _row_label(link["name"], link), by_link[link["id"]]))
         ports = figures.get("ports", [])
@@ -323,6 +323,8 @@ class Plots:
         return importlib.import_module("matplotlib." + name)
 
     def _axes(self, ax: Any, height: float, width: float = _WIDTH) -> Any:
+        if ax is not None and not isinstance(ax, self._module("axes").Axes):
+            raise TypeError(f"ax: {arguments.kind_of(ax)} is no matplotlib Axes")
         if ax is None:
             _, ax = self._module("pyplot").subplots(figsize=(width, height), constrained_layout=True)
         for side in ("top", "right", "left", "bottom"):

@@ -18,6 +18,7 @@ import monet
 import numpy as np
 import pytest
 from monet.exploring import Design, read_store
+from test_package import chip_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data"
@@ -181,6 +182,29 @@ def test_wrong_asks_are_named(quick: Path, asks: Any, error: type[Exception], sa
 
     with pytest.raises(error, match=says):
         monet.explore(quick, strategy=Wrong())
+
+
+def small_space() -> dict[str, Any]:
+    """An array with three sizes of its memory; the first holds nothing."""
+    chip = chip_dict()
+    del chip["name"]
+    array, dram = chip["cores"][0], chip["cores"][1]
+    array["memories"]["sram"]["size"] = "${kib * 8192}"
+    return {
+        "name": "small", "workload": {"network": str(DATA / "workload" / "ds_cnn.onnx")}, "runs": ["inference"],
+        "schedule": {"mode": "layer-by-layer", "lpf_limit": 3}, "parameters": {"kib": [2**-9, 64, 256]},
+        "chip": {**chip, "cores": ["array", "dram"]}, "cores": {"array": array, "dram": dram},
+    }  # fmt: skip
+
+
+def test_designs_that_cannot_run_have_their_reason() -> None:
+    found = monet.explore(small_space(), constraint=lambda design: design.values["kib"] < 200 or "too large by 56 KiB", jobs=1)
+    reasons = list(found.designs["reason"])
+    assert "bits" in reasons[0]
+    assert reasons[1] == ""
+    assert reasons[2] == "too large by # KiB"
+    assert found["infeasible"] == 2
+    assert set(found.front()["kib"]) == {64}
 
 
 def test_exceptions_of_own_parts_end_the_run(quick: Path) -> None:

@@ -156,8 +156,6 @@ def test_energy_adds_up(which: str, request: pytest.FixtureRequest, pyplot: Any)
     whole = sum(bar.get_width() for bars in by_type.containers for bar in bars)
     assert whole == pytest.approx(result.energy_pj - result.energy["leakage_pj"], rel=1e-12)
     assert len(png(ax)) > 8_000
-    with pytest.raises(ValueError, match="by"):
-        result.plot.energy(by="colour")
 
 
 def test_roofline_has_the_layers_with_macs(result: monet.Result, pyplot: Any) -> None:
@@ -261,6 +259,18 @@ def test_nothing_is_drawn_of_empty_results(pyplot: Any) -> None:
     for ax in (empty.plot.timeline(), empty.plot.memory(), empty.plot.energy(), empty.plot.roofline()):
         assert len(ax.texts) == 1
         assert len(png(ax)) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error"),
+    [("energy", {"by": "colour"}, ValueError), ("energy", {"by": 3}, TypeError), ("timeline", {"lanes": -1}, ValueError),
+     ("timeline", {"lanes": 1.5}, TypeError), ("memory", {"ax": 3}, TypeError), ("roofline", {"ax": []}, TypeError)],
+)  # fmt: skip
+def test_wrong_arguments_of_plots_are_named(
+    method: str, arguments: dict[str, Any], error: type[Exception], result: monet.Result, pyplot: Any
+) -> None:
+    with pytest.raises(error, match="^" + next(iter(arguments))):
+        getattr(result.plot, method)(**arguments)
 
 
 def test_without_matplotlib_its_name_is_told(result: monet.Result, monkeypatch: pytest.MonkeyPatch) -> None:
