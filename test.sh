@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests: the fast and medium suites, the parsers under sanitizers, a minute of fuzzing, and the
-# report in a browser. `--slow` adds the slow suite, the benches' compilation, the thread sanitizer and half an hour of fuzzing all that the command line does.
+# report in a browser. `--slow` adds the slow suite, the benches' compilation, the Python package and own threads under sanitizers, and half an hour of fuzzing all that the command line does.
 # `--fuzz-seconds` sets how long is fuzzed. Installs what it needs on Debian 12.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -62,6 +62,9 @@ if [ "$slow" = yes ]; then
   labels="$labels|slow"
   say "properties on cases of 40 other seeds"
   scripts/properties.sh 40
+  say "wrong calls of the Python package under sanitizers (build/asan-ubsan)"
+  build asan-ubsan --target monet_python monet_python_files
+  run_tests --preset asan-ubsan -R '^python\.'
   say "own threads under the thread sanitizer (build/tsan)"
   build tsan --target base_test core_cost_test schedule_test optimise_core_test optimise_exact_test explore_store_test
   run_tests --preset tsan -R '^(base|core_cost|schedule|optimise_core|optimise_exact|explore_store)\.'
