@@ -3,7 +3,7 @@
     import monet
 
     net = monet.read_network("resnet18.onnx", batch=4)
-    step = net.training_step(optimizer={"type": "adam", "learning_rate": 1e-3})
+    step = net.training_step(optimizer=monet.Adam(lr=1e-3))
     chip = monet.read_chip("edge_tpu.yaml")
     result = step.schedule(chip, mode="fused")
     result.latency_cycles, result.energy_pj, result.peak_memory_bytes
@@ -35,13 +35,14 @@ from monet.exploring import (
     read_store,
 )
 from monet.model import InferenceStep, Network, Step, TrainingStep, read_network
+from monet.optimizers import LAMB, SGD, Adafactor, Adagrad, Adam, AdamW, Lion, Muon, RMSprop
 from monet.results import Result
 from monet.sweeps import Sweep, sweep
 from monet.torch_models import TorchComparison, compare_with_torch, from_torch
 
 __all__ = [
-    "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
-    "InputError", "InternalError", "Network", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
+    "LAMB", "SGD", "Adafactor", "Adagrad", "Adam", "AdamW", "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
+    "InputError", "InternalError", "Lion", "Muon", "Network", "RMSprop", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
     "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
     "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
     "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "sweep", "train",

@@ -7,13 +7,12 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence
 from functools import cache, cached_property
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from monet import _monet, arguments
-from monet.columns import Columns
 from monet.dicts import DictText, read_dict
 from monet.progress import Progress, progress_of
 
@@ -213,8 +212,8 @@ class Ran:
         self.messages = messages
 
 
-class Answer(Mapping[str, Any]):
-    """A command's result: a mapping of what its JSON has (docs/result.md names every key)."""
+class Answer:
+    """A command's result: by key what its JSON has (docs/result.md names every key)."""
 
     def __init__(self, ran: Ran) -> None:
         self._ran = ran
@@ -226,11 +225,20 @@ class Answer(Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return self._figures[key]
 
-    def __iter__(self) -> Any:
+    def __contains__(self, key: object) -> bool:
+        return key in self._figures
+
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._figures)
 
-    def __len__(self) -> int:
-        return len(self._figures)
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._figures.get(key, default)
+
+    def keys(self) -> KeysView[str]:
+        return self._figures.keys()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._figures.items()
 
     def to_json(self) -> str:
         """What the command prints with `--json -`, byte for byte."""
@@ -258,8 +266,3 @@ class Answer(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-
-def columns_of(rows: Sequence[Mapping[str, Any]], *names: str) -> Columns:
-    """Columns of the rows' values of these names that are numbers or text; none where a row has it."""
-    return Columns.of_rows(rows, names)

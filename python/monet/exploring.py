@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -149,19 +149,36 @@ def read_space(space: FileOrDict) -> Space:
 
 
 class Exploration(Answer):
-    """What an exploration came to."""
+    """What an exploration came to: `for design in exploration` goes through its designs. Of very many the
+    JSON has those on fronts and a sample; a store has all (`read_store()`)."""
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        kinds = [kind["reason"] for kind in self["reasons"]]
+        rows = [dict(zip(self["columns"], cells, strict=True)) for cells in self["rows"]]
+        for row in rows:
+            row["reason"] = "" if row["reason"] is None else kinds[row["reason"]]
+        return rows
+
+    def __iter__(self) -> Iterator[Design]:
+        runs = self["runs"]
+        parameters = [parameter["name"] for parameter in self["space"]["parameters"]]
+        known = {"id", "reason", "area_mm2", "peak_power_w", "frequency_hz", *parameters}
+        known |= {f"{run} {name}" for run in runs for name in Figures._fields}
+        for row in self._rows:
+            figures = {} if row["reason"] else {run: Figures(*(row[f"{run} {name}"] for name in Figures._fields)) for run in runs}
+            yield Design(
+                row["id"], {name: row[name] for name in parameters}, not row["reason"], row["reason"],
+                row["area_mm2"] or 0, row["peak_power_w"] or 0, row["frequency_hz"] or 0, figures,
+                {name: value for name, value in row.items() if value is not None and name not in known},
+            )  # fmt: skip
 
     @cached_property
     def designs(self) -> Columns:
         """A design a row: id, parameters, reason ("" where it is feasible, else its kind: # for each
         number), area_mm2, peak_power_w, frequency_hz, and of each run latency_cycles, energy_pj and
         peak_memory_bytes."""
-        names = self["columns"]
-        rows = [dict(zip(names, row, strict=True)) for row in self["rows"]]
-        kinds = [kind["reason"] for kind in self["reasons"]]
-        for row in rows:
-            row["reason"] = "" if row["reason"] is None else kinds[row["reason"]]
-        return Columns.of_rows(rows, names)
+        return Columns.of_rows(self._rows, self["columns"])
 
     def front(self, name: str | None = None) -> Columns:
         """The designs on a front, those of the first without a name; names: `fronts`."""

@@ -25,16 +25,16 @@ class SearchResult(Answer):
     @property
     def best(self) -> float | None:
         """Of what is minimised; None where nothing was found."""
-        return self.get("best")
+        return _number(self.get("best"))
 
     @property
     def bound(self) -> float | None:
-        return self.get("bound")
+        return _number(self.get("bound"))
 
     @property
     def gap(self) -> float | None:
         """(best - bound) / bound; None where the bound says nothing."""
-        return self.get("gap")
+        return _number(self.get("gap"))
 
     @cached_property
     def front(self) -> Columns:
@@ -45,6 +45,10 @@ class SearchResult(Answer):
     def __repr__(self) -> str:
         gap = "unknown" if self.gap is None else f"{100 * self.gap:.2f} %"
         return f"SearchResult({self.get('kind', self.get('name'))!r}: best {self.best}, gap {gap})"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def allocation(

@@ -19,6 +19,59 @@ from monet.plots import Plots
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
+class Energy(dict[str, float]):
+    """pJ by part, as the JSON names them, and as attributes."""
+
+    @property
+    def compute(self) -> float:
+        return self["compute_pj"]
+
+    @property
+    def on_chip(self) -> float:
+        return self["onchip_memory_pj"]
+
+    @property
+    def links(self) -> float:
+        return self["links_pj"]
+
+    @property
+    def off_chip(self) -> float:
+        return self["offchip_pj"]
+
+    @property
+    def leakage(self) -> float:
+        return self["leakage_pj"]
+
+
+class Memory(dict[str, int]):
+    """Bytes by owner at the moment of the peak, as the JSON names them, and as attributes."""
+
+    @property
+    def parameters(self) -> int:
+        return self["parameters_bytes"]
+
+    @property
+    def gradients(self) -> int:
+        return self["gradients_bytes"]
+
+    @property
+    def optimizer_state(self) -> int:
+        return self["optimizer_state_bytes"]
+
+    @property
+    def stored_activations(self) -> int:
+        return self["stored_activations_bytes"]
+
+    @property
+    def temporaries(self) -> int:
+        return self["temporaries_bytes"]
+
+    @property
+    def peak(self) -> int:
+        """Of all owners together."""
+        return self.parameters + self.gradients + self.optimizer_state + self.stored_activations + self.temporaries
+
+
 class _Kept(NamedTuple):
     """What a result is after pickle: what it says and its columns, without the library's objects."""
 
@@ -100,9 +153,9 @@ class Result:
         return float(self._figures["energy_pj"])
 
     @property
-    def energy(self) -> dict[str, float]:
-        """pJ by part: compute, on-chip memory, links, off-chip, leakage."""
-        return dict(self._figures["energy"])
+    def energy(self) -> Energy:
+        """pJ by part: compute, on_chip, links, off_chip, leakage."""
+        return Energy(self._figures["energy"])
 
     @property
     def peak_memory_bytes(self) -> int:
@@ -115,9 +168,9 @@ class Result:
         return self._figures.get("peak_memory_by_slices_bytes")
 
     @property
-    def memory(self) -> dict[str, int]:
-        """Bytes by owner at the moment of the peak."""
-        return dict(self._figures["memory"])
+    def memory(self) -> Memory:
+        """Bytes by owner at the moment of the peak, and `peak`, their sum."""
+        return Memory(self._figures["memory"])
 
     @property
     def macs(self) -> dict[str, int]:

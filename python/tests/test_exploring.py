@@ -100,6 +100,9 @@ def test_exploration_is_the_command_lines(quick: Path) -> None:
         del one["seconds"]
     assert ours == theirs
     assert found.designs.rows == len(theirs["rows"])
+    stored = list(found)
+    assert all(isinstance(design, Design) for design in stored)
+    assert [design.id for design in stored] == found.designs["id"].tolist()
     front = found.front("inference: latency, energy")
     assert len(front["id"]) == len(theirs["fronts"]["inference: latency, energy"]["designs"])
     assert set(found.designs["elements"]) <= {1, 2, 4}
@@ -155,6 +158,7 @@ def test_constraints_and_figures_are_called(quick: Path, tmp_path: Path) -> None
     one = monet.explore(quick, constraint=constraint, figures=figures, jobs=1, store=tmp_path / "one.sqlite")
     two = monet.explore(quick, constraint=constraint, figures=figures, jobs=2, store=tmp_path / "two.sqlite")
     assert rows(tmp_path / "one.sqlite") == rows(tmp_path / "two.sqlite")
+    assert [design[:3] + design[4:] for design in one] == [design[:3] + design[4:] for design in rows(tmp_path / "one.sqlite")]
     kept = [design for design in rows(tmp_path / "one.sqlite") if design.feasible]
     assert kept
     for design in kept:

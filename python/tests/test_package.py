@@ -119,6 +119,26 @@ def test_chip_of_a_dict(net: monet.Network) -> None:
     assert net.inference("int8").schedule(chip, mode="layer-by-layer").latency_cycles > 0
 
 
+def test_optimisers_are_dicts(net: monet.Network) -> None:
+    assert monet.AdamW(lr=1e-3, betas=(0.9, 0.99)) == {"type": "adamw", "learning_rate": 1e-3, "betas": [0.9, 0.99]}
+    makers = [getattr(monet, name) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Lion", "LAMB", "Muon")]
+    for maker in makers:
+        assert net.training_step(optimizer=maker(lr=0.01)) is not None
+    assert net.training_step(optimizer=monet.Adafactor(weight_decay=0.1)) is not None
+    with pytest.raises(TypeError, match="lr is learning_rate"):
+        monet.Adam(learning_rate=1, lr=2)
+    with pytest.raises(monet.InputError, match="momentun"):
+        net.training_step(optimizer=monet.SGD(momentun=0.9))
+
+
+def test_parts_are_attributes(result: monet.Result) -> None:
+    assert result.memory.peak == result.peak_memory_bytes
+    energy = result.energy
+    parts = [energy.compute, energy.on_chip, energy.links, energy.off_chip, energy.leakage]
+    assert sum(parts) == pytest.approx(result.energy_pj, rel=1e-12)
+    assert energy.off_chip == energy["offchip_pj"] > 0
+
+
 def test_columns_are_views(result: monet.Result) -> None:
     tiles = result.tiles
     assert tiles.rows == sum(core["tiles"] for core in result.to_dict()["cores"])
