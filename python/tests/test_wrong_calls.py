@@ -558,6 +558,11 @@ def explore(w: World, **more: Any) -> object:
     return monet.explore(w.file("space.yaml", text), jobs=1, **{"strategy": "random", "budget": 2, **more})
 
 
+def plots(w: World) -> Any:
+    pytest.importorskip("matplotlib")
+    return w.result.plot
+
+
 def fail(*_: object) -> Any:
     raise ZeroDivisionError("enough")
 
@@ -626,6 +631,22 @@ for label, call, error, says in [
     ("with_: unknown key", lambda w: w.chip.with_(colour=3), monet.InputError, "colour"),
     ("with_: list index beyond", lambda w: w.chip.with_({"core_connectivity.999.bandwidth": 3}), KeyError, "999"),
     ("with_: no bandwidth", lambda w: w.chip.with_(dram_bandwidth_bits=0), ValueError, "^dram_bandwidth_bits: 0"),
+    ("costs: of no function", lambda w: monet.read_chip(CHIP, memory_costs=3), TypeError, "^memory_costs: int"),
+    ("costs: that fail", lambda w: monet.read_chip(CHIP, array_costs=fail), ZeroDivisionError, "enough"),
+    ("costs: of no mapping", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: 3), TypeError, r"^memory_costs\(.*: int"),
+    ("costs: that are NaN", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"area": float("nan")}), ValueError, "not finite"),
+    ("costs: of an unknown figure", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"colour": 3}), monet.InputError, "colour"),
+    ("costs: of a core that is none", lambda w: monet.read_chip({"cores": {0: 3}}, memory_costs=fail), monet.InputError, "dict"),
+    ("costs: of memories that are none", lambda w: monet.read_chip({"cores": {0: {"memories": 3}}}, array_costs=fail), monet.InputError, "dict|core 0"),
+    ("costs: of a dict in itself", lambda w: monet.read_chip(cycle(), memory_costs=fail), ValueError, "contains itself"),
+    ("plot: by what", lambda w: plots(w).energy(by="colour"), ValueError, "^by: 'colour'"),
+    ("plot: by a number", lambda w: plots(w).energy(by=3), TypeError, "^by: int"),
+    ("plot: lanes below zero", lambda w: plots(w).timeline(lanes=-1), ValueError, "^lanes: -1"),
+    ("plot: lanes of text", lambda w: plots(w).timeline(lanes="6"), TypeError, "^lanes: str"),
+    ("plot: into a number", lambda w: plots(w).memory(3), TypeError, "^ax: int"),
+    ("plot: into a figure", lambda w: plots(w).roofline(w.chip), TypeError, "^ax: Chip"),
+    ("extension: method of None", lambda w: _monet.Space.values(None, 3), TypeError, "values"),
+    ("extension: Arrow of a number", lambda w: _monet.arrow_array(3, 4), TypeError, "arrow_array"),
     ("core: unknown model", lambda w: monet.core(CHIP, w.net, model="x"), ValueError, "^model: 'x'"),
     ("core: unknown choice", lambda w: monet.core(CHIP, w.net, choices={"x": True}), (ValueError, monet.InputError), "choices"),
     ("core: choice of text", lambda w: monet.core(CHIP, w.net, choices={"x": "on"}), TypeError, r"^choices\['x'\]: str"),
@@ -790,6 +811,16 @@ def test_paths_of_every_kind_are_paths(world: World) -> None:
     made["cores"][0] = world.file("core.yaml", json.dumps(core_dict()))
     made["name"] = "Chip \u00fc \U0001f600"
     assert monet.read_chip(made).name == "Chip \u00fc \U0001f600"
+
+
+def test_a_chip_may_be_of_any_mappings(world: World) -> None:
+    made = chip_dict()
+    made["cores"] = types.MappingProxyType({number: UserDict(core) for number, core in made["cores"].items()})
+    made["core_connectivity"] = tuple(made["core_connectivity"])
+    chip = monet.read_chip(types.MappingProxyType(made))
+    assert chip.cores == monet.read_chip(chip_dict()).cores
+    assert chip.with_({"cores.0.memories.sram.size": 16}).cores[0]["memories"][0][1] == 16
+    assert pickle.loads(pickle.dumps(chip)).cores == chip.cores
 
 
 def test_numbers_of_a_chip_may_be_numpys(world: World) -> None:
