@@ -992,6 +992,13 @@ def test_a_handler_of_signals_may_raise_what_it_likes(world: World) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("call", ["_monet.Space.first_design(None)", "_monet.Space.size.fget(None)", "_monet.Result.json(None)"])
+def test_a_method_of_none_is_no_crash(call: str) -> None:
+    code = f"from monet import _monet\ntry:\n    {call}\nexcept TypeError as error:\n    print('TypeError')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "TypeError\n")
+
+
 def test_the_interpreter_may_end_in_the_middle() -> None:
     """A thread of the library's is at work while Python ends: it must not crash on the way out."""
     code = f"""
