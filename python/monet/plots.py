@@ -327,8 +327,6 @@ class Plots:
             raise TypeError(f"ax: {arguments.kind_of(ax)} is no matplotlib Axes")
         if ax is None:
             _, ax = self._module("pyplot").subplots(figsize=(width, height), constrained_layout=True)
-        elif not isinstance(ax, self._module("axes").Axes):
-            raise TypeError(f"ax: {arguments.kind_of(ax)} is no matplotlib Axes")
         for side in ("top", "right", "left", "bottom"):
             ax.spines[side].set_visible(False)
         ax.tick_params(colors=MUTED, labelsize=8, width=0.8, which="both")
