@@ -128,5 +128,6 @@ def read_dict(text: DictText, read: Callable[[], T]) -> T:
         return read()
     except InputError as error:
         told = InputError(text.place(str(error)))
-        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in getattr(error, "problems", [])]
+        problems = getattr(error, "problems", [])  # a callback's own has none
+        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in problems]
         raise told from None

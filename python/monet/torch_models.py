@@ -458,7 +458,7 @@ def _read(path: str, name: str, batch: int | None) -> Network:
         return read_network(path, batch=batch)
     except _monet.InputError as error:
         told = _monet.InputError(str(error).replace(path, name))
-        told.problems = [(where.replace(path, name), what, hint) for where, what, hint in getattr(error, "problems", [])]
+        told.problems = [(where.replace(path, name), what, hint) for where, what, hint in error.problems]
         raise told from None
 
 

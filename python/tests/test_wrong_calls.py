@@ -129,6 +129,23 @@ def loop() -> list[Any]:
     return made
 
 
+def huge_file(world: World) -> Path:
+    """Of nothing, which takes no room."""
+    path = world.folder / "huge"
+    if not path.exists():
+        with open(path, "wb") as file:
+            file.truncate(2**36)
+    return path
+
+
+def pipe(world: World) -> Path:
+    """That nobody writes into."""
+    path = world.folder / "pipe"
+    if not path.exists():
+        os.mkfifo(path)
+    return path
+
+
 def nested(depth: int) -> Any:
     made: Any = 1
     for _ in range(depth):
@@ -300,6 +317,12 @@ add("training file: missing", lambda w: w.net.training_step("nowhere.yaml"), mon
 add("training file: folder", lambda w: w.net.training_step(w.folder), monet.InputError, "is no file")
 add("training file: endless device", lambda w: w.net.training_step("/dev/zero"), monet.InputError, "/dev/zero: is no file")
 add("training file: binary", lambda w: w.net.training_step(w.file("b.yaml", bytes(range(256)))), monet.InputError, "byte 128")
+add("training file: of 64 GiB", lambda w: w.net.training_step(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
+add("chip file: of 64 GiB", lambda w: monet.read_chip(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
+add("network file: of 64 GiB", lambda w: monet.read_network(huge_file(w)), monet.InputError, "larger than 2147483648 bytes")
+add("training file: a pipe", lambda w: w.net.training_step(pipe(w)), monet.InputError, "is no file")
+add("chip file: a pipe", lambda w: monet.read_chip(pipe(w)), monet.InputError, "pipe")
+add("network file: a pipe", lambda w: monet.read_network(pipe(w)), monet.InputError, "pipe")
 add("training file: control characters", lambda w: w.net.training_step(w.file("c.yaml", b"\1\2")), monet.InputError, "c.yaml:1")
 add("training file: network", lambda w: w.net.training_step(NETWORK), monet.InputError, "resnet8_16.onnx")
 add("training file: deep", lambda w: w.net.training_step(w.file("d.yaml", "[" * 100_000)), monet.InputError, "d.yaml:1")
