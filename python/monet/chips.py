@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from monet import _monet, arguments, pictures
 from monet.calls import FileOrDict, Inputs, path_of
-from monet.dicts import DictText
+from monet.dicts import DictText, plain
 
 
 class Chip:
@@ -103,13 +102,15 @@ def read_chip(
     system, cores = _texts(chip)
     inputs.add(system, *cores)
     texts = {core.name: core.text for core in cores}
-    return Chip(inputs.reading(lambda: _monet.parse_chip(system.text, texts)), copy.deepcopy(dict(chip)))
+    return Chip(inputs.reading(lambda: _monet.parse_chip(system.text, texts)), plain(chip))
 
 
 def _whole(chip: FileOrDict) -> dict[str, Any]:
     """A system with its core files in it."""
     path = "dict" if isinstance(chip, Mapping) else path_of(chip, "chip")
-    system: dict[str, Any] = copy.deepcopy(dict(chip)) if isinstance(chip, Mapping) else _monet.read_yaml(path)
+    if isinstance(chip, Mapping):
+        _texts(chip)  # what no file could hold
+    system: dict[str, Any] = plain(chip) if isinstance(chip, Mapping) else _monet.read_yaml(path)
     if isinstance(system.get("cores"), dict):
         system["cores"] = {
             number: _monet.read_yaml(_monet.find_core_file(path, core)) if isinstance(core, str) else core
@@ -121,15 +122,17 @@ def _whole(chip: FileOrDict) -> dict[str, Any]:
 def _priced(chip: dict[str, Any], memory_costs: MemoryCosts | None, array_costs: ArrayCosts | None) -> dict[str, Any]:
     cores = chip["cores"].values() if isinstance(chip.get("cores"), dict) else [chip]
     for core in cores:
+        if not isinstance(core, dict) or not isinstance(core.get("memories"), dict):
+            continue  # the reader says what is wrong with it
         name = str(core.get("name", ""))
-        for memory, says in core.get("memories", {}).items():
+        for memory, says in core["memories"].items():
             costs = memory_costs(name, memory, says) if memory_costs is not None else None
-            if costs is not None:
+            if costs is not None and isinstance(says, dict):
                 says.pop("auto_cost_extraction", None)
                 says.update(arguments.figures(f"memory_costs({name!r}, {memory!r})", costs))
         array = core.get("operational_array")
         costs = array_costs(name, array) if array_costs is not None and array is not None else None
-        if costs is not None:
+        if costs is not None and isinstance(array, dict):
             array.pop("auto_cost_extraction", None)
             array.update(arguments.figures(f"array_costs({name!r})", costs))
     return chip

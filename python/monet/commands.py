@@ -369,7 +369,8 @@ def _unless(default: int | str, value: object) -> object:
 
 def _shape(name: str, value: object) -> str:
     """Rows and columns."""
-    return "x".join(str(arguments.whole(f"{name}[{i}]", size, 1, 2**31)) for i, size in enumerate(arguments.several(name, value, 2)))
+    sizes = enumerate(arguments.several(name, value, 2))
+    return "x".join(str(arguments.whole(f"{name}[{i}]", size, 1, 2**31)) for i, size in sizes)
 
 
 def _number(name: str, value: object) -> str:

@@ -107,11 +107,27 @@ class DictText:
         return re.sub(re.escape(self.name) + r":(\d+)(?::\d+)?", key, text)
 
 
+def plain(value: Any) -> Any:
+    """A copy in dicts, lists and Python's own numbers and text, of what DictText takes."""
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return float(value) if isinstance(value, np.floating) else value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
 def read_dict(text: DictText, read: Callable[[], T]) -> T:
     """`read()`, with places in the text told as keys of the dict."""
     try:
         return read()
     except InputError as error:
         told = InputError(text.place(str(error)))
-        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in getattr(error, "problems", [])]
+        problems = getattr(error, "problems", [])  # a callback's own has none
+        told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in problems]
         raise told from None

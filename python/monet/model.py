@@ -228,12 +228,19 @@ def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> 
     return read_network(path, batch=batch, dimensions=dimensions)
 
 
+_MOST_BYTES = 2**24  # of a text, as the library reads
+
+
 def _read_text(path: str) -> str:
     try:
         if not os.path.isdir(path) and stat.S_ISREG(os.stat(path).st_mode):
-            with open(path, encoding="utf-8") as file:
-                return file.read()
-        says = "is no file"  # a pipe or a device may never end
+            with open(path, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+            if len(data) <= _MOST_BYTES:
+                return data.decode()
+            says = f"is larger than {_MOST_BYTES} bytes"
+        else:
+            says = "is no file"  # a pipe or a device may never end
     except OSError as error:
         says = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from monet import _monet
+from monet import _monet, arguments
 from monet.columns import Columns
 from monet.model import Network, read_network
 
@@ -84,10 +84,10 @@ def compare_with_torch(
     torch = _torch()
     _require_module(torch, module)
     kind, settings = _loss(loss)
-    _integer("seed", seed, 0, 2**63 - 1)
+    arguments.whole("seed", seed, 0, 2**63 - 1)
     twin, dropout_off = _double_twin(torch, module)
     statistics = _statistics(torch, twin)
-    given = _inputs(torch, twin, inputs, "inputs").first_rows(batch).double(torch)
+    given = _inputs(torch, twin, inputs, "inputs").first_rows(batch).double()
     with _default_type(torch, torch.float64):
         output = _repeatable_output(torch, twin, given)
         wanted = _target(torch, kind, settings, output, target, seed)
@@ -122,7 +122,8 @@ class TorchComparison(Columns):
         self.loss = ours.loss
         self.torch_loss = theirs.loss
         self.dropout_off = list(dropout_off)
-        self.network = network
+        self.network: Network | None = network
+        """As it was executed; None where the comparison was pickled."""
         self.output_differences = {
             name: _largest(ours.outputs[name] - output)
             for name, output in theirs.outputs.items()
@@ -167,6 +168,10 @@ class TorchComparison(Columns):
         column = self["relative_difference"]
         return float(column.max()) if len(column) else 0.0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        more = {name: value for name, value in vars(self).items() if name != "network"}
+        return _restored, ({**more, "network": None},)
+
     def __str__(self) -> str:
         width = max([len("parameter"), *map(len, self["name"])])
         lines = [f"{'parameter':{width}}  {'max gradient':>12}  {'difference':>10}  {'relative':>9}  shape"]
@@ -180,6 +185,12 @@ class TorchComparison(Columns):
 
     def __repr__(self) -> str:
         return f"TorchComparison({self.rows} parameters, largest relative difference {self.worst:.2g})"
+
+
+def _restored(attributes: Mapping[str, Any]) -> TorchComparison:
+    made = TorchComparison.__new__(TorchComparison)
+    vars(made).update(attributes)
+    return made
 
 
 # --- Arguments -------------------------------------------------------------------------------
@@ -197,15 +208,6 @@ def _torch() -> Any:
 def _require_module(torch: Any, module: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module: {type(module).__name__} is no torch.nn.Module")
-
-
-def _integer(name: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {type(value).__name__} is no whole number")
-    number = int(value)
-    if not least <= number <= most:
-        raise ValueError(f"{name}: {number} is not between {least} and {most}")
-    return number
 
 
 class _Inputs:
@@ -246,11 +248,11 @@ class _Inputs:
     def first_rows(self, batch: int | None) -> _Inputs:
         if batch is None:
             return self
-        _integer("batch", batch, 1, max(1, self.batch or 1))
+        arguments.whole("batch", batch, 1, max(1, self.batch or 1))
         return self.changed(lambda tensor: tensor[:batch] if self.has_batch(tensor) else tensor)
 
-    def double(self, torch: Any) -> _Inputs:
-        return self.changed(lambda t: t.detach().to(torch.float64) if t.is_floating_point() else t.detach())
+    def double(self) -> _Inputs:
+        return self.changed(lambda t: t.detach().cpu().double() if t.is_floating_point() else t.detach().cpu())
 
 
 def _inputs(torch: Any, module: Any, given: Any, argument: str, names: Sequence[str] | None = None) -> _Inputs:
@@ -309,10 +311,9 @@ def _from_torch(
         inputs = example_inputs
     else:
         inputs = _inputs(torch, module, example_inputs, "example_inputs", input_names)
-    _integer("opset", opset, LEAST_OPSET, 22)
-    if not isinstance(symbolic_batch, bool):
-        raise TypeError(f"symbolic_batch: {type(symbolic_batch).__name__} is no bool")
-    size = inputs.batch if batch is None else _integer("batch", batch, 1, 2**40)
+    arguments.whole("opset", opset, LEAST_OPSET, 22)
+    arguments.flag("symbolic_batch", symbolic_batch)
+    size = inputs.batch if batch is None else arguments.whole("batch", batch, 1, 2**40)
     if batch is not None and inputs.batch is None:
         raise ValueError("batch: the first of example_inputs has no axes")
     if batch is not None and not symbolic_batch and batch != inputs.batch:
@@ -457,7 +458,7 @@ def _read(path: str, name: str, batch: int | None) -> Network:
         return read_network(path, batch=batch)
     except _monet.InputError as error:
         told = _monet.InputError(str(error).replace(path, name))
-        told.problems = [(where.replace(path, name), what, hint) for where, what, hint in getattr(error, "problems", [])]
+        told.problems = [(where.replace(path, name), what, hint) for where, what, hint in error.problems]
         raise told from None
 
 
@@ -496,8 +497,7 @@ def _place(whole: str, path: str, kind: str) -> str:
 
 
 def _input_error(problems: list[tuple[str, str, str]]) -> _monet.InputError:
-    lines = [f"{where}: {what}" + (f" ({hint})" if hint else "") for where, what, hint in problems]
-    error = _monet.InputError("\n".join(lines))
+    error = _monet.InputError("\n".join(str(arguments.input_error(*problem)) for problem in problems))
     error.problems = problems
     return error
 

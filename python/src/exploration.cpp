@@ -242,7 +242,7 @@ void add_exploration(py::module_& module) {
   py::class_<Space, std::shared_ptr<Space>>(module, "Space")
       .def_readonly("name", &Space::name)
       .def_readonly("content_hash", &Space::content_hash)
-      .def_property_readonly("size", &Space::size)
+      .def_property_readonly("size", [](const Space& space) { return space.size(); })
       .def_property_readonly("runs", [](const Space& space) { return space.workload.runs; })
       .def_property_readonly("parameters",
                              [](const Space& space) {
@@ -278,7 +278,7 @@ void add_exploration(py::module_& module) {
            [](const Space& space, const py::object& id) {
              return space.broken_constraint(design_id(space, id));
            })
-      .def("first_design", &Space::first_design)
+      .def("first_design", [](const Space& space) { return space.first_design(); })
       .def("hardware_files",
            [](const Space& space, const py::object& id) {
              const auto files = space.hardware_files(design_id(space, id));

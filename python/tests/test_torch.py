@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -170,6 +171,15 @@ def test_a_comparison_reads_as_a_table() -> None:
     bias = list(compared["name"]).index("conv1.bias")  # in front of a batch normalisation
     assert compared["max_gradient"][bias] < 1e-14
     assert compared["relative_difference"][bias] < 1e-12
+
+
+def test_a_comparison_can_be_pickled() -> None:
+    compared = monet.compare_with_torch(mlp(), torch.randn(4, 12))
+    again = pickle.loads(pickle.dumps(compared))
+    assert str(again) == str(compared)
+    assert again.worst == compared.worst
+    assert again.network is None
+    assert list(again["name"]) == list(compared["name"])
 
 
 def test_the_target_is_the_callers() -> None:

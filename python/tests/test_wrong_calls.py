@@ -129,6 +129,23 @@ def loop() -> list[Any]:
     return made
 
 
+def huge_file(world: World) -> Path:
+    """Of nothing, which takes no room."""
+    path = world.folder / "huge"
+    if not path.exists():
+        with open(path, "wb") as file:
+            file.truncate(2**36)
+    return path
+
+
+def pipe(world: World) -> Path:
+    """That nobody writes into."""
+    path = world.folder / "pipe"
+    if not path.exists():
+        os.mkfifo(path)
+    return path
+
+
 def nested(depth: int) -> Any:
     made: Any = 1
     for _ in range(depth):
@@ -300,6 +317,12 @@ add("training file: missing", lambda w: w.net.training_step("nowhere.yaml"), mon
 add("training file: folder", lambda w: w.net.training_step(w.folder), monet.InputError, "is no file")
 add("training file: endless device", lambda w: w.net.training_step("/dev/zero"), monet.InputError, "/dev/zero: is no file")
 add("training file: binary", lambda w: w.net.training_step(w.file("b.yaml", bytes(range(256)))), monet.InputError, "byte 128")
+add("training file: of 64 GiB", lambda w: w.net.training_step(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
+add("chip file: of 64 GiB", lambda w: monet.read_chip(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
+add("network file: of 64 GiB", lambda w: monet.read_network(huge_file(w)), monet.InputError, "larger than 2147483648 bytes")
+add("training file: a pipe", lambda w: w.net.training_step(pipe(w)), monet.InputError, "is no file")
+add("chip file: a pipe", lambda w: monet.read_chip(pipe(w)), monet.InputError, "pipe")
+add("network file: a pipe", lambda w: monet.read_network(pipe(w)), monet.InputError, "pipe")
 add("training file: control characters", lambda w: w.net.training_step(w.file("c.yaml", b"\1\2")), monet.InputError, "c.yaml:1")
 add("training file: network", lambda w: w.net.training_step(NETWORK), monet.InputError, "resnet8_16.onnx")
 add("training file: deep", lambda w: w.net.training_step(w.file("d.yaml", "[" * 100_000)), monet.InputError, "d.yaml:1")
@@ -558,6 +581,11 @@ def explore(w: World, **more: Any) -> object:
     return monet.explore(w.file("space.yaml", text), jobs=1, **{"strategy": "random", "budget": 2, **more})
 
 
+def plots(w: World) -> Any:
+    pytest.importorskip("matplotlib")
+    return w.result.plot
+
+
 def fail(*_: object) -> Any:
     raise ZeroDivisionError("enough")
 
@@ -626,6 +654,30 @@ for label, call, error, says in [
     ("with_: unknown key", lambda w: w.chip.with_(colour=3), monet.InputError, "colour"),
     ("with_: list index beyond", lambda w: w.chip.with_({"core_connectivity.999.bandwidth": 3}), KeyError, "999"),
     ("with_: no bandwidth", lambda w: w.chip.with_(dram_bandwidth_bits=0), ValueError, "^dram_bandwidth_bits: 0"),
+    ("costs: of no function", lambda w: monet.read_chip(CHIP, memory_costs=3), TypeError, "^memory_costs: int"),
+    ("costs: that fail", lambda w: monet.read_chip(CHIP, array_costs=fail), ZeroDivisionError, "enough"),
+    ("costs: of no mapping", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: 3), TypeError, r"^memory_costs\(.*: int"),
+    ("costs: that are NaN", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"area": float("nan")}), ValueError, "not finite"),
+    ("costs: of an unknown figure", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"colour": 3}), monet.InputError, "colour"),
+    ("costs: of a core that is none", lambda w: monet.read_chip({"cores": {0: 3}}, memory_costs=fail), monet.InputError, "dict"),
+    ("costs: of memories that are none", lambda w: monet.read_chip({"cores": {0: {"memories": 3}}}, array_costs=fail), monet.InputError, "dict|core 0"),
+    ("costs: of a dict in itself", lambda w: monet.read_chip(cycle(), memory_costs=fail), ValueError, "contains itself"),
+    ("plot: by what", lambda w: plots(w).energy(by="colour"), ValueError, "^by: 'colour'"),
+    ("plot: by a number", lambda w: plots(w).energy(by=3), TypeError, "^by: int"),
+    ("plot: lanes below zero", lambda w: plots(w).timeline(lanes=-1), ValueError, "^lanes: -1"),
+    ("plot: lanes of text", lambda w: plots(w).timeline(lanes="6"), TypeError, "^lanes: str"),
+    ("plot: into a number", lambda w: plots(w).memory(3), TypeError, "^ax: int"),
+    ("plot: into a figure", lambda w: plots(w).roofline(w.chip), TypeError, "^ax: Chip"),
+    ("extension: method of None", lambda w: _monet.Space.values(None, 3), TypeError, "values"),
+    ("extension: Arrow of a number", lambda w: _monet.arrow_array(3, 4), TypeError, "arrow_array"),
+    ("optimiser: by place", lambda w: monet.Adam(0.1), TypeError, "positional"),
+    ("optimiser: twice", lambda w: monet.SGD(lr=1, learning_rate=2), TypeError, "learning_rate"),
+    ("optimiser: of a type", lambda w: monet.AdamW(type="sgd"), TypeError, "type"),
+    ("optimiser: unknown setting", lambda w: w.net.training_step(optimizer=monet.Lion(lrr=1)), monet.InputError, r"\['optimizer'\]\['lrr'\]"),
+    ("optimiser: not called", lambda w: w.net.training_step(optimizer=monet.Adam), TypeError, r"^training\['optimizer'\]: function"),
+    ("optimiser: rate of text", lambda w: w.net.training_step(optimizer=monet.Muon(lr="fast")), monet.InputError, r"\['learning_rate'\]"),
+    ("result: unknown part of energy", lambda w: w.result.energy.colour, AttributeError, "colour"),
+    ("result: unknown owner of memory", lambda w: w.result.memory["colour"], KeyError, "colour"),
     ("core: unknown model", lambda w: monet.core(CHIP, w.net, model="x"), ValueError, "^model: 'x'"),
     ("core: unknown choice", lambda w: monet.core(CHIP, w.net, choices={"x": True}), (ValueError, monet.InputError), "choices"),
     ("core: choice of text", lambda w: monet.core(CHIP, w.net, choices={"x": "on"}), TypeError, r"^choices\['x'\]: str"),
@@ -790,6 +842,16 @@ def test_paths_of_every_kind_are_paths(world: World) -> None:
     made["cores"][0] = world.file("core.yaml", json.dumps(core_dict()))
     made["name"] = "Chip \u00fc \U0001f600"
     assert monet.read_chip(made).name == "Chip \u00fc \U0001f600"
+
+
+def test_a_chip_may_be_of_any_mappings(world: World) -> None:
+    made = chip_dict()
+    made["cores"] = types.MappingProxyType({number: UserDict(core) for number, core in made["cores"].items()})
+    made["core_connectivity"] = tuple(made["core_connectivity"])
+    chip = monet.read_chip(types.MappingProxyType(made))
+    assert chip.cores == monet.read_chip(chip_dict()).cores
+    assert chip.with_({"cores.0.memories.sram.size": 16}).cores[0]["memories"][0][1] == 16
+    assert pickle.loads(pickle.dumps(chip)).cores == chip.cores
 
 
 def test_numbers_of_a_chip_may_be_numpys(world: World) -> None:
@@ -959,6 +1021,13 @@ def test_a_handler_of_signals_may_raise_what_it_likes(world: World) -> None:
             long.schedule(world.chip, mode="fused")
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("call", ["_monet.Space.first_design(None)", "_monet.Space.size.fget(None)", "_monet.Result.json(None)"])
+def test_a_method_of_none_is_no_crash(call: str) -> None:
+    code = f"from monet import _monet\ntry:\n    {call}\nexcept TypeError as error:\n    print('TypeError')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "TypeError\n")
 
 
 def test_the_interpreter_may_end_in_the_middle() -> None:
