@@ -21,7 +21,19 @@ from monet._monet import version as __version__
 from monet.calls import Answer
 from monet.chips import Chip, read_chip
 from monet.columns import Columns
-from monet.commands import backward, cluster, core, formats, graph, hardware_costs, operators, report, run, train
+from monet.commands import (
+    backward,
+    cluster,
+    core,
+    formats,
+    graph,
+    hardware_costs,
+    operators,
+    report,
+    run,
+    schedule_as_stream,
+    train,
+)
 from monet.execution import Execution
 from monet.exploring import (
     Design,
@@ -45,5 +57,6 @@ __all__ = [
     "InputError", "InternalError", "Lion", "Muon", "Network", "RMSprop", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
     "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
     "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
-    "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "sweep", "train",
+    "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "schedule_as_stream",
+    "sweep", "train",
 ]  # fmt: skip

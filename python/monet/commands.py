@@ -92,6 +92,30 @@ def hardware_costs(hardware: Hardware) -> Answer:
     return Answer(run_command(("core",), values, inputs=inputs))
 
 
+def schedule_as_stream(
+    network: Network,
+    chip: Chip,
+    mapping: FileOrDict | Sequence[Any],
+    *,
+    mode: str = "auto",
+    stacks: FileOrDict | Sequence[Any] | None = None,
+    core_costs: Sequence[File] = (),
+    pooling: str = "stream",
+) -> Answer:
+    """Inference as the reference scheduler Stream schedules it, to the last cycle (`monet schedule --model
+    stream-coala`). `core_costs`: recorded costs, files or folders, in place of our own; `pooling`: stream,
+    or once for each channel."""
+    arguments.instance("network", network, Network, "read_network()")
+    arguments.instance("chip", chip, Chip, "read_chip()")
+    inputs = Inputs()
+    values: dict[str, object] = {
+        "--model": "stream-coala", "--workload": network.path, **network._values(), "--hardware": chip._add_to(inputs),
+        "--mapping": inputs.name(mapping, "mapping"), "--mode": mode, "--core-costs": core_costs, "--pooling": pooling,
+        "--stacks": None if stacks is None else inputs.name(stacks, "stacks"), "--json": "-",
+    }  # fmt: skip
+    return Answer(run_command(("schedule",), values, inputs=inputs))
+
+
 class BackwardCost(Answer):
     """dX and dW of every layer, by every technique."""
 

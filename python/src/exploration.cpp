@@ -11,7 +11,10 @@
 #include <fmt/core.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>

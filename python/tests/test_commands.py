@@ -50,6 +50,9 @@ def chip() -> monet.Chip:
 CORE = DATA / "hardware" / "cores" / "edge_tpu_pe.yaml"
 NPU = DATA / "hardware" / "npu_small.yaml"
 GEMM = DATA / "workload" / "gemm"
+QUAD = DATA / "hardware" / "tpu_like_quad_core.yaml"
+CIFAR = DATA / "workload" / "resnet18_cifar.onnx"
+STREAM = ROOT / "examples" / "stream" / "quad_core_mapping.yaml"
 CLUSTER = ROOT / "examples" / "cluster"
 
 CALLS: dict[str, tuple[list[object], Callable[[], monet.Answer]]] = {
@@ -113,6 +116,11 @@ CALLS: dict[str, tuple[list[object], Callable[[], monet.Answer]]] = {
     "schedule": (
         ["schedule", *TRAINING, "--mode", "layer-by-layer"],
         lambda: step().schedule(chip(), mode="layer-by-layer"),  # type: ignore[dict-item, return-value]
+    ),
+    "schedule as Stream": (
+        ["schedule", "--model", "stream-coala", "--hardware", QUAD, "--workload", CIFAR, "--batch", 1, "--mapping", STREAM,
+         "--mode", "fused"],
+        lambda: monet.schedule_as_stream(monet.read_network(CIFAR, batch=1), monet.read_chip(QUAD), STREAM, mode="fused"),
     ),
     "formats": (["formats"], lambda: monet.formats()),
     "formats by name": (["formats", "fp8_e4m3", "mxfp4_e2m1"], lambda: monet.formats("fp8_e4m3", "mxfp4_e2m1")),
@@ -226,7 +234,7 @@ FUNCTIONS: dict[tuple[str, ...], list[tuple[Callable[..., Any], set[str]]]] = {
                                 "json"})],
     ("core",): [(monet.core, {"memories", "batch", "dimensions", "json"}), (monet.hardware_costs, set())],
     ("backward",): [(monet.backward, {"dimensions", "json", "out"})],
-    ("schedule",): [(Step.schedule, {*STEP_OPTIONS, "model", "core_costs", "pooling"})],
+    ("schedule",): [(Step.schedule, STEP_OPTIONS), (monet.schedule_as_stream, {"model"})],
     ("optimise", "allocation"): [(optimise.allocation, STEP_OPTIONS)],
     ("optimise", "fusion"): [(optimise.fusion, STEP_OPTIONS), (optimise.einsum, {"model"})],
     ("optimise", "checkpointing"): [(optimise.checkpointing, STEP_OPTIONS)],
