@@ -238,6 +238,18 @@ def test_a_gradient_of_its_own_shows() -> None:
     assert compared.worst == pytest.approx(2 / 3)  # 1/2 of 3/2
 
 
+@pytest.mark.parametrize("norm", [nn.BatchNorm2d, nn.InstanceNorm2d])
+def test_normalisations_of_one_sample_in_front_of_a_transposition(norm: type) -> None:
+    """PyTorch 1.13's own gradients are wrong there, as finite differences show."""
+
+    class Tokens(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.flatten(2).transpose(1, 2)
+
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), norm(4, affine=True), Tokens(), nn.Linear(4, 5))
+    assert monet.compare_with_torch(module, torch.randn(1, 3, 6, 6), loss="mse").worst < 1e-9
+
+
 def test_computed_weights_are_compared() -> None:
     module = nn.utils.weight_norm(nn.Linear(6, 4))
     module(torch.randn(2, 6))  # now its weight is no leaf, which cannot be copied
