@@ -50,7 +50,8 @@ from monet.model import InferenceStep, Network, Step, TrainingStep, read_network
 from monet.optimizers import LAMB, SGD, Adafactor, Adagrad, Adam, AdamW, Lion, Muon, RMSprop
 from monet.results import Result
 from monet.sweeps import Sweep, sweep
-from monet.torch_models import TorchComparison, compare_with_torch, from_torch
+from monet.torch_compare import TorchComparison, compare_with_torch
+from monet.torch_models import from_torch
 
 __all__ = [
     "LAMB", "SGD", "Adafactor", "Adagrad", "Adam", "AdamW", "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
