@@ -72,7 +72,7 @@ def kept_mib(calls: int) -> float:
 def columns_ms() -> tuple[int, float]:
     """Of the columns of a schedule with over a million tiles; the least of several."""
     network = monet.read_network(DATA / "workload" / "resnet20_cifar.onnx", batch=64)
-    names = [operator for operator, *_ in network._handle.graph()][:18]
+    names = [operator for operator, *_ in network._handle.graph()][:21]
     slices = [{"operator": names[-1], "loop": loop, "count": count} for loop, count in (("B", 64), ("OY", 32), ("OX", 32))]
     result = network.inference().schedule(CHIP, mode="fused", stacks={"stacks": [{"operators": names, "slices": slices}]})
     times = []
