@@ -101,8 +101,7 @@ def read_chip(
     inputs = Inputs()
     system, cores = _texts(chip)
     inputs.add(system, *cores)
-    texts = {core.name: core.text for core in cores}
-    return Chip(inputs.reading(lambda: _monet.parse_chip(system.text, texts)), plain(chip))
+    return Chip(inputs.reading(lambda: _monet.read_chip_texts(system.name, inputs.texts)), plain(chip))
 
 
 def _whole(chip: FileOrDict) -> dict[str, Any]:

@@ -35,7 +35,6 @@ class Sweep:
     ) -> None:
         self._step = step
         self._chip = chip
-        self._names = list(axes)
         self._all = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         self._jobs = jobs or os.cpu_count() or 1
         self._store = store

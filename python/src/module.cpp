@@ -171,7 +171,7 @@ void add_chip(py::module_& module) {
   module.def("find_core_file", [](const std::string& system, const std::string& name) {
     return find_core_file(system, name, {system});
   });
-  module.def("parse_chip", &parse_chip_text, py::arg("text"), py::arg("cores"));
+  module.def("read_chip_texts", &read_chip_texts, py::arg("name"), py::arg("texts"));
 }
 
 void add_result(py::module_& module) {

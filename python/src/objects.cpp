@@ -69,15 +69,9 @@ PyChip read_chip_file(const std::string& path) {
   return {std::make_shared<const Chip>(read_chip(path)), stem(path)};
 }
 
-PyChip parse_chip_text(const std::string& text, const std::map<std::string, std::string>& cores) {
-  const auto open = [&](const std::string& name, const SourceLoc& where) {
-    const auto given = cores.find(name);
-    if (given != cores.end())
-      return FileText{name, given->second};
-    const std::string path = find_core_file(name, name, where);
-    return FileText{path, read_file(path)};
-  };
-  const auto chip = std::make_shared<const Chip>(parse_chip(text, "dict", open));
+PyChip read_chip_texts(const std::string& name, const std::map<std::string, std::string>& texts) {
+  const GivenFiles given(texts);
+  const auto chip = std::make_shared<const Chip>(read_chip(name));
   return {chip, chip->name};
 }
 

@@ -30,7 +30,7 @@ struct PyChip {
   std::string name; ///< of the file, in names of results
 };
 PyChip read_chip_file(const std::string& path);
-PyChip parse_chip_text(const std::string& text, const std::map<std::string, std::string>& cores);
+PyChip read_chip_texts(const std::string& name, const std::map<std::string, std::string>& texts);
 
 /// A training step of a network, or its inference.
 struct Step {
