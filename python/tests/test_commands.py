@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -14,25 +13,14 @@ from typing import Any
 import monet
 import numpy as np
 import pytest
+from command_line import CHIP, DATA, NETWORK, ROOT, SMALL, TOOL, command
 from monet import optimise
 from monet.calls import options_of, program, python_name
 from monet.model import Network, Step
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "data"
-TOOL = os.environ.get("MONET_BINARY", str(ROOT / "build/dev/apps/monet/monet"))
-NETWORK = DATA / "workload" / "resnet8_16.onnx"
-SMALL = DATA / "workload" / "ds_cnn.onnx"
-CHIP = DATA / "hardware" / "edge_tpu.yaml"
 ADAM = DATA / "training" / "adam.yaml"
 STEP = ["--hardware", CHIP, "--workload", NETWORK, "--batch", 2]
 TRAINING = [*STEP, "--training", ADAM]
-
-
-def command(*words: object, code: int = 0) -> str:
-    ended = subprocess.run([TOOL, *map(str, words), "--json", "-"], capture_output=True, text=True)
-    assert ended.returncode == code, ended.stderr
-    return ended.stdout
 
 
 def net() -> monet.Network:

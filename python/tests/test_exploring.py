@@ -17,13 +17,10 @@ from typing import Any
 import monet
 import numpy as np
 import pytest
+from command_line import DATA, NETWORK, ROOT, TOOL
 from monet.exploring import Design, read_store
 from test_package import chip_dict
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "data"
-TOOL = os.environ.get("MONET_BINARY", str(ROOT / "build/dev/apps/monet/monet"))
-NETWORK = DATA / "workload" / "resnet8_16.onnx"
 SMALL_EDGE = ROOT / "examples" / "spaces" / "small_edge.yaml"
 
 

@@ -9,7 +9,6 @@ import os
 import pickle
 import resource
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Mapping
@@ -19,17 +18,7 @@ from typing import Any
 import monet
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "data"
-TOOL = os.environ.get("MONET_BINARY", str(ROOT / "build/dev/apps/monet/monet"))
-NETWORK = DATA / "workload" / "resnet8_16.onnx"
-SMALL = DATA / "workload" / "ds_cnn.onnx"
-CHIP = DATA / "hardware" / "edge_tpu.yaml"
-
-
-def command(*arguments: str | Path) -> str:
-    return subprocess.run([TOOL, *map(str, arguments), "--json", "-"], check=True, capture_output=True, text=True).stdout
+from command_line import CHIP, DATA, NETWORK, SMALL, command
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,8 @@ struct StrategyOptions {
   int jobs = 1; ///< threads that compute bounds
 };
 
-/// Exhaustive, random, lhs, climb, nsga2, racing (or `halving`, its old name): with a line on each for
-/// --help.
+/// Exhaustive, random, lhs, climb, nsga2, racing (or `halving`, its old name): with a line on each
+/// for --help.
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names();
 
 /// InputError-free: the names are checked by the caller through strategy_names(); InfeasibleError
