@@ -14,13 +14,6 @@ namespace monet::fuzz {
 
 namespace {
 
-cli::Action parsed; ///< run_program() takes a plain function
-
-int keep(const cli::Action& action) {
-  parsed = action;
-  return cli::kExitOk;
-}
-
 std::unique_ptr<cli::Command> program() {
   auto monet = std::make_unique<cli::Command>();
   monet->name = "monet";
@@ -36,7 +29,7 @@ std::unique_ptr<cli::Command> program() {
 }
 
 std::vector<std::string> words_of(const std::string& text, const std::string& input) {
-  std::vector<std::string> words{"monet"};
+  std::vector<std::string> words;
   std::istringstream stream(text);
   for (std::string word; stream >> word;) {
     if (word == "@")
@@ -67,14 +60,11 @@ void InputFile::write(std::string_view contents) {
 }
 
 CommandLine::CommandLine(const std::string& words, const std::string& input) : program_(program()) {
-  const std::vector<std::string> list = words_of(words, input);
-  std::vector<const char*> arguments;
-  for (const std::string& word : list)
-    arguments.push_back(word.c_str());
-  const int code = cli::run_program(*program_, "fuzz", static_cast<int>(arguments.size()),
-                                    arguments.data(), keep);
-  internal_check(code == cli::kExitOk, "a target's command line is wrong: " + words);
-  action_ = parsed;
+  try {
+    chosen_ = &cli::parse_arguments(*program_, words_of(words, input));
+  } catch (const cli::UsageError& error) {
+    throw InternalError("a target's command line is wrong: " + words + ": " + error.what());
+  }
 }
 
 void CommandLine::run() const {
@@ -84,7 +74,7 @@ void CommandLine::run() const {
   session.context.stop.flag = stop.flag();
   const StopScope scope(&session.context.stop);
   try {
-    internal_check(action_(session) != cli::kExitInternal, "exit code 70");
+    internal_check(cli::run_command(*chosen_, session) != cli::kExitInternal, "exit code 70");
   } catch (const cli::UsageError&) {
     // Of options that this network does not allow.
   }

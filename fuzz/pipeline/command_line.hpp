@@ -35,7 +35,7 @@ public:
 
 private:
   std::unique_ptr<cli::Command> program_;
-  cli::Action action_;
+  const cli::Command* chosen_ = nullptr; ///< of the program
 };
 
 } // namespace monet::fuzz
