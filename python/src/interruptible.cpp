@@ -1,8 +1,7 @@
 #include "interruptible.hpp"
 
-#include <pybind11/pybind11.h>
-
 #include <cxxabi.h>
+#include <pybind11/pybind11.h>
 
 #include <chrono>
 #include <exception>

@@ -4,9 +4,8 @@
 #include "console.hpp"
 #include "interruptible.hpp"
 
-#include <pybind11/pybind11.h>
-
 #include <cxxabi.h>
+#include <pybind11/pybind11.h>
 
 #include <atomic>
 #include <exception>

@@ -50,7 +50,8 @@ bool is_there(const fs::path& path) {
 /// Every source file with its folders, so that "/gradients/linear.cpp" ends one of them.
 std::string all_sources() {
   std::string all;
-  for (const char* folder : {"src", "include", "apps", "python", "tests", "bench", "fuzz", "examples"}) {
+  for (const char* folder :
+       {"src", "include", "apps", "python", "tests", "bench", "fuzz", "examples"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
       all += entry.path().string() + "\n";
   }
