@@ -37,7 +37,7 @@ class Inputs:
             text = DictText(value, argument)
             self.add(text)
             return text.name
-        return path_of(value, argument)
+        return arguments.path(argument, value)
 
     def add(self, *dicts: DictText) -> None:
         for text in dicts:
@@ -53,10 +53,6 @@ class Inputs:
 
 def _traced(text: DictText, read: Callable[[], T]) -> Callable[[], T]:
     return lambda: read_dict(text, read)
-
-
-def path_of(value: object, argument: str) -> str:
-    return arguments.path(argument, value)
 
 
 @cache
@@ -97,7 +93,7 @@ def _text(value: object, argument: str) -> str:
     if isinstance(value, str):
         return arguments.unicode(argument, value)
     if isinstance(value, os.PathLike):
-        return path_of(value, argument)
+        return arguments.path(argument, value)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(arguments.whole(argument, value, -(2**63), 2**64 - 1))
     if isinstance(value, Real) and not isinstance(value, bool):
@@ -114,7 +110,7 @@ def _one(option: Mapping[str, Any], value: object, argument: str) -> str:
         return repr(arguments.real(argument, value))
     if option["choices"]:
         return arguments.one_of(argument, value, option["choices"])
-    return path_of(value, argument) if option["name"] in _PATHS else _text(value, argument)
+    return arguments.path(argument, value) if option["name"] in _PATHS else _text(value, argument)
 
 
 def _list(option: Mapping[str, Any], value: object, argument: str) -> list[str]:

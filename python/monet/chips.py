@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from monet import _monet, arguments, pictures
-from monet.calls import FileOrDict, Inputs, path_of
+from monet.calls import FileOrDict, Inputs
 from monet.dicts import DictText, plain
 
 
@@ -96,7 +96,7 @@ def read_chip(
         arguments.function("array_costs", array_costs)
         chip = _priced(_whole(chip), memory_costs, array_costs)
     if not isinstance(chip, Mapping):
-        path = path_of(chip, "chip")
+        path = arguments.path("chip", chip)
         return Chip(_monet.read_chip(path), path)
     inputs = Inputs()
     system, cores = _texts(chip)
@@ -106,7 +106,7 @@ def read_chip(
 
 def _whole(chip: FileOrDict) -> dict[str, Any]:
     """A system with its core files in it."""
-    path = "dict" if isinstance(chip, Mapping) else path_of(chip, "chip")
+    path = "dict" if isinstance(chip, Mapping) else arguments.path("chip", chip)
     if isinstance(chip, Mapping):
         _texts(chip)  # what no file could hold
     system: dict[str, Any] = plain(chip) if isinstance(chip, Mapping) else _monet.read_yaml(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from monet import _monet
+from monet import _monet, arguments
 
 
 class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
@@ -50,6 +50,32 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
     def rows(self) -> int:
         """Length of each column."""
         return len(next(iter(self._columns.values()))) if self._columns else 0
+
+    def front(self, *, minimise: Sequence[str] = (), maximise: Sequence[str] = ()) -> Columns:
+        """The rows than which none is as good in all of these columns and better in one, best in the first
+        first; equal rows all stay, those with NaN do not."""
+        signs = [*((name, 1.0) for name in arguments.several("minimise", minimise)),
+                 *((name, -1.0) for name in arguments.several("maximise", maximise))]  # fmt: skip
+        if not signs:
+            raise ValueError("minimise: no column to be best in")
+        points = np.column_stack([sign * self._numbers(name) for name, sign in signs])
+        left = np.flatnonzero(~np.isnan(points).any(axis=1))
+        left = left[np.lexsort(points[left].T[::-1])]
+        kept = []
+        while len(left):
+            kept.append(left[0])  # nothing left is better
+            left = left[1:]
+            others, best = points[left], points[kept[-1]]
+            left = left[(others < best).any(axis=1) | (others == best).all(axis=1)]
+        return Columns({name: column[kept] for name, column in self._columns.items()})
+
+    def _numbers(self, name: object) -> np.ndarray[Any, Any]:
+        if not isinstance(name, str) or name not in self._columns:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(self._columns)}")
+        column = self._columns[name]
+        if column.ndim != 1 or column.dtype.kind not in "biuf":
+            raise ValueError(f"column {name!r} has no numbers")
+        return np.asarray(column, dtype=np.float64)
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame (which copies). ImportError without pandas."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from monet import arguments
-from monet.calls import Answer, File, FileOrDict, Inputs, Options, Ran, path_of, run_command
+from monet.calls import Answer, File, FileOrDict, Inputs, Options, Ran, run_command
 from monet.chips import Chip, read_chip
 from monet.columns import Columns
 from monet.dicts import DictText
@@ -32,7 +32,7 @@ def hardware_name(hardware: Hardware, inputs: Inputs) -> str:
     """A chip, a file or a dict, as the command line is given it."""
     if isinstance(hardware, Mapping):
         hardware = read_chip(hardware)
-    return hardware._add_to(inputs) if isinstance(hardware, Chip) else path_of(hardware, "hardware")
+    return hardware._add_to(inputs) if isinstance(hardware, Chip) else arguments.path("hardware", hardware)
 
 
 class CoreCost(Answer):
@@ -239,7 +239,7 @@ def run(
 ) -> Answer:
     """Models an experiment and writes its report into the folder `output`: what result.json has."""
     inputs = Inputs()
-    name, output = inputs.name(experiment, "experiment"), path_of(output, "output")
+    name, output = inputs.name(experiment, "experiment"), arguments.path("output", output)
     values = {"--output": output, "--batch": batch, "--dim": dimensions, "--precision": _precision(precision),
               "--jobs": jobs, "--verify": verify}  # fmt: skip
     ran = run_command(("run",), values, [name], inputs=inputs, progress=progress)
@@ -263,7 +263,7 @@ def train(
     """Trains a network, numerically, variant by variant and seed by seed; the folder `output` gets
     result.json, curves and checkpoints. Ctrl-C gives what there is so far, and `resume` goes on."""
     inputs = Inputs()
-    name, output = inputs.name(experiment, "experiment"), path_of(output, "output")
+    name, output = inputs.name(experiment, "experiment"), arguments.path("output", output)
     values = {"--output": output, "--resume": resume, "--jobs": jobs, "--instructions": instructions,
               "--memory-limit": memory_limit}  # fmt: skip
     ran = run_command(("train",), values, [name], inputs=inputs, progress=progress)
@@ -274,7 +274,7 @@ def report(result: File | Mapping[str, Any], output: File) -> str:
     """Makes the page of a result.json or explore.json, or of what `to_dict()` of a result gave. Returns
     its path."""
     inputs = Inputs()
-    name, page = inputs.name(result, "result"), path_of(output, "output")
+    name, page = inputs.name(result, "result"), arguments.path("output", output)
     run_command(("report",), {"--output": page}, [name], inputs=inputs)
     return page
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from monet import _monet, arguments
-from monet.calls import Answer, File, FileOrDict, Inputs, path_of, run_command
+from monet.calls import Answer, File, FileOrDict, Inputs, run_command
 from monet.chips import Chip
 from monet.columns import Columns
 from monet.progress import Progress
@@ -280,7 +280,7 @@ def explore(
 
 def compare_explorations(a: File, b: File, *, of: tuple[str, str] | None = None, output: File | None = None) -> Answer:
     """Two explorations (explore.json files or stores) side by side. `of`: the run of each."""
-    values = {"--compare": [path_of(a, "a"), path_of(b, "b")], "--of": of, "--out": output, "--json": "-"}
+    values = {"--compare": [arguments.path("a", a), arguments.path("b", b)], "--of": of, "--out": output, "--json": "-"}
     return Answer(run_command(("explore",), values))
 
 
@@ -312,7 +312,7 @@ class Store:
 
 def read_store(path: File) -> Store:
     """InputError where it is no store."""
-    name, content_hash, rows = _monet.read_store(path_of(path, "path"))
+    name, content_hash, rows = _monet.read_store(arguments.path("path", path))
     return Store(name, content_hash, [Design.of(row) for row in rows])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from monet import _monet, arguments, pictures
-from monet.calls import File, FileOrDict, Inputs, Options, path_of, told_in_python
+from monet.calls import File, FileOrDict, Inputs, Options, told_in_python
 from monet.chips import Chip
 from monet.dicts import DictText
 from monet.execution import Execution, Numbers
@@ -61,7 +61,7 @@ class Network:
         if options is not None and not isinstance(options, Mapping):
             if more:
                 raise TypeError("a training file stands alone: leave out " + ", ".join(more))
-            path = path_of(options, "options")
+            path = arguments.path("options", options)
             text = _read_text(path)
             return TrainingStep(_monet.training_step(self._handle, text, path, True), self, path)
         inputs = Inputs()
@@ -221,7 +221,7 @@ def read_network(path: File, *, batch: int | None = None, dimensions: Mapping[st
     those of other symbolic ones. InputError with the node, or the file, that is wrong."""
     given = arguments.sizes("dimensions", dimensions)
     size = None if batch is None else arguments.whole("batch", batch, 1, 2**40)
-    return Network(_monet.read_network(path_of(path, "path"), size, given), size, given)
+    return Network(_monet.read_network(arguments.path("path", path), size, given), size, given)
 
 
 def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> Network:

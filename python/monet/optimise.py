@@ -208,16 +208,14 @@ def _search(
     for name in common:
         if name not in _COMMON:
             raise TypeError(f"{command[-1]}() has no argument {name!r}; it takes {', '.join(_COMMON)}")
-    if step is not None and not isinstance(step, Step):
-        raise TypeError(f"step: {type(step).__name__} is no step of a network")
-    if chip is not None and not isinstance(chip, Chip):
-        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
     inputs = Inputs()
     values: dict[str, object] = dict(own)
     if step is not None:
+        arguments.instance("step", step, Step, "Network.training_step()")
         values["--workload"] = step.network.path
         values.update(step._values(inputs))
     if chip is not None:
+        arguments.instance("chip", chip, Chip, "read_chip()")
         values["--hardware"] = chip._add_to(inputs)
     progress = common.pop("progress", None)
     for name, value in common.items():

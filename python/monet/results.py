@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monet import _monet, arguments, pictures
-from monet.calls import File, path_of, run_command
+from monet.calls import File, run_command
 from monet.columns import Columns
 from monet.plots import Plots
 
@@ -221,7 +221,7 @@ class Result:
     def report(self, folder: File) -> str:
         """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
         Returns the report's path. OSError where it cannot. Of a result that was pickled, the first two."""
-        return self._handle.write_report(path_of(folder, "folder"))
+        return self._handle.write_report(arguments.path("folder", folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from monet import _monet, arguments
-from monet.calls import File, Inputs, path_of
+from monet.calls import File, Inputs
 from monet.chips import Chip
 from monet.columns import Columns
 from monet.model import Step, read_network
@@ -184,10 +184,8 @@ def sweep(
     that is no list is that for all. A combination that cannot run is a row with its reason. `jobs`: threads
     (0: all cores). `store`: an SQLite file that has every row as soon as it is finished; rows that it has
     are not modelled again."""
-    if not isinstance(step, Step):
-        raise TypeError(f"step: {type(step).__name__} is no step of a network")
-    if not isinstance(chip, Chip):
-        raise TypeError(f"chip: {type(chip).__name__} is no Chip; see read_chip()")
+    arguments.instance("step", step, Step, "Network.training_step()")
+    arguments.instance("chip", chip, Chip, "read_chip()")
     jobs = arguments.whole("jobs", jobs, 0, 4096)
     with progress_of(progress):
         pass
@@ -205,7 +203,7 @@ def sweep(
                 lists[name][i] = arguments.whole(f"{name}[{i}]", value, 1, 2**40)
             elif name == "frequency_hz":
                 arguments.real(f"{name}[{i}]", value)
-    return Sweep(step, chip, lists, jobs, None if store is None else path_of(store, "store"), progress)
+    return Sweep(step, chip, lists, jobs, None if store is None else arguments.path("store", store), progress)
 
 
 class _Store:

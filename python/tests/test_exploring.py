@@ -164,6 +164,10 @@ def test_constraints_and_figures_are_called(quick: Path, tmp_path: Path) -> None
     assert {"too small"} == {design.reason for design in rows(tmp_path / "one.sqlite")
                              if design.values["memory_kb"] == 512 and "budget" not in design.reason}  # fmt: skip
     assert len(two.designs["id"]) == one["designs"]
+    best = two.designs.front(minimise=["pj_per_cycle", "area_mm2"])
+    cost = {design.id: (design.metrics["pj_per_cycle"], design.area_mm2) for design in kept}
+    assert set(best["id"]) == {one for one, (pj, mm2) in cost.items()
+                               if not any(a <= pj and b <= mm2 and (a, b) != (pj, mm2) for a, b in cost.values())}  # fmt: skip
     with pytest.raises(monet.InputError, match="space"):  # another question than the store's
         monet.explore(quick, store=tmp_path / "one.sqlite", resume=True)
 

@@ -394,6 +394,25 @@ def test_columns_are_arrows() -> None:
         monet.Columns({"z": np.array([1j])}).__arrow_c_array__()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_fronts_of_columns_are_what_nothing_beats(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count, most = int(random.integers(0, 60)), int(random.integers(2, 12))
+    whole = random.integers(0, most, (3, count))
+    part = np.where(random.random(count) < 0.1, np.nan, whole[2].astype(float))
+    columns = monet.Columns({"a": whole[0], "b": whole[1], "c": part, "row": np.arange(count)})
+    costs = [(-int(b), int(a), float(c)) for a, b, c in zip(whole[0], whole[1], part, strict=True)]
+
+    def beaten(one: tuple[float, ...]) -> bool:
+        return any(other != one and all(x <= y for x, y in zip(other, one, strict=True)) for other in costs)
+
+    best = [row for row, cost in enumerate(costs) if cost[2] == cost[2] and not beaten(cost)]
+    front = columns.front(minimise=["a", "c"], maximise=["b"])
+    assert sorted(front["row"].tolist()) == best
+    assert front["a"].tolist() == sorted(front["a"].tolist())
+    assert set(front) == set(columns)
+
+
 def test_tiles_are_arrows(result: monet.Result) -> None:
     _, arrays = result.tiles.__arrow_c_array__()
     array = structure(arrays, b"arrow_array", ArrowArray)

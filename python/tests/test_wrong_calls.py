@@ -518,6 +518,12 @@ for name in ("tiles", "transfers", "memory_over_time"):
     add(f"{name}: another column", lambda w, name=name: getattr(w.result, name).__setitem__("x", 1), AttributeError, "__setitem__")
 add("columns: of a number", lambda w: monet.Columns(3), TypeError, "columns")  # type: ignore[arg-type]
 add("columns: of lists", lambda w: monet.Columns({"a": [1, 2]}), TypeError, "columns")  # type: ignore[dict-item]
+add("front: of nothing", lambda w: monet.Columns({"a": np.zeros(2)}).front(), ValueError, "minimise")
+add("front: of a name", lambda w: monet.Columns({"a": np.zeros(2)}).front(minimise="a"), TypeError, "minimise")
+add("front: of no column", lambda w: monet.Columns({"a": np.zeros(2)}).front(maximise=["b"]), ValueError, "no column 'b'; there are a")
+add("front: of a number", lambda w: monet.Columns({"a": np.zeros(2)}).front(maximise=[3]), ValueError, "no column 3")  # type: ignore[list-item]
+add("front: of text", lambda w: monet.Columns({"a": np.array(["x"], dtype=object)}).front(minimise=["a"]), ValueError, "no numbers")
+add("front: of rows of rows", lambda w: monet.Columns({"a": np.zeros((2, 2))}).front(minimise=["a"]), ValueError, "no numbers")
 add("columns: of unequal length", lambda w: monet.Columns({"a": np.zeros(2), "b": np.zeros(3)}), ValueError, "columns")
 for name in ("latency_cycles", "energy_pj", "energy", "macs", "name", "peak_memory_bytes"):
     add(f"{name}: assigned", lambda w, name=name: setattr(w.result, name, 3), AttributeError, name)
