@@ -40,7 +40,7 @@ bool python_ends() {
 #endif
 }
 
-void take_lock(PyThreadState* state) {
+MONET_CATCHES_UNWINDING void take_lock(PyThreadState* state) {
 #ifdef __GLIBCXX__
   try {
     PyEval_RestoreThread(state);

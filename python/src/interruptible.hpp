@@ -25,4 +25,8 @@ void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
 /// an abort. So what catches it (abi::__forced_unwind) sleeps until the process has ended.
 [[noreturn]] void sleep_until_the_end();
 
+/// What an unwound thread catches has no object: the sanitizer of null references is not asked of
+/// functions that catch it.
+#define MONET_CATCHES_UNWINDING __attribute__((no_sanitize("null")))
+
 } // namespace monet::python

@@ -20,7 +20,7 @@ class Raised {
 public:
   /// Runs `call` with the lock; false where it raised, now or before: then `stop` is set.
   template <class Call>
-  bool guard(std::atomic<bool>& stop, Call&& call) {
+  MONET_CATCHES_UNWINDING bool guard(std::atomic<bool>& stop, Call&& call) {
 #ifdef __GLIBCXX__
     try {
       return with_lock(stop, std::forward<Call>(call));
@@ -39,7 +39,7 @@ public:
 
 private:
   template <class Call>
-  bool with_lock(std::atomic<bool>& stop, Call&& call) {
+  MONET_CATCHES_UNWINDING bool with_lock(std::atomic<bool>& stop, Call&& call) {
     const pybind11::gil_scoped_acquire lock;
     if (exception_)
       return false;
