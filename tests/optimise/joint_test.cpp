@@ -8,11 +8,15 @@
 #include "monet/optimise/joint.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/training/liveness.hpp"
+#include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cmath>
 #include <optional>
+#include <string>
 
 namespace monet {
 namespace {
@@ -109,6 +113,27 @@ TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
     EXPECT_FALSE(found->within_budget(found->fused.figures));
     EXPECT_LE(value(found->fused), value(found->base));
   }
+}
+
+TEST(Joint, HasAPlanForTheBudgetBeforeWhatTakesLong) {
+  OnnxReadOptions read;
+  read.batch = 1;
+  TrainingOptions training;
+  training.update.optimizer = Adam{};
+  const TrainingGraph step = fold_views(make_training_graph(
+      read_onnx(MONET_SOURCE_DIR "/data/workload/gpt2_nano.onnx", read), training));
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
+  JointOptions options;
+  options.budget = [](std::int64_t peak) { return peak * 95 / 100; };
+  std::atomic<bool> stop = false;
+  SearchControl control;
+  control.stop = &stop;
+  control.progress = [&](const SearchProgress& state) { stop = !std::isnan(state.best); };
+  const JointResult found = optimise_jointly(step, chip, options, control);
+  EXPECT_TRUE(found.found.interrupted);
+  EXPECT_TRUE(found.within_budget(found.both.figures));
+  for (const JointResult::Trial& trial : found.trials)
+    EXPECT_EQ(trial.name.find("fused"), std::string::npos) << trial.name;
 }
 
 TEST(Joint, ThreadsDoNotCount) {

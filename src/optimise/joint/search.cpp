@@ -66,10 +66,10 @@ private:
     }
     const StopScope scope(control_.stop_request());
     try_each(archive_, other_orders(base_way()));
-    try_fused(archive_, base_way(), true);
     const bool is_needed = archive_.best(budget()) == nullptr;
     if (is_needed)
       plan_for_budget(); // at once: time may be short
+    try_fused(archive_, base_way(), true);
     plan(base_way(), "");
     if (!is_needed)
       plan_for_budget();
