@@ -11,15 +11,18 @@ cd "$(dirname "$0")"
 ensure_packages "${packages_build[@]}" "${packages_python[@]}"
 preset=${MONET_PRESET:-release}
 say "building (build/$preset)"
+python3=/usr/bin/python3
+[ -z "${VIRTUAL_ENV:-}" ] || python3=$VIRTUAL_ENV/bin/python3
 configured=$(mktemp)
-MONET_UNITY=ON cmake --preset "$preset" -DMONET_PYTHON=ON >"$configured" 2>&1 || { cat "$configured" >&2; exit 1; }
+MONET_UNITY=ON cmake --preset "$preset" -DMONET_PYTHON=ON -DPython3_EXECUTABLE="$python3" >"$configured" 2>&1 || { cat "$configured" >&2; exit 1; }
 rm -f "$configured"
 
 if [ -n "${VIRTUAL_ENV:-}" ]; then
-  ensure_packages python3-wheel
   build "$preset" --target monet_python
   say "installing into $VIRTUAL_ENV"
-  MONET_BUILD_FOLDER=build/$preset python3 -m pip install --quiet --no-build-isolation .
+  apart=--no-build-isolation # else pip fetches what makes a wheel
+  "$python3" -c 'import setuptools, wheel' 2>/dev/null || apart=
+  MONET_BUILD_FOLDER=build/$preset "$python3" -m pip install --quiet $apart .
 else
   build "$preset" --target python3-monet
   package=$(ls -t "build/$preset"/packages/python3-monet_*.deb | head -n 1)
@@ -27,6 +30,4 @@ else
   as_root apt-get install -y -qq --no-install-recommends --reinstall "./$package" >/dev/null
 fi
 cd / # the package that is installed, not the sources
-python3=python3
-[ -n "${VIRTUAL_ENV:-}" ] || python3=/usr/bin/python3
 "$python3" -c 'import monet; print("monet", monet.__version__, "in", monet.__path__[0])'
