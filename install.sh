@@ -18,6 +18,7 @@ MONET_UNITY=ON cmake --preset "$preset" -DMONET_PYTHON=ON -DPython3_EXECUTABLE="
 rm -f "$configured"
 
 if [ -n "${VIRTUAL_ENV:-}" ]; then
+  ensure_packages python3-wheel # for environments that see Debian's packages
   build "$preset" --target monet_python
   say "installing into $VIRTUAL_ENV"
   apart=--no-build-isolation # else pip fetches what makes a wheel
