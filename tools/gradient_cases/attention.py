@@ -9,123 +9,57 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32
+from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32, graph, in_turn
 
 
 def cases() -> Iterator[Case]:
-    yield from chains()
-    yield from modules()
+    return in_turn(chains, modules)
 
 
-def attention(
-    q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Tensor | None = None
-) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Tensor | None = None) -> Tensor:
     scores = q @ k.transpose(-1, -2) * scale
     return torch.softmax(scores if mask is None else scores + mask, -1) @ v
 
 
 def chains() -> Iterator[Case]:
-    for name, q, k in (
-        ("matrix", (3, 4), (5, 4)),
-        ("batch", (2, 3, 4), (2, 3, 4)),
-        ("heads", (2, 2, 3, 4), (2, 2, 5, 4)),
-    ):
+    for name, q, k in (("matrix", (3, 4), (5, 4)), ("batch", (2, 3, 4), (2, 3, 4)),
+                       ("heads", (2, 2, 3, 4), (2, 2, 5, 4))):
         order = list(range(len(q)))
         order[-1], order[-2] = order[-2], order[-1]
-        head = [
-            Node("Transpose", ["K"], ["T"], {"perm": order}),
-            Node("MatMul", ["Q", "T"], ["S"]),
-        ]
-        tail = [
-            Node("Softmax", ["M"], ["P"], {"axis": -1}),
-            Node("MatMul", ["P", "V"], ["Y"]),
-        ]
+        head = [Node("Transpose", ["K"], ["T"], {"perm": order}), Node("MatMul", ["Q", "T"], ["S"])]
+        tail = [Node("Softmax", ["M"], ["P"], {"axis": -1}), Node("MatMul", ["P", "V"], ["Y"])]
         operands = [data("Q", q), data("K", k), data("V", k)]
         score = (*q[:-1], k[-2])
-        yield Case(
-            f"attention_{name}",
-            nodes=[*head, Node("Softmax", ["S"], ["P"], {"axis": -1}), tail[1]],
-            inputs=operands,
-            torch=lambda q, k, v: attention(q, k, v, 1.0),
-        )
-        yield Case(
-            f"attention_{name}_scaled",
-            nodes=[*head, Node("Div", ["S", "root"], ["M"]), *tail],
-            inputs=[*operands, constant("root", 2.0)],
-            torch=lambda q, k, v, root: attention(q, k, v, 0.5),
-        )
-        yield Case(
-            f"attention_{name}_masked",
-            nodes=[
-                *head,
-                Node("Mul", ["scale", "S"], ["N"]),
-                Node("Add", ["N", "mask"], ["M"]),
-                *tail,
-            ],
-            inputs=[*operands, constant("scale", 0.25), buffer("mask", score[-2:])],
-            torch=lambda q, k, v, scale, mask: attention(q, k, v, 0.25, mask),
-        )
+        yield graph(f"attention_{name}", [*head, Node("Softmax", ["S"], ["P"], {"axis": -1}), tail[1]],
+                    operands, lambda q, k, v: attention(q, k, v, 1.0))
+        yield graph(f"attention_{name}_scaled", [*head, Node("Div", ["S", "root"], ["M"]), *tail],
+                    [*operands, constant("root", 2.0)], lambda q, k, v, root: attention(q, k, v, 0.5))
+        yield graph(f"attention_{name}_masked",
+                    [*head, Node("Mul", ["scale", "S"], ["N"]), Node("Add", ["N", "mask"], ["M"]), *tail],
+                    [*operands, constant("scale", 0.25), buffer("mask", score[-2:])],
+                    lambda q, k, v, scale, mask: attention(q, k, v, 0.25, mask))
         causal = np.tril(np.ones(score[-2:], dtype=bool))
-        yield Case(
-            f"attention_{name}_causal",
-            nodes=[
-                *head,
-                Node("Div", ["S", "root"], ["N"]),
-                Node("Where", ["keep", "N", "low"], ["M"]),
-                *tail,
-            ],
-            inputs=[
-                *operands,
-                constant("root", 2.0),
-                constant("keep", causal),
-                constant("low", -1e4),
-            ],
-            torch=lambda q, k, v, root, keep, low: attention_where(q, k, v, keep, low),
-        )
-        yield Case(
-            f"attention_{name}_filled",
-            nodes=[
-                *head,
-                Node("Where", ["drop", "low", "S"], ["N"]),
-                Node("Add", ["mask", "N"], ["M"]),
-                *tail,
-            ],
-            inputs=[
-                *operands,
-                constant("drop", ~causal),
-                constant("low", -3.0),
-                buffer("mask", (1,) * (len(score) - 1) + score[-1:]),
-            ],
-            torch=lambda q, k, v, drop, low, mask: torch.softmax(
-                torch.where(drop, low, q @ k.transpose(-1, -2)) + mask, -1
-            )
-            @ v,
-        )
-        yield Case(
-            f"attention_{name}_filled_last",
-            nodes=[
-                *head,
-                Node("Add", ["S", "mask"], ["N"]),
-                Node("Where", ["drop", "low", "N"], ["M"]),
-                *tail,
-            ],
-            inputs=[
-                *operands,
-                constant("drop", ~causal),
-                constant("low", -3.0),
-                buffer("mask", score),
-            ],
-            torch=lambda q, k, v, drop, low, mask: torch.softmax(
-                torch.where(drop, low, q @ k.transpose(-1, -2) + mask), -1
-            )
-            @ v,
-        )
-        yield Case(
-            f"attention_{name}_trained_bias",
-            nodes=[*head, Node("Add", ["S", "bias"], ["M"]), *tail],
-            inputs=[*operands, data("bias", score[-2:])],
-            torch=lambda q, k, v, bias: attention(q, k, v, 1.0, bias),
-        )
+        yield graph(f"attention_{name}_causal",
+                    [*head, Node("Div", ["S", "root"], ["N"]), Node("Where", ["keep", "N", "low"], ["M"]),
+                     *tail],
+                    [*operands, constant("root", 2.0), constant("keep", causal), constant("low", -1e4)],
+                    lambda q, k, v, root, keep, low: attention_where(q, k, v, keep, low))
+        yield graph(f"attention_{name}_filled",
+                    [*head, Node("Where", ["drop", "low", "S"], ["N"]), Node("Add", ["mask", "N"], ["M"]),
+                     *tail],
+                    [*operands, constant("drop", ~causal), constant("low", -3.0),
+                     buffer("mask", (1,) * (len(score) - 1) + score[-1:])],
+                    lambda q, k, v, drop, low, mask: torch.softmax(
+                        torch.where(drop, low, q @ k.transpose(-1, -2)) + mask, -1) @ v)
+        yield graph(f"attention_{name}_filled_last",
+                    [*head, Node("Add", ["S", "mask"], ["N"]), Node("Where", ["drop", "low", "N"], ["M"]),
+                     *tail],
+                    [*operands, constant("drop", ~causal), constant("low", -3.0), buffer("mask", score)],
+                    lambda q, k, v, drop, low, mask: torch.softmax(
+                        torch.where(drop, low, q @ k.transpose(-1, -2) + mask), -1) @ v)
+        yield graph(f"attention_{name}_trained_bias", [*head, Node("Add", ["S", "bias"], ["M"]), *tail],
+                    [*operands, data("bias", score[-2:])],
+                    lambda q, k, v, bias: attention(q, k, v, 1.0, bias))
 
 
 def attention_where(q: Tensor, k: Tensor, v: Tensor, keep: Tensor, low: Tensor) -> Tensor:
@@ -145,10 +79,7 @@ class Causal(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         batch, steps, width = x.shape
         parts = self.inner(x).split(width, dim=2)
-        q, k, v = (
-            part.view(batch, steps, self.heads, width // self.heads).transpose(1, 2)
-            for part in parts
-        )
+        q, k, v = (part.view(batch, steps, self.heads, width // self.heads).transpose(1, 2) for part in parts)
         scores = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)
         keep = torch.tril(torch.ones(steps, steps)).bool().view(1, 1, steps, steps)
         scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
@@ -210,6 +141,4 @@ def modules() -> Iterator[Case]:
     block = nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True)
     yield exported("exported_encoder", block, [data("input", (2, 3, 4))])
     block = nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0, batch_first=True, norm_first=True)
-    yield exported(
-        "exported_decoder", block, [data("input", (2, 3, 4)), data("memory", (2, 5, 4))]
-    )
+    yield exported("exported_decoder", block, [data("input", (2, 3, 4)), data("memory", (2, 5, 4))])

@@ -8,37 +8,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, data, exported
+from gradient_cases.framework import Case, Node, data, exported, graph, in_turn, op, outside
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
 def cases() -> Iterator[Case]:
-    yield from plain()
-    yield from automatic()
-    yield from transposed()
-    yield from modules()
+    return in_turn(plain, automatic, transposed, modules)
 
 
-def pad_spatial(x: Tensor, pads: list[int]) -> Tensor:
-    """ONNX pads (all begins, then all ends) by F.pad, which counts from the last axis."""
-    count = len(pads) // 2
-    flat = [side for i in reversed(range(count)) for side in (pads[i], pads[count + i])]
-    return F.pad(x, flat)
-
-
-def conv(
-    name: str,
-    x: tuple[int, ...],
-    w: tuple[int, ...],
-    *,
-    strides: list[int] | None = None,
-    dilations: list[int] | None = None,
-    pads: list[int] | None = None,
-    group: int = 1,
-    bias: bool = True,
-) -> Case:
+def conv(name: str, x: tuple[int, ...], w: tuple[int, ...], *, strides: list[int] | None = None,
+         dilations: list[int] | None = None, pads: list[int] | None = None, group: int = 1,
+         bias: bool = True) -> Case:
     spatial = len(x) - 2
     strides = strides or [1] * spatial
     dilations = dilations or [1] * spatial
@@ -46,21 +28,9 @@ def conv(
     inputs = [data("X", x), data("W", w, scale=0.5)]
     if bias:
         inputs.append(data("B", (w[0],)))
-    return Case(
-        f"conv_{name}",
-        op_type="Conv",
-        attributes={
-            "kernel_shape": list(w[2:]),
-            "strides": strides,
-            "dilations": dilations,
-            "pads": pads,
-            "group": group,
-        },
-        inputs=inputs,
-        torch=lambda x, w, b=None: CONV[spatial](
-            pad_spatial(x, pads), w, b, stride=strides, dilation=dilations, groups=group
-        ),
-    )
+    return op(f"conv_{name}", "Conv", inputs,
+              lambda x, w, b=None: CONV[spatial](outside(x, pads), w, b, strides, 0, dilations, group),
+              kernel_shape=list(w[2:]), strides=strides, dilations=dilations, pads=pads, group=group)
 
 
 def plain() -> Iterator[Case]:
@@ -81,38 +51,17 @@ def plain() -> Iterator[Case]:
     yield conv("2d_stem", (1, 3, 13, 13), (4, 3, 7, 7), strides=[2, 2], pads=[3, 3, 3, 3])
     for strides in ([1, 2], [2, 1], [2, 2], [3, 2]):
         for pads in ([0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 2, 1], [2, 0, 0, 1]):
-            yield conv(
-                f"2d_s{strides}_p{pads}".replace(" ", ""),
-                (2, 2, 7, 8),
-                (3, 2, 3, 3),
-                strides=strides,
-                pads=pads,
-            )
+            yield conv(f"2d_s{strides}_p{pads}".replace(" ", ""), (2, 2, 7, 8), (3, 2, 3, 3), strides=strides,
+                       pads=pads)
     for dilations in ([2, 2], [1, 3], [2, 1]):
         for strides in ([1, 1], [2, 2]):
-            yield conv(
-                f"2d_d{dilations}_s{strides}".replace(" ", ""),
-                (1, 2, 9, 10),
-                (3, 2, 3, 3),
-                strides=strides,
-                dilations=dilations,
-                pads=[2, 1, 1, 2],
-            )
-    for group, x, w in (
-        (2, (2, 4, 5, 5), (6, 2, 3, 3)),
-        (4, (1, 4, 6, 5), (4, 1, 3, 3)),
-        (3, (2, 3, 5, 6), (6, 1, 3, 3)),
-        (4, (1, 8, 4, 4), (4, 2, 1, 1)),
-    ):
+            yield conv(f"2d_d{dilations}_s{strides}".replace(" ", ""), (1, 2, 9, 10), (3, 2, 3, 3),
+                       strides=strides, dilations=dilations, pads=[2, 1, 1, 2])
+    for group, x, w in ((2, (2, 4, 5, 5), (6, 2, 3, 3)), (4, (1, 4, 6, 5), (4, 1, 3, 3)),
+                        (3, (2, 3, 5, 6), (6, 1, 3, 3)), (4, (1, 8, 4, 4), (4, 2, 1, 1))):
         for strides in ([1, 1], [2, 2]):
-            yield conv(
-                f"2d_g{group}_{x[1]}_{w[0]}_s{strides}".replace(" ", ""),
-                x,
-                w,
-                strides=strides,
-                group=group,
-                pads=[1, 1, 1, 1],
-            )
+            yield conv(f"2d_g{group}_{x[1]}_{w[0]}_s{strides}".replace(" ", ""), x, w, strides=strides,
+                       group=group, pads=[1, 1, 1, 1])
     yield conv("3d", (1, 2, 4, 5, 4), (3, 2, 3, 3, 2), pads=[1, 0, 1, 1, 1, 0])
     yield conv("3d_stride", (2, 2, 5, 4, 5), (3, 2, 2, 3, 2), strides=[2, 1, 2])
     yield conv("3d_grouped", (1, 4, 4, 4, 3), (4, 2, 2, 2, 2), group=2, dilations=[1, 2, 1])
@@ -133,72 +82,34 @@ def automatic() -> Iterator[Case]:
     for upper in (True, False):
         mode = "SAME_UPPER" if upper else "SAME_LOWER"
         for size, stride in ((3, 1), (3, 2), (2, 1), (4, 3)):
-            yield Case(
-                f"conv_{mode}_{size}_{stride}",
-                op_type="Conv",
-                attributes={
-                    "kernel_shape": [size, size],
-                    "strides": [stride, stride],
-                    "auto_pad": mode,
-                },
-                inputs=[data("X", (2, 2, 7, 6)), data("W", (3, 2, size, size), scale=0.5)],
-                torch=lambda x, w, size=size, stride=stride, upper=upper: F.conv2d(
-                    same(x, size, stride, upper), w, stride=stride
-                ),
-            )
-    yield Case(
-        "conv_VALID",
-        op_type="Conv",
-        attributes={"kernel_shape": [3, 2], "auto_pad": "VALID", "strides": [2, 1]},
-        inputs=[data("X", (1, 2, 7, 6)), data("W", (3, 2, 3, 2), scale=0.5)],
-        torch=lambda x, w: F.conv2d(x, w, stride=(2, 1)),
-    )
-    yield Case(
-        "conv_defaults",
-        op_type="Conv",
-        inputs=[data("X", (2, 2, 5, 5)), data("W", (3, 2, 3, 3), scale=0.5)],
-        torch=lambda x, w: F.conv2d(x, w),
-    )
+            yield op(f"conv_{mode}_{size}_{stride}", "Conv",
+                     [data("X", (2, 2, 7, 6)), data("W", (3, 2, size, size), scale=0.5)],
+                     lambda x, w: F.conv2d(same(x, size, stride, upper), w, stride=stride),
+                     kernel_shape=[size, size], strides=[stride, stride], auto_pad=mode)
+    yield op("conv_VALID", "Conv", [data("X", (1, 2, 7, 6)), data("W", (3, 2, 3, 2), scale=0.5)],
+             lambda x, w: F.conv2d(x, w, stride=(2, 1)), kernel_shape=[3, 2], auto_pad="VALID",
+             strides=[2, 1])
+    yield op("conv_defaults", "Conv", [data("X", (2, 2, 5, 5)), data("W", (3, 2, 3, 3), scale=0.5)], F.conv2d)
 
 
-def transpose(
-    name: str,
-    x: tuple[int, ...],
-    w: tuple[int, ...],
-    *,
-    stride: list[int] | None = None,
-    padding: list[int] | None = None,
-    extra: list[int] | None = None,
-    dilation: list[int] | None = None,
-    group: int = 1,
-    bias: bool = True,
-) -> Case:
+def transpose(name: str, x: tuple[int, ...], w: tuple[int, ...], *, stride: list[int] | None = None,
+              padding: list[int] | None = None, extra: list[int] | None = None,
+              dilation: list[int] | None = None, group: int = 1, bias: bool = True) -> Case:
     spatial = len(x) - 2
     stride = stride or [1] * spatial
     padding = padding or [0] * spatial
     dilation = dilation or [1] * spatial
     extra = extra or [0] * spatial
-    attributes = {
-        "kernel_shape": list(w[2:]),
-        "strides": stride,
-        "pads": padding + padding,
-        "dilations": dilation,
-        "group": group,
-    }
+    attributes = {"kernel_shape": list(w[2:]), "strides": stride, "pads": padding + padding,
+                  "dilations": dilation, "group": group}
     if any(extra):
         attributes["output_padding"] = extra
     inputs = [data("X", x), data("W", w, scale=0.5)]
     if bias:
         inputs.append(data("B", (w[1] * group,)))
-    return Case(
-        f"transposed_{name}",
-        op_type="ConvTranspose",
-        attributes=attributes,
-        inputs=inputs,
-        torch=lambda x, w, b=None: TRANSPOSED[spatial](
-            x, w, b, stride, padding, extra, group, dilation
-        ),
-    )
+    return op(f"transposed_{name}", "ConvTranspose", inputs,
+              lambda x, w, b=None: TRANSPOSED[spatial](x, w, b, stride, padding, extra, group, dilation),
+              **attributes)
 
 
 def transposed() -> Iterator[Case]:
@@ -210,34 +121,16 @@ def transposed() -> Iterator[Case]:
     yield transpose("2d_gaps", (1, 3, 3, 4), (3, 2, 2, 2), stride=[3, 3])
     for stride in ([1, 1], [2, 2], [2, 3]):
         for padding in ([0, 0], [1, 1], [2, 1]):
-            yield transpose(
-                f"2d_s{stride}_p{padding}".replace(" ", ""),
-                (1, 2, 4, 5),
-                (2, 3, 4, 3),
-                stride=stride,
-                padding=padding,
-            )
-    yield transpose(
-        "2d_extra", (2, 2, 4, 3), (2, 3, 3, 3), stride=[2, 2], padding=[1, 1], extra=[1, 1]
-    )
-    yield transpose(
-        "2d_extra_one", (1, 2, 4, 3), (2, 3, 3, 3), stride=[2, 3], padding=[1, 0], extra=[0, 2]
-    )
+            yield transpose(f"2d_s{stride}_p{padding}".replace(" ", ""), (1, 2, 4, 5), (2, 3, 4, 3),
+                            stride=stride, padding=padding)
+    yield transpose("2d_extra", (2, 2, 4, 3), (2, 3, 3, 3), stride=[2, 2], padding=[1, 1], extra=[1, 1])
+    yield transpose("2d_extra_one", (1, 2, 4, 3), (2, 3, 3, 3), stride=[2, 3], padding=[1, 0], extra=[0, 2])
     yield transpose("2d_dilated", (1, 2, 4, 3), (2, 3, 3, 2), dilation=[2, 3], padding=[1, 1])
-    yield transpose(
-        "2d_grouped", (2, 4, 4, 3), (4, 2, 3, 3), stride=[2, 2], padding=[1, 1], group=2
-    )
+    yield transpose("2d_grouped", (2, 4, 4, 3), (4, 2, 3, 3), stride=[2, 2], padding=[1, 1], group=2)
     yield transpose("2d_depthwise", (1, 3, 4, 4), (3, 1, 4, 4), stride=[2, 2], group=3)
     yield transpose("3d", (1, 2, 3, 3, 2), (2, 2, 2, 3, 2), stride=[2, 1, 2])
-    yield transpose(
-        "3d_grouped",
-        (1, 4, 2, 3, 3),
-        (4, 1, 3, 2, 2),
-        stride=[2, 2, 1],
-        padding=[1, 0, 0],
-        extra=[1, 0, 0],
-        group=2,
-    )
+    yield transpose("3d_grouped", (1, 4, 2, 3, 3), (4, 1, 3, 2, 2), stride=[2, 2, 1], padding=[1, 0, 0],
+                    extra=[1, 0, 0], group=2)
 
 
 class Separable(nn.Module):
@@ -255,44 +148,20 @@ class Separable(nn.Module):
 def modules() -> Iterator[Case]:
     yield exported("exported_separable", Separable(), [data("input", (2, 4, 7, 6))])
     for mode in ("reflect", "replicate"):  # PyTorch 1.13 writes circular padding wrongly
-        yield exported(
-            f"exported_conv_{mode}",
-            nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode),
-            [data("input", (2, 2, 6, 5))],
-        )
-    yield exported(
-        "exported_conv_no_batch", nn.Conv1d(3, 4, 3, stride=2), [data("input", (3, 9))]
-    )
-    yield exported(
-        "exported_transposed",
-        nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1),
-        [data("input", (2, 3, 4, 5))],
-    )
-    shared = [
-        Node("Conv", ["X", "W"], ["A"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
-        Node("Conv", ["A", "W"], ["Y"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
-    ]
-    yield Case(
-        "conv_shared_weight",
-        nodes=shared,
-        inputs=[data("X", (2, 3, 5, 4)), data("W", (3, 3, 3, 3), scale=0.3)],
-        torch=lambda x, w: F.conv2d(F.conv2d(x, w, padding=1), w, padding=1),
-    )
-    yield Case(
-        "conv_weight_from_view",
-        nodes=[
-            Node("Transpose", ["V"], ["W"], {"perm": [1, 0, 3, 2]}),
-            Node("Conv", ["X", "W"], ["Y"], {"kernel_shape": [2, 3], "strides": [2, 1]}),
-        ],
-        inputs=[data("X", (2, 3, 6, 5)), data("V", (3, 4, 3, 2), scale=0.3)],
-        torch=lambda x, v: F.conv2d(x, v.permute(1, 0, 3, 2), stride=(2, 1)),
-    )
-    yield Case(
-        "conv_from_channels_last",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [0, 3, 1, 2]}),
-            Node("Conv", ["T", "W"], ["Y"], {"kernel_shape": [3, 3], "pads": [1, 0, 1, 0]}),
-        ],
-        inputs=[data("X", (2, 5, 6, 3)), data("W", (4, 3, 3, 3), scale=0.3)],
-        torch=lambda x, w: F.conv2d(x.permute(0, 3, 1, 2), w, padding=(1, 0)),
-    )
+        yield exported(f"exported_conv_{mode}", nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode),
+                       [data("input", (2, 2, 6, 5))])
+    yield exported("exported_conv_no_batch", nn.Conv1d(3, 4, 3, stride=2), [data("input", (3, 9))])
+    yield exported("exported_transposed", nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1),
+                   [data("input", (2, 3, 4, 5))])
+    shared = [Node("Conv", ["X", "W"], ["A"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+              Node("Conv", ["A", "W"], ["Y"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})]
+    yield graph("conv_shared_weight", shared, [data("X", (2, 3, 5, 4)), data("W", (3, 3, 3, 3), scale=0.3)],
+                lambda x, w: F.conv2d(F.conv2d(x, w, padding=1), w, padding=1))
+    yield graph("conv_weight_from_view",
+                ["W = Transpose V perm=[1,0,3,2]", "Y = Conv X W kernel_shape=[2,3] strides=[2,1]"],
+                [data("X", (2, 3, 6, 5)), data("V", (3, 4, 3, 2), scale=0.3)],
+                lambda x, v: F.conv2d(x, v.permute(1, 0, 3, 2), stride=(2, 1)))
+    yield graph("conv_from_channels_last",
+                ["T = Transpose X perm=[0,3,1,2]", "Y = Conv T W kernel_shape=[3,3] pads=[1,0,1,0]"],
+                [data("X", (2, 5, 6, 3)), data("W", (4, 3, 3, 3), scale=0.3)],
+                lambda x, w: F.conv2d(x.permute(0, 3, 1, 2), w, padding=(1, 0)))

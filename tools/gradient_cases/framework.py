@@ -1,14 +1,13 @@
 """Cases of operators whose outputs and gradients PyTorch computes for the tests of execute/.
 
-A family is a file beside this one with a function `cases()` that yields Case objects. Each case is
-a small ONNX graph, numbers for its tensors, and the same function in PyTorch:
+A family is a file beside this one with a function `cases()`. Each case is a small ONNX graph, numbers for
+its tensors, and the same function in PyTorch:
 
-    yield Case(
-        "softmax_axis0", op_type="Softmax", attributes={"axis": 0},
-        inputs=[data("X", (3, 4))],
-        torch=lambda x: torch.softmax(x, 0),
-    )
+    yield op("softmax_axis0", "Softmax", [data("X", (3, 4))], lambda x: torch.softmax(x, 0), axis=0)
+    yield graph("relu_of_product", ["P = MatMul X W", "Y = Relu P"], [data("X", (3, 4)), data("W", (4, 2))],
+                lambda x, w: torch.relu(x @ w))
 
+A case is recorded before the next one is made, so its function may read the variables of a loop.
 `tools/make_gradient_fixtures.py` runs PyTorch in double precision, feeds a generated gradient into
 every output and writes what comes out. Numbers come from a counter-based generator that the tests
 have too (class Numbers), so only results are stored.
@@ -19,10 +18,11 @@ third outputs: return them after PyTorch has updated them in place.
 
 from __future__ import annotations
 
+import ast
 import io
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -131,15 +131,8 @@ class Input:
         return record
 
 
-def data(
-    name: str,
-    shape: Sequence[int] = (),
-    *,
-    offset: float = 0.0,
-    scale: float = 1.0,
-    levels: int = 0,
-    values: object = None,
-) -> Input:
+def data(name: str, shape: Sequence[int] = (), *, offset: float = 0.0, scale: float = 1.0, levels: int = 0,
+         values: object = None) -> Input:
     """Real numbers that get a gradient: offset + scale * [-1, 1), or the given ones."""
     if values is not None:
         array = np.asarray(values, dtype=np.float64)
@@ -152,9 +145,7 @@ def buffer(name: str, shape: Sequence[int], *, offset: float = 0.0, scale: float
     return Input(name, tuple(shape), "buffer", offset, scale)
 
 
-def integer(
-    name: str, shape: Sequence[int], limit: int, *, offset: int = 0, type: str = "int64"
-) -> Input:
+def integer(name: str, shape: Sequence[int], limit: int, *, offset: int = 0, type: str = "int64") -> Input:
     """Integers offset to offset + limit - 1, fed in when the step runs."""
     return Input(name, tuple(shape), "integer", offset, range=limit, type=type)
 
@@ -179,17 +170,12 @@ class Node:
     domain: str = ""
 
     def to_json(self) -> dict:
-        record: dict = {
-            "op_type": self.op_type,
-            "inputs": list(self.inputs),
-            "outputs": list(self.outputs),
-        }
+        record: dict = {"op_type": self.op_type, "inputs": list(self.inputs), "outputs": list(self.outputs)}
         if self.domain:
             record["domain"] = self.domain
         if self.attributes:
-            record["attributes"] = {
-                key: attribute_to_json(key, value) for key, value in self.attributes.items()
-            }
+            record["attributes"] = {key: attribute_to_json(key, value) for key,
+                                    value in self.attributes.items()}
         return record
 
 
@@ -258,24 +244,61 @@ class Case:
         if len(results) != len(outputs):
             raise ValueError(f"{self.name}: {len(results)} results for {len(outputs)} outputs")
         feed_gradients(results, outputs, seed)
-        expected = [
-            {"output": name, **summary(result, name)} for name, result in zip(outputs, results)
-        ]
+        expected = [{"output": name, **summary(result, name)} for name, result in zip(outputs, results)]
         for tensor, argument in zip(tensors, arguments):
             if tensor.kind == "data":
                 grad = argument.grad
                 grad = torch.zeros_like(argument) if grad is None else grad
                 expected.append({"gradient": tensor.name, **summary(grad, tensor.name)})
-        return {
-            "name": self.name,
-            "label": self.label,
-            "opset": self.opset,
-            "seed": seed,
-            "inputs": [tensor.to_json() for tensor in tensors],
-            "nodes": [node.to_json() for node in nodes],
-            "outputs": outputs,
-            "expected": expected,
-        }
+        return {"name": self.name, "label": self.label, "opset": self.opset, "seed": seed,
+                "inputs": [tensor.to_json() for tensor in tensors],
+                "nodes": [node.to_json() for node in nodes], "outputs": outputs, "expected": expected}
+
+
+def op(name: str, op_type: str, inputs: Sequence[Input | None], torch: Callable, *, domain: str = "",
+       outputs: int = 1, opset: int = 17, counts_as: str = "", **attributes: object) -> Case:
+    """A case of one operator with these attributes."""
+    return Case(name, inputs, torch, op_type, domain, attributes, outputs, opset, counts_as=counts_as)
+
+
+def graph(name: str, lines: Sequence[str | Node], inputs: Sequence[Input], torch: Callable,
+          **options: object) -> Case:
+    """A case of several operators, written as parse() reads them; `options` are those of Case."""
+    return Case(name, inputs, torch, nodes=parse(*lines), **options)
+
+
+def parse(*lines: str | Node) -> list[Node]:
+    """Nodes of lines "OUTPUT... = OPERATOR INPUT... NAME=VALUE...": "Y = Flatten X axis=1".
+
+    A name that is "-" is left out, and an operator of another domain is written "DOMAIN.OPERATOR".
+    """
+    nodes = []
+    for line in lines:
+        if isinstance(line, Node):
+            nodes.append(line)
+            continue
+        outputs, _, call = line.partition(" = ")
+        op_type, *words = call.split()
+        names = [word for word in words if "=" not in word]
+        pairs = [word.split("=") for word in words if "=" in word]
+        inputs, outputs = (["" if word == "-" else word for word in part] for part in (names,
+                                                                                       outputs.split()))
+        domain, _, op_type = op_type.rpartition(".")
+        nodes.append(Node(op_type, inputs, outputs, {key: literal(text) for key, text in pairs}, domain))
+    return nodes
+
+
+def literal(text: str) -> object:
+    """A number or a list of numbers, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def in_turn(*parts: Callable[[], Iterator[Case]]) -> Iterator[Case]:
+    """The cases of all parts."""
+    return (case for part in parts for case in part())
 
 
 def as_torch(tensor: Input, numbers: np.ndarray) -> Tensor:
@@ -291,9 +314,8 @@ def feed_gradients(results: Sequence[Tensor], names: Sequence[str], seed: int) -
     """Backward from all outputs that depend on data, each with numbers named NAME.grad."""
     roots = [(r, n) for r, n in zip(results, names) if r.requires_grad]
     gradients = [
-        torch.from_numpy(Numbers(f"{name}.grad", seed).uniform(root.numel()).reshape(root.shape))
-        for root, name in roots
-    ]
+        torch.from_numpy(Numbers(f"{name}.grad", seed).uniform(root.numel()).reshape(root.shape)) for root,
+        name in roots]
     if roots:
         torch.autograd.backward([root for root, _ in roots], gradients)
 
@@ -325,14 +347,8 @@ def summary(result: Tensor, name: str, whole: int = WHOLE, samples: int = SAMPLE
 
 # --- ONNX ------------------------------------------------------------------------------------
 
-def exported(
-    name: str,
-    module: torch.nn.Module,
-    inputs: Sequence[Input],
-    *,
-    opset: int = 17,
-    double: bool = True,
-) -> Case:
+def exported(name: str, module: torch.nn.Module, inputs: Sequence[Input], *, opset: int = 17,
+             double: bool = True) -> Case:
     """A PyTorch module as torch.onnx writes it: the chain of operators that users' files hold.
 
     Its parameters are generated by name (buffers too); its constants are written in double
@@ -367,15 +383,8 @@ def exported(
             setattr(owner, leaf, numbers)
         return tuple(flatten(module(*arguments[: len(inputs)])))
 
-    return Case(
-        name,
-        [*inputs, *states, *constants],
-        run,
-        opset=opset,
-        nodes=nodes,
-        output_names=outputs,
-        counts_as=f"exported {type(module).__name__}",
-    )
+    return Case(name, [*inputs, *states, *constants], run, opset=opset, nodes=nodes, output_names=outputs,
+                counts_as=f"exported {type(module).__name__}")
 
 
 def widened(tensors: Sequence[Input]) -> list[Input]:
@@ -407,15 +416,37 @@ def widened_nodes(nodes: Sequence[Node]) -> list[Node]:
     return wide
 
 
+def short(values: Sequence[int]) -> str:
+    """A part of a name: "2x3x4"."""
+    return "x".join(map(str, values)) or "none"
+
+
+def outside(x: Tensor, pads: Sequence[int], value: float = 0.0) -> Tensor:
+    """ONNX pads (all begins, then all ends) by F.pad, which counts from the last axis."""
+    count = len(pads) // 2
+    flat = [side for i in reversed(range(count)) for side in (pads[i], pads[count + i])]
+    return torch.nn.functional.pad(x, flat, value=value)
+
+
+class Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.function(*inputs)
+
+
 def flatten(results: object) -> list[Tensor]:
     if isinstance(results, Tensor):
         return [results]
     return [tensor for part in results for tensor in flatten(part)]
 
 
-def trace(
-    module: torch.nn.Module, inputs: Sequence[Input], opset: int, double: bool
-) -> tuple[list[Node], list[str], list[Input]]:
+def trace(module: torch.nn.Module, inputs: Sequence[Input], opset: int, double: bool) -> tuple[
+    list[Node], list[str], list[Input]]:
     """Nodes, names of outputs and constants of the module's export."""
     real = torch.float64 if double else torch.float32
     example = []
@@ -425,15 +456,9 @@ def trace(
     stream = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            module,
-            tuple(example),
-            stream,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            opset_version=opset,
-            input_names=[tensor.name for tensor in inputs],
-        )
+        torch.onnx.export(module, tuple(example), stream, training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False, opset_version=opset,
+                          input_names=[tensor.name for tensor in inputs])
     graph = onnx.load_model_from_string(stream.getvalue()).graph
     states = {key for key, _ in (*module.named_parameters(), *module.named_buffers())}
     constants = [
@@ -459,7 +484,5 @@ def trace(
             elif attribute.type == onnx.AttributeProto.FLOAT:
                 value = f32(value)
             attributes[attribute.name] = value
-        nodes.append(
-            Node(node.op_type, list(node.input), list(node.output), attributes, node.domain)
-        )
+        nodes.append(Node(node.op_type, list(node.input), list(node.output), attributes, node.domain))
     return nodes, [output.name for output in graph.output], constants

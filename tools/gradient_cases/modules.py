@@ -8,18 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Input, data, exported, f32, integer
+from gradient_cases.framework import Case, Function, Input, data, exported, f32, in_turn, integer
 
 EPSILON = f32(1e-5)
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.function(*inputs)
 
 
 def named(name: str, case: Case) -> Case:
@@ -38,11 +29,7 @@ def batch_norm(channels: int) -> nn.BatchNorm2d:
 
 
 def cases() -> Iterator[Case]:
-    yield from convolutional()
-    yield from attention()
-    yield from rearranging()
-    yield from arithmetic()
-    yield from indexing()
+    return in_turn(convolutional, attention, rearranging, arithmetic, indexing)
 
 
 class SqueezeExcite(nn.Module):
@@ -61,16 +48,9 @@ class Inverted(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(4, 8, 1, bias=False),
-            batch_norm(8),
-            nn.ReLU6(),
-            nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
-            batch_norm(8),
-            nn.ReLU6(),
-            nn.Conv2d(8, 4, 1, bias=False),
-            batch_norm(4),
-        )
+        self.layers = nn.Sequential(nn.Conv2d(4, 8, 1, bias=False), batch_norm(8), nn.ReLU6(),
+                                    nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False), batch_norm(8),
+                                    nn.ReLU6(), nn.Conv2d(8, 4, 1, bias=False), batch_norm(4))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.layers(x)
@@ -94,9 +74,7 @@ class ConvNextBlock(nn.Module):
 def convolutional() -> Iterator[Case]:
     image = data("x", (2, 4, 6, 5))
     modules = {
-        "squeeze_excite": SqueezeExcite(4),
-        "inverted_residual": Inverted(),
-        "convnext": ConvNextBlock(4),
+        "squeeze_excite": SqueezeExcite(4), "inverted_residual": Inverted(), "convnext": ConvNextBlock(4),
         "conv_bn_relu": nn.Sequential(nn.Conv2d(4, 6, 3, stride=2), batch_norm(6), nn.ReLU()),
         "conv_groups": nn.Conv2d(4, 6, (3, 2), groups=2, dilation=(2, 1), padding=(2, 1)),
         "conv_reflect": nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"),
@@ -106,22 +84,17 @@ def convolutional() -> Iterator[Case]:
         "max_pool_indices": nn.Sequential(nn.Conv2d(4, 4, 3), nn.MaxPool2d(2)),
         "average_pool": nn.AvgPool2d(3, stride=2, padding=1),
         "average_pool_inside": nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
-        "adaptive_pool": nn.AdaptiveAvgPool2d((3, 5)),
-        "adaptive_max_pool": nn.AdaptiveMaxPool2d(1),
+        "adaptive_pool": nn.AdaptiveAvgPool2d((3, 5)), "adaptive_max_pool": nn.AdaptiveMaxPool2d(1),
         "local_response": nn.Sequential(nn.Conv2d(4, 4, 1), nn.GroupNorm(2, 4, eps=EPSILON)),
         "instance_norm": nn.InstanceNorm2d(4, eps=EPSILON, affine=True),
         "instance_norm_plain": nn.InstanceNorm2d(4, eps=EPSILON),
         "upsample_nearest": nn.Upsample(scale_factor=2, mode="nearest"),
         "upsample_bilinear": nn.Upsample(scale_factor=2, mode="bilinear"),
         "upsample_corners": nn.Upsample(size=(9, 7), mode="bilinear", align_corners=True),
-        "pixel_shuffle": nn.PixelShuffle(2),
-        "flatten_linear": nn.Sequential(nn.Flatten(), nn.Linear(120, 3)),
-        "zero_pad": nn.ZeroPad2d((1, 2, 0, 3)),
-        "reflection_pad": nn.ReflectionPad2d((1, 2, 0, 3)),
-        "constant_pad": nn.ConstantPad2d((1, -1, 2, 0), 0.5),
-        "prelu": nn.PReLU(4),
-        "unfold_stride": nn.Conv2d(4, 6, 2, stride=2, bias=False),
-    }
+        "pixel_shuffle": nn.PixelShuffle(2), "flatten_linear": nn.Sequential(nn.Flatten(), nn.Linear(120, 3)),
+        "zero_pad": nn.ZeroPad2d((1, 2, 0, 3)), "reflection_pad": nn.ReflectionPad2d((1, 2, 0, 3)),
+        "constant_pad": nn.ConstantPad2d((1, -1, 2, 0), 0.5), "prelu": nn.PReLU(4),
+        "unfold_stride": nn.Conv2d(4, 6, 2, stride=2, bias=False)}
     for name, module in modules.items():
         yield named("convolutional module", exported(f"conv_{name}", module, [image]))
     for rank, layer, pool in ((1, nn.Conv1d, nn.MaxPool1d), (3, nn.Conv3d, nn.MaxPool3d)):
@@ -142,17 +115,12 @@ class CrossAttention(nn.Module):
 def attention() -> Iterator[Case]:
     x = data("x", (2, 5, 8))
     memory = data("memory", (2, 3, 8))
-    layer = nn.TransformerEncoderLayer(
-        8, 2, 12, dropout=0.0, batch_first=True, layer_norm_eps=EPSILON
-    )
+    layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True, layer_norm_eps=EPSILON)
     yield named("attention", exported("attention_encoder_layer", layer, [x]))
-    layer = nn.TransformerEncoderLayer(
-        8, 2, 12, dropout=0.0, activation="gelu", norm_first=True, layer_norm_eps=EPSILON
-    )
+    layer = nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, activation="gelu", norm_first=True,
+                                       layer_norm_eps=EPSILON)
     yield named("attention", exported("attention_encoder_prenorm", layer, [x]))
-    layer = nn.TransformerDecoderLayer(
-        8, 2, 12, dropout=0.0, batch_first=True, layer_norm_eps=EPSILON
-    )
+    layer = nn.TransformerDecoderLayer(8, 2, 12, dropout=0.0, batch_first=True, layer_norm_eps=EPSILON)
     yield named("attention", exported("attention_decoder_layer", layer, [x, memory]))
     yield named("attention", exported("attention_cross", CrossAttention(8, 4), [x, memory]))
 
@@ -176,23 +144,18 @@ def rearranging() -> Iterator[Case]:
         "chunk": lambda x: torch.cat([part * i for i, part in enumerate(x.chunk(3, 3), 1)], 1),
         "split_unequal": lambda x: torch.cat([p.sum(3) for p in x.split([1, 3, 2], 3)], 2),
         "slice_steps": lambda x: x[:, ::2, 1:4:2, -3:] * 2.0,
-        "slice_negative": lambda x: x[:, -2:, :-1].tanh(),
-        "flip": lambda x: x.flip(3).flip(1) * 2.0,
-        "roll": lambda x: x.roll(2, 3) + x,
-        "select": lambda x: x[:, 1] * x[:, 2],
+        "slice_negative": lambda x: x[:, -2:, :-1].tanh(), "flip": lambda x: x.flip(3).flip(1) * 2.0,
+        "roll": lambda x: x.roll(2, 3) + x, "select": lambda x: x[:, 1] * x[:, 2],
         "stack": lambda x: torch.stack([x[:, 0], x[:, 2]], 1),
         "unbind": lambda x: sum(part * (i + 1.0) for i, part in enumerate(x.unbind(1))),
-        "expand": lambda x: x[:, :1].expand(2, 5, 4, 6) * 3.0,
-        "repeat": lambda x: x.repeat(1, 2, 1, 3),
+        "expand": lambda x: x[:, :1].expand(2, 5, 4, 6) * 3.0, "repeat": lambda x: x.repeat(1, 2, 1, 3),
         "tile_new_axis": lambda x: x.repeat(2, 1, 1, 1, 1),
         "view_transpose": lambda x: x.view(2, 12, 6).transpose(1, 2).reshape(2, 6, 3, 4),
         "movedim": lambda x: x.movedim(1, 3).flatten(1, 2).softmax(1),
         "squeeze": lambda x: x.sum(1, keepdim=True).squeeze(1).unsqueeze(-1) * 2.0,
-        "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 2),
-        "tril": lambda x: x.tril(1) + x.triu(-1),
+        "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 2), "tril": lambda x: x.tril(1) + x.triu(-1),
         "window": lambda x: x.view(2, 3, 2, 2, 3, 2).permute(0, 2, 4, 3, 5, 1).reshape(12, 4, 3),
-        "cumsum": lambda x: x.cumsum(2),
-    }
+        "cumsum": lambda x: x.cumsum(2)}
     for name, call in calls.items():
         yield function(f"rearrange_{name}", call, x)
     y = data("y", (2, 1, 6))
@@ -205,67 +168,38 @@ def arithmetic() -> Iterator[Case]:
     positive = data("x", (3, 4, 5), offset=1.5)
     y = data("y", (4, 1), offset=2.0, scale=0.5)
     calls: dict[str, Callable[[Tensor], Tensor]] = {
-        "gelu": F.gelu,
-        "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-        "silu": F.silu,
-        "mish": F.mish,
+        "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "mish": F.mish,
         "hardswish": lambda x: F.hardswish(4.0 * x),
-        "hardsigmoid": lambda x: F.hardtanh(0.25 * x + 0.5, 0.0, 1.0),
-        "softplus": F.softplus,
-        "softsign": F.softsign,
-        "elu": lambda x: F.elu(x, 0.5),
-        "selu": F.selu,
-        "celu": lambda x: F.celu(x, 0.5),
-        "glu": lambda x: F.glu(x, 1),
-        "logsigmoid": F.logsigmoid,
-        "tanhshrink": F.tanhshrink,
-        "hardtanh": lambda x: F.hardtanh(x, -0.5, 0.25),
-        "relu6": lambda x: F.relu6(8.0 * x),
-        "leaky_relu": lambda x: F.leaky_relu(x, 0.25),
+        "hardsigmoid": lambda x: F.hardtanh(0.25 * x + 0.5, 0.0, 1.0), "softplus": F.softplus,
+        "softsign": F.softsign, "elu": lambda x: F.elu(x, 0.5), "selu": F.selu,
+        "celu": lambda x: F.celu(x, 0.5), "glu": lambda x: F.glu(x, 1), "logsigmoid": F.logsigmoid,
+        "tanhshrink": F.tanhshrink, "hardtanh": lambda x: F.hardtanh(x, -0.5, 0.25),
+        "relu6": lambda x: F.relu6(8.0 * x), "leaky_relu": lambda x: F.leaky_relu(x, 0.25),
         "clamp": lambda x: x.clamp(-0.5, 0.5) + x.clamp(min=0.25) + x.clamp(max=0.1),
-        "square": lambda x: x**2 + x**3,
-        "variance": lambda x: x.var(-1) + x.var(-1, unbiased=False),
+        "square": lambda x: x**2 + x**3, "variance": lambda x: x.var(-1) + x.var(-1, unbiased=False),
         "standardised": lambda x: (x - x.mean(1, keepdim=True)) / (x.std(1, keepdim=True) + 0.5),
-        "norm": lambda x: F.normalize(x, dim=1),
-        "frobenius": lambda x: x.norm(dim=(1, 2)) * 2.0,
-        "logsumexp": lambda x: torch.logsumexp(x, 1),
-        "softmin": lambda x: F.softmin(x, 1),
-        "log_softmax": lambda x: F.log_softmax(x, 1),
-        "amax": lambda x: x.amax(1) + x.amin(1),
-        "max_all": lambda x: x.amax((0, 2)) * 2.0,
-        "mean_all": lambda x: x.mean() * x,
+        "norm": lambda x: F.normalize(x, dim=1), "frobenius": lambda x: x.norm(dim=(1, 2)) * 2.0,
+        "logsumexp": lambda x: torch.logsumexp(x, 1), "softmin": lambda x: F.softmin(x, 1),
+        "log_softmax": lambda x: F.log_softmax(x, 1), "amax": lambda x: x.amax(1) + x.amin(1),
+        "max_all": lambda x: x.amax((0, 2)) * 2.0, "mean_all": lambda x: x.mean() * x,
         "sum_axes": lambda x: x.sum((0, 2)) * x.sum((0, 2), keepdim=True).mean(),
-        "product": lambda x: x.prod(1),
-        "abs_neg": lambda x: -x.abs() + x.neg(),
-        "sin_cos": lambda x: x.sin() * x.cos(),
-        "where": lambda x: torch.where(x > 0.25, x * 2.0, x - 1.0),
+        "product": lambda x: x.prod(1), "abs_neg": lambda x: -x.abs() + x.neg(),
+        "sin_cos": lambda x: x.sin() * x.cos(), "where": lambda x: torch.where(x > 0.25, x * 2.0, x - 1.0),
         "masked_fill": lambda x: x.masked_fill(x < 0.0, 0.5) * x,
         "einsum_trace": lambda x: torch.einsum("ijk,ljk->il", x, x),
-        "self_product": lambda x: x @ x.transpose(1, 2),
-        "shared": lambda x: x * x + x * x.sum() - x / 2.0,
-        "dead_branch": lambda x: x * 2.0 + (x > 0.0).to(x.dtype),
-    }
+        "self_product": lambda x: x @ x.transpose(1, 2), "shared": lambda x: x * x + x * x.sum() - x / 2.0,
+        "dead_branch": lambda x: x * 2.0 + (x > 0.0).to(x.dtype)}
     for name, call in calls.items():
         yield function(f"math_{name}", call, x)
-    for name, call in {
-        "log": torch.log,
-        "sqrt": torch.sqrt,
-        "rsqrt": torch.rsqrt,
-        "reciprocal": torch.reciprocal,
-        "power": lambda x: x**1.5 + x**-0.5 + 2.0**x,
-        "log1p": torch.log1p,
-    }.items():
+    for name, call in {"log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt,
+                       "reciprocal": torch.reciprocal, "power": lambda x: x**1.5 + x**-0.5 + 2.0**x,
+                       "log1p": torch.log1p}.items():
         yield function(f"math_{name}", call, positive)
-    for name, call in {
-        "mul_div": lambda x, y: x * y / (y + 1.0),
-        "pow_tensor": lambda x, y: (x + 2.0) ** y,
-        "maximum": torch.maximum,
-        "minimum": lambda x, y: torch.minimum(x, y - 2.0),
-        "rsub": lambda x, y: 1.0 - x - y,
-        "lerp": lambda x, y: x + 0.25 * (y - x),
-        "bce": lambda x, y: F.binary_cross_entropy_with_logits(x, 0.25 * y.expand_as(x)),
-        "cosine": lambda x, y: F.cosine_similarity(x, y.expand_as(x), dim=1),
-    }.items():
+    for name, call in {"mul_div": lambda x, y: x * y / (y + 1.0), "pow_tensor": lambda x, y: (x + 2.0) ** y,
+                       "maximum": torch.maximum, "minimum": lambda x, y: torch.minimum(x, y - 2.0),
+                       "rsub": lambda x, y: 1.0 - x - y, "lerp": lambda x, y: x + 0.25 * (y - x),
+                       "bce": lambda x, y: F.binary_cross_entropy_with_logits(x, 0.25 * y.expand_as(x)),
+                       "cosine": lambda x, y: F.cosine_similarity(x, y.expand_as(x), dim=1)}.items():
         yield function(f"math_{name}", call, x, y)
     yield from products()
 
@@ -273,14 +207,11 @@ def arithmetic() -> Iterator[Case]:
 def products() -> Iterator[Case]:
     left, right = data("x", (2, 3, 4)), data("y", (2, 4, 5))
     calls: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        "bmm": torch.bmm,
-        "matmul_transposed": lambda x, y: y.transpose(-2, -1) @ x.transpose(-2, -1),
+        "bmm": torch.bmm, "matmul_transposed": lambda x, y: y.transpose(-2, -1) @ x.transpose(-2, -1),
         "einsum_batch": lambda x, y: torch.einsum("bij,bjk->bik", x, y),
         "einsum_sum": lambda x, y: torch.einsum("bij,bjk->k", x, y),
         "einsum_outer": lambda x, y: torch.einsum("bij,ckl->bcl", x, y),
-        "vector": lambda x, y: x @ y[0, :, 1],
-        "dot": lambda x, y: torch.dot(x[0, 0], y[1, :, 2]),
-    }
+        "vector": lambda x, y: x @ y[0, :, 1], "dot": lambda x, y: torch.dot(x[0, 0], y[1, :, 2])}
     for name, call in calls.items():
         yield function(f"product_{name}", call, left, right)
     x = data("x", (2, 3, 4))

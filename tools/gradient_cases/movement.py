@@ -9,126 +9,57 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Input, Node, constant, data, exported, f32, integer
+from gradient_cases.framework import (
+    Case, Input, constant, data, exported, f32, graph, in_turn, integer, op, short
+)
 
 
 def cases() -> Iterator[Case]:
-    yield from views()
-    yield from slices()
-    yield from splits_and_joins()
-    yield from pads()
-    yield from repetitions()
-    yield from blocks()
-    yield from gathers()
-    yield from selections()
-    yield from scatters()
-    yield from resizes()
-    yield from modules()
+    return in_turn(views, slices, splits_and_joins, pads, repetitions, blocks, gathers, selections, scatters,
+                   resizes, modules)
 
 
-def short(values) -> str:
-    return "x".join(map(str, values)) or "none"
-
-
-def with_constants(
-    name: str, op_type: str, inputs: list[Input | None], torch_function, **options
-) -> Case:
+def with_constants(name: str, op_type: str, inputs: list[Input | None], torch_function, **options) -> Case:
     """The PyTorch function gets the inputs that are data or integers, not the constants."""
     kinds = [tensor.kind for tensor in inputs if tensor is not None]
 
     def run(*arguments: Tensor):
         return torch_function(*[a for a, kind in zip(arguments, kinds) if kind != "constant"])
 
-    return Case(name, op_type=op_type, inputs=inputs, torch=run, **options)
+    return op(name, op_type, inputs, run, **options)
 
 
 def views() -> Iterator[Case]:
-    for shape, target in (
-        ((2, 3, 4), (6, 4)),
-        ((2, 3, 4), (24,)),
-        ((6, 4), (2, 3, 2, 2)),
-        ((2, 6), (3, 4)),
-        ((2, 3, 4), (0, -1)),
-        ((4,), (1, 4, 1)),
-        ((1,), ()),
-        ((2, 3, 4), (-1, 2, 0 + 6)),
-    ):
+    for shape, target in (((2, 3, 4), (6, 4)), ((2, 3, 4), (24,)), ((6, 4), (2, 3, 2, 2)), ((2, 6), (3, 4)),
+                          ((2, 3, 4), (0, -1)), ((4,), (1, 4, 1)), ((1,), ()), ((2, 3, 4), (-1, 2, 0 + 6))):
         real = [shape[i] if size == 0 else size for i, size in enumerate(target)]
-        yield with_constants(
-            f"reshape_{short(shape)}_{short(target)}",
-            "Reshape",
-            [data("X", shape), constant("shape", np.array(target, dtype=np.int64))],
-            lambda x, real=real: x.reshape(real),
-        )
+        yield with_constants(f"reshape_{short(shape)}_{short(target)}", "Reshape",
+                             [data("X", shape), constant("shape", np.array(target, dtype=np.int64))],
+                             lambda x: x.reshape(real))
     for perm in ((1, 0), (2, 0, 1), (0, 2, 1), (0, 3, 1, 2), (3, 2, 1, 0), (1, 0, 3, 2, 4)):
         shape = (2, 3, 4, 2, 3)[: len(perm)]
-        yield Case(
-            f"transpose_{short(perm)}",
-            op_type="Transpose",
-            attributes={"perm": list(perm)},
-            inputs=[data("X", shape)],
-            torch=lambda x, perm=perm: x.permute(perm),
-        )
-    yield Case(
-        "transpose_default",
-        op_type="Transpose",
-        inputs=[data("X", (2, 3, 4))],
-        torch=lambda x: x.permute(2, 1, 0),
-    )
+        yield op(f"transpose_{short(perm)}", "Transpose", [data("X", shape)], lambda x: x.permute(perm),
+                 perm=list(perm))
+    yield op("transpose_default", "Transpose", [data("X", (2, 3, 4))], lambda x: x.permute(2, 1, 0))
     for axis in (0, 1, 2, -1, 3):
-        yield Case(
-            f"flatten_{axis}",
-            op_type="Flatten",
-            attributes={"axis": axis},
-            inputs=[data("X", (2, 3, 4))],
-            torch=lambda x, axis=axis: x.reshape(
-                int(np.prod((2, 3, 4)[: axis if axis >= 0 else 3 + axis])), -1
-            ),
-        )
+        yield op(f"flatten_{axis}", "Flatten", [data("X", (2, 3, 4))],
+                 lambda x: x.reshape(int(np.prod((2, 3, 4)[: axis if axis >= 0 else 3 + axis])), -1),
+                 axis=axis)
     for axes in ((0,), (2,), (0, 2), (-1,), (0, -1)):
         yield with_constants(
-            f"squeeze_{short(axes)}",
-            "Squeeze",
-            [data("X", (1, 3, 1)), constant("axes", axes)],
-            lambda x, axes=axes: x.reshape(
-                [s for i, s in enumerate((1, 3, 1)) if i not in {a % 3 for a in axes}]
-            ),
-        )
-    yield Case(
-        "squeeze_all",
-        op_type="Squeeze",
-        inputs=[data("X", (1, 3, 1, 2))],
-        torch=lambda x: x.squeeze(),
-    )
-    for axes, shape in (
-        ((0,), (1, 2, 3)),
-        ((-1,), (2, 3, 1)),
-        ((1, 3), (2, 1, 3, 1)),
-        ((0, 1, -1), (1, 1, 2, 3, 1)),
-    ):
-        yield with_constants(
-            f"unsqueeze_{short(axes)}",
-            "Unsqueeze",
-            [data("X", (2, 3)), constant("axes", axes)],
-            lambda x, shape=shape: x.reshape(shape),
-        )
-    for shape, target in (
-        ((3, 1), (2, 3, 4)),
-        ((1,), (2, 3)),
-        ((), (2, 2)),
-        ((2, 1, 3), (2, 4, 3)),
-        ((2, 4, 3), (1, 1, 1)),
-        ((3,), (2, 3)),
-    ):
-        yield with_constants(
-            f"expand_{short(shape)}_{short(target)}",
-            "Expand",
-            [data("X", shape), constant("shape", target)],
-            lambda x, target=target: x + torch.zeros(target, dtype=x.dtype),
-        )
-    yield Case(
-        "identity", op_type="Identity", inputs=[data("X", (2, 3))], torch=lambda x: x.clone()
-    )
+            f"squeeze_{short(axes)}", "Squeeze", [data("X", (1, 3, 1)), constant("axes", axes)],
+            lambda x: x.reshape([s for i, s in enumerate((1, 3, 1)) if i not in {a % 3 for a in axes}]))
+    yield op("squeeze_all", "Squeeze", [data("X", (1, 3, 1, 2))], lambda x: x.squeeze())
+    for axes, shape in (((0,), (1, 2, 3)), ((-1,), (2, 3, 1)), ((1, 3), (2, 1, 3, 1)),
+                        ((0, 1, -1), (1, 1, 2, 3, 1))):
+        yield with_constants(f"unsqueeze_{short(axes)}", "Unsqueeze",
+                             [data("X", (2, 3)), constant("axes", axes)], lambda x: x.reshape(shape))
+    for shape, target in (((3, 1), (2, 3, 4)), ((1,), (2, 3)), ((), (2, 2)), ((2, 1, 3), (2, 4, 3)),
+                          ((2, 4, 3), (1, 1, 1)), ((3,), (2, 3))):
+        yield with_constants(f"expand_{short(shape)}_{short(target)}", "Expand",
+                             [data("X", shape), constant("shape", target)],
+                             lambda x: x + torch.zeros(target, dtype=x.dtype))
+    yield op("identity", "Identity", [data("X", (2, 3))], lambda x: x.clone())
 
 
 def numpy_slice(x: Tensor, starts, ends, axes, steps) -> Tensor:
@@ -151,122 +82,45 @@ SMALL = -(2**63)
 def slices() -> Iterator[Case]:
     shape = (5, 6, 7)
     for number, (starts, ends, axes, steps) in enumerate(
-        (
-            ([1], [4], [0], [1]),
-            ([0], [LARGE], [1], [2]),
-            ([1], [LARGE], [2], [3]),
-            ([-3], [-1], [1], [1]),
-            ([-1], [SMALL], [0], [-1]),
-            ([5], [0], [2], [-2]),
-            ([-2], [-6], [1], [-1]),
-            ([100], [SMALL], [2], [-3]),
-            ([0, 1], [3, 5], [0, 2], [1, 1]),
-            ([4, 0, 6], [SMALL, LARGE, SMALL], [0, 1, 2], [-2, 4, -3]),
-            ([1, 1], [-1, -1], [-2, -1], [2, 1]),
-            ([0, 0, 0], [1, 1, 1], [0, 1, 2], [1, 1, 1]),
-            ([2], [100], [0], [1]),
-        )
-    ):
-        yield with_constants(
-            f"slice_{number}",
-            "Slice",
-            [
-                data("X", shape),
-                constant("starts", starts),
-                constant("ends", ends),
-                constant("axes", axes),
-                constant("steps", steps),
-            ],
-            lambda x, s=starts, e=ends, a=axes, t=steps: numpy_slice(x, s, e, a, t),
-        )
-    yield with_constants(
-        "slice_defaults",
-        "Slice",
-        [data("X", (4, 5)), constant("starts", [1, 2]), constant("ends", [3, 5])],
-        lambda x: x[1:3, 2:5],
-    )
-    yield Case(
-        "slice_then_product",
-        nodes=[
-            Node("Slice", ["X", "starts", "ends", "axes", "steps"], ["S"]),
-            Node("MatMul", ["S", "W"], ["Y"]),
-        ],
-        inputs=[
-            data("X", (6, 4)),
-            constant("starts", [5]),
-            constant("ends", [-100]),
-            constant("axes", [0]),
-            constant("steps", [-2]),
-            data("W", (4, 3)),
-        ],
-        torch=lambda x, s, e, a, t, w: x.flip(0)[::2] @ w,
-    )
+        (([1], [4], [0], [1]), ([0], [LARGE], [1], [2]), ([1], [LARGE], [2], [3]), ([-3], [-1], [1], [1]),
+         ([-1], [SMALL], [0], [-1]), ([5], [0], [2], [-2]), ([-2], [-6], [1], [-1]),
+         ([100], [SMALL], [2], [-3]), ([0, 1], [3, 5], [0, 2], [1, 1]),
+         ([4, 0, 6], [SMALL, LARGE, SMALL], [0, 1, 2], [-2, 4, -3]), ([1, 1], [-1, -1], [-2, -1], [2, 1]),
+         ([0, 0, 0], [1, 1, 1], [0, 1, 2], [1, 1, 1]), ([2], [100], [0], [1]))):
+        yield with_constants(f"slice_{number}", "Slice",
+                             [data("X", shape), constant("starts", starts), constant("ends", ends),
+                              constant("axes", axes), constant("steps", steps)],
+                             lambda x: numpy_slice(x, starts, ends, axes, steps))
+    yield with_constants("slice_defaults", "Slice",
+                         [data("X", (4, 5)), constant("starts", [1, 2]), constant("ends", [3, 5])],
+                         lambda x: x[1:3, 2:5])
+    yield graph("slice_then_product", ["S = Slice X starts ends axes steps", "Y = MatMul S W"],
+                [data("X", (6, 4)), constant("starts", [5]), constant("ends", [-100]), constant("axes", [0]),
+                 constant("steps", [-2]), data("W", (4, 3))], lambda x, s, e, a, t, w: x.flip(0)[::2] @ w)
 
 
 def splits_and_joins() -> Iterator[Case]:
     for axis, sizes in ((0, (2, 2, 2)), (1, (1, 3, 2)), (-1, (4, 1)), (2, (5,)), (0, (5, 1))):
-        yield with_constants(
-            f"split_{axis}_{short(sizes)}",
-            "Split",
-            [data("X", (6, 6, 5)), constant("sizes", sizes)],
-            lambda x, axis=axis, sizes=sizes: torch.split(x, list(sizes), axis),
-            attributes={"axis": axis},
-            outputs=len(sizes),
-        )
-    yield Case(
-        "split_equal",
-        op_type="Split",
-        attributes={"axis": 1},
-        inputs=[data("X", (2, 6))],
-        outputs=3,
-        torch=lambda x: torch.chunk(x, 3, 1),
-    )
-    yield Case(
-        "split_unused",
-        nodes=[
-            Node("Split", ["X", "sizes"], ["A", "B", "C"], {"axis": 0}),
-            Node("Mul", ["A", "A"], ["Y"]),
-        ],
-        inputs=[data("X", (6, 2)), constant("sizes", [2, 3, 1])],
-        torch=lambda x, sizes: x[:2] * x[:2],
-    )
-    yield Case(
-        "split_products",
-        nodes=[
-            Node("Split", ["X", "sizes"], ["A", "B"], {"axis": 1}),
-            Node("MatMul", ["A", "B"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 5)), constant("sizes", [3, 2])],
-        torch=lambda x, sizes: x[:, :3] @ x[:, 3:],
-    )
+        yield with_constants(f"split_{axis}_{short(sizes)}", "Split",
+                             [data("X", (6, 6, 5)), constant("sizes", sizes)],
+                             lambda x: torch.split(x, list(sizes), axis), axis=axis, outputs=len(sizes))
+    yield op("split_equal", "Split", [data("X", (2, 6))], lambda x: torch.chunk(x, 3, 1), axis=1, outputs=3)
+    yield graph("split_unused", ["A B C = Split X sizes axis=0", "Y = Mul A A"],
+                [data("X", (6, 2)), constant("sizes", [2, 3, 1])], lambda x, sizes: x[:2] * x[:2])
+    yield graph("split_products", ["A B = Split X sizes axis=1", "Y = MatMul A B"],
+                [data("X", (3, 5)), constant("sizes", [3, 2])], lambda x, sizes: x[:, :3] @ x[:, 3:])
     for axis in (0, 1, 2, -1):
         shapes = []
         for extra in (1, 3, 2):
             shape = [2, 3, 4]
             shape[axis] = extra
             shapes.append(tuple(shape))
-        yield Case(
-            f"concat_{axis}",
-            op_type="Concat",
-            attributes={"axis": axis},
-            inputs=[data("ABC"[i], shape) for i, shape in enumerate(shapes)],
-            torch=lambda *parts, axis=axis: torch.cat(parts, axis),
-        )
-    yield Case(
-        "concat_twice_the_same",
-        nodes=[Node("Concat", ["X", "X"], ["Y"], {"axis": 1})],
-        inputs=[data("X", (2, 3))],
-        torch=lambda x: torch.cat((x, x), 1),
-    )
-    yield Case(
-        "concat_of_views",
-        nodes=[
-            Node("Transpose", ["A"], ["T"], {"perm": [1, 0]}),
-            Node("Concat", ["T", "B"], ["Y"], {"axis": 0}),
-        ],
-        inputs=[data("A", (3, 2)), data("B", (4, 3))],
-        torch=lambda a, b: torch.cat((a.T, b), 0),
-    )
+        yield op(f"concat_{axis}", "Concat", [data("ABC"[i], shape) for i, shape in enumerate(shapes)],
+                 lambda *parts: torch.cat(parts, axis), axis=axis)
+    yield graph("concat_twice_the_same", ["Y = Concat X X axis=1"], [data("X", (2, 3))],
+                lambda x: torch.cat((x, x), 1))
+    yield graph("concat_of_views", ["T = Transpose A perm=[1,0]", "Y = Concat T B axis=0"],
+                [data("A", (3, 2)), data("B", (4, 3))], lambda a, b: torch.cat((a.T, b), 0))
 
 
 def pad_all(x: Tensor, pads, mode: str = "constant", value: float = 0.0) -> Tensor:
@@ -295,74 +149,33 @@ def pad_all(x: Tensor, pads, mode: str = "constant", value: float = 0.0) -> Tens
 
 def pads() -> Iterator[Case]:
     for mode in ("constant", "reflect", "edge"):
-        for shape, amounts in (
-            ((5,), (2, 1)),
-            ((3, 4), (1, 0, 0, 2)),
-            ((2, 3, 4, 5), (0, 0, 1, 2, 0, 0, 2, 1)),
-            ((2, 3, 4), (1, 2, 3, 1, 2, 0)),
-        ):
-            yield with_constants(
-                f"pad_{mode}_{short(amounts)}",
-                "Pad",
-                [data("X", shape), constant("pads", amounts)],
-                lambda x, amounts=amounts, mode=mode: pad_all(x, amounts, mode),
-                attributes={"mode": mode},
-            )
+        for shape, amounts in (((5,), (2, 1)), ((3, 4), (1, 0, 0, 2)),
+                               ((2, 3, 4, 5), (0, 0, 1, 2, 0, 0, 2, 1)), ((2, 3, 4), (1, 2, 3, 1, 2, 0))):
+            yield with_constants(f"pad_{mode}_{short(amounts)}", "Pad",
+                                 [data("X", shape), constant("pads", amounts)],
+                                 lambda x: pad_all(x, amounts, mode), mode=mode)
     for amounts in ((-1, 0, 0, -2), (1, -1, -1, 2), (-1, -1, -1, -1), (2, -3, 0, 1)):
-        yield with_constants(
-            f"pad_negative_{short(amounts)}",
-            "Pad",
-            [data("X", (4, 6)), constant("pads", amounts), constant("value", 1.5)],
-            lambda x, amounts=amounts: pad_all(x, amounts, value=1.5),
-        )
-    yield with_constants(
-        "pad_value",
-        "Pad",
-        [data("X", (2, 3)), constant("pads", (1, 1, 0, 2)), constant("value", -2.0)],
-        lambda x: pad_all(x, (1, 1, 0, 2), value=-2.0),
-    )
-    yield Case(
-        "pad_between_views",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
-            Node("Pad", ["T", "pads"], ["P"]),
-            Node("MatMul", ["P", "W"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 4)), constant("pads", (1, 2, 0, 0)), data("W", (5, 2))],
-        torch=lambda x, pads, w: F.pad(x.T, (2, 0, 1, 0)) @ w,
-    )
+        yield with_constants(f"pad_negative_{short(amounts)}", "Pad",
+                             [data("X", (4, 6)), constant("pads", amounts), constant("value", 1.5)],
+                             lambda x: pad_all(x, amounts, value=1.5))
+    yield with_constants("pad_value", "Pad",
+                         [data("X", (2, 3)), constant("pads", (1, 1, 0, 2)), constant("value", -2.0)],
+                         lambda x: pad_all(x, (1, 1, 0, 2), value=-2.0))
+    yield graph("pad_between_views", ["T = Transpose X perm=[1,0]", "P = Pad T pads", "Y = MatMul P W"],
+                [data("X", (3, 4)), constant("pads", (1, 2, 0, 0)), data("W", (5, 2))],
+                lambda x, pads, w: F.pad(x.T, (2, 0, 1, 0)) @ w)
 
 
 def repetitions() -> Iterator[Case]:
-    for shape, repeats in (
-        ((3,), (2,)),
-        ((2, 3), (2, 2)),
-        ((2, 3), (1, 3)),
-        ((2, 1, 3), (3, 2, 1)),
-        ((1, 2, 3, 2), (2, 1, 2, 3)),
-        ((2, 3), (1, 1)),
-    ):
-        yield with_constants(
-            f"tile_{short(shape)}_{short(repeats)}",
-            "Tile",
-            [data("X", shape), constant("repeats", repeats)],
-            lambda x, repeats=repeats: x.repeat(repeats),
-        )
+    for shape, repeats in (((3,), (2,)), ((2, 3), (2, 2)), ((2, 3), (1, 3)), ((2, 1, 3), (3, 2, 1)),
+                           ((1, 2, 3, 2), (2, 1, 2, 3)), ((2, 3), (1, 1))):
+        yield with_constants(f"tile_{short(shape)}_{short(repeats)}", "Tile",
+                             [data("X", shape), constant("repeats", repeats)], lambda x: x.repeat(repeats))
     for upper in (0, 1):
         for k in (-1, 0, 2):
-            yield with_constants(
-                f"trilu_{upper}_{k}",
-                "Trilu",
-                [data("X", (2, 4, 5)), constant("k", k)],
-                lambda x, upper=upper, k=k: torch.triu(x, k) if upper else torch.tril(x, k),
-                attributes={"upper": upper},
-            )
-    yield Case(
-        "trilu_default",
-        op_type="Trilu",
-        inputs=[data("X", (3, 3))],
-        torch=lambda x: torch.triu(x),
-    )
+            yield with_constants(f"trilu_{upper}_{k}", "Trilu", [data("X", (2, 4, 5)), constant("k", k)],
+                                 lambda x: torch.triu(x, k) if upper else torch.tril(x, k), upper=upper)
+    yield op("trilu_default", "Trilu", [data("X", (3, 3))], torch.triu)
 
 
 def depth_to_space(x: Tensor, block: int, mode: str) -> Tensor:
@@ -384,172 +197,71 @@ def space_to_depth(x: Tensor, block: int) -> Tensor:
 def blocks() -> Iterator[Case]:
     for mode in ("DCR", "CRD"):
         for shape, block in (((2, 8, 2, 3), 2), ((1, 18, 2, 1), 3), ((1, 3, 2, 2), 1)):
-            yield Case(
-                f"depth_to_space_{mode}_{short(shape)}",
-                op_type="DepthToSpace",
-                attributes={"blocksize": block, "mode": mode},
-                inputs=[data("X", shape)],
-                torch=lambda x, block=block, mode=mode: depth_to_space(x, block, mode),
-            )
+            yield op(f"depth_to_space_{mode}_{short(shape)}", "DepthToSpace", [data("X", shape)],
+                     lambda x: depth_to_space(x, block, mode), blocksize=block, mode=mode)
     for shape, block in (((2, 2, 4, 6), 2), ((1, 3, 6, 3), 3)):
-        yield Case(
-            f"space_to_depth_{short(shape)}",
-            op_type="SpaceToDepth",
-            attributes={"blocksize": block},
-            inputs=[data("X", shape)],
-            torch=lambda x, block=block: space_to_depth(x, block),
-        )
+        yield op(f"space_to_depth_{short(shape)}", "SpaceToDepth", [data("X", shape)],
+                 lambda x: space_to_depth(x, block), blocksize=block)
 
 
 def gathers() -> Iterator[Case]:
     for axis in (0, 1, 2, -1):
         for shape in ((), (3,), (2, 3), (1,), (2, 1, 2)):
-            yield Case(
-                f"gather_{axis}_{short(shape)}",
-                op_type="Gather",
-                attributes={"axis": axis},
-                inputs=[data("X", (4, 5, 6)), integer("I", shape, 4)],
-                torch=lambda x, i, axis=axis: take(x, i, axis),
-            )
+            yield op(f"gather_{axis}_{short(shape)}", "Gather",
+                     [data("X", (4, 5, 6)), integer("I", shape, 4)], lambda x, i: take(x, i, axis), axis=axis)
     for values in ([2], [-1], [0, 2, 4], [3, 2, 1], [1, 1, 3], [-1, 0], [[0, 1], [2, 3]]):
-        yield with_constants(
-            f"gather_constant_{str(values).replace(' ', '')}",
-            "Gather",
-            [data("X", (5, 3)), constant("I", values)],
-            lambda x, values=values: take(x, torch.tensor(values) % 5, 0),
-            attributes={"axis": 0},
-        )
-    yield with_constants(
-        "gather_constant_scalar",
-        "Gather",
-        [data("X", (2, 5, 3)), constant("I", np.int64(-2))],
-        lambda x: x[:, 3],
-        attributes={"axis": 1},
-    )
-    yield Case(
-        "gather_negative",
-        op_type="Gather",
-        attributes={"axis": 1},
-        inputs=[data("X", (2, 5)), integer("I", (4,), 10, offset=-5)],
-        torch=lambda x, i: x[:, i % 5],
-    )
-    yield Case(
-        "gather_of_view",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
-            Node("Gather", ["T", "I"], ["Y"], {"axis": 0}),
-        ],
-        inputs=[data("X", (3, 6)), integer("I", (2, 3), 6)],
-        torch=lambda x, i: x.T[i],
-    )
-    yield Case(
-        "gather_of_reshaped",
-        nodes=[
-            Node("Reshape", ["X", "shape"], ["R"]),
-            Node("Gather", ["R", "I"], ["G"], {"axis": 1}),
-            Node("MatMul", ["G", "W"], ["Y"]),
-        ],
-        inputs=[data("X", (6, 4)), constant("shape", [2, 3, 4]), integer("I", (5,), 3), data("W", (4, 2))],
-        torch=lambda x, shape, i, w: x.reshape(2, 3, 4)[:, i] @ w,
-    )
+        yield with_constants(f"gather_constant_{str(values).replace(' ', '')}", "Gather",
+                             [data("X", (5, 3)), constant("I", values)],
+                             lambda x: take(x, torch.tensor(values) % 5, 0), axis=0)
+    yield with_constants("gather_constant_scalar", "Gather",
+                         [data("X", (2, 5, 3)), constant("I", np.int64(-2))], lambda x: x[:, 3], axis=1)
+    yield op("gather_negative", "Gather", [data("X", (2, 5)), integer("I", (4,), 10, offset=-5)],
+             lambda x, i: x[:, i % 5], axis=1)
+    yield graph("gather_of_view", ["T = Transpose X perm=[1,0]", "Y = Gather T I axis=0"],
+                [data("X", (3, 6)), integer("I", (2, 3), 6)], lambda x, i: x.T[i])
+    yield graph("gather_of_reshaped", ["R = Reshape X shape", "G = Gather R I axis=1", "Y = MatMul G W"],
+                [data("X", (6, 4)), constant("shape", [2, 3, 4]), integer("I", (5,), 3), data("W", (4, 2))],
+                lambda x, shape, i, w: x.reshape(2, 3, 4)[:, i] @ w)
     for axis in (0, 1, -1):
         shape = [3, 4, 5]
         limit = shape[axis]
         shape[axis] = 2
-        yield Case(
-            f"gather_elements_{axis}",
-            op_type="GatherElements",
-            attributes={"axis": axis},
-            inputs=[data("X", (3, 4, 5)), integer("I", shape, limit)],
-            torch=lambda x, i, axis=axis: torch.gather(x, axis, i),
-        )
-    yield Case(
-        "gather_elements_longer",
-        op_type="GatherElements",
-        attributes={"axis": 0},
-        inputs=[data("X", (3, 4)), integer("I", (7, 4), 3)],
-        torch=lambda x, i: torch.gather(x, 0, i),
-    )
-    yield Case(
-        "gather_elements_negative",
-        op_type="GatherElements",
-        attributes={"axis": 1},
-        inputs=[data("X", (2, 3)), integer("I", (2, 4), 6, offset=-3)],
-        torch=lambda x, i: torch.gather(x, 1, i % 3),
-    )
-    yield Case(
-        "gather_nd_elements",
-        op_type="GatherND",
-        inputs=[data("X", (3, 4)), integer("I", (5, 2), 3)],
-        torch=lambda x, i: x[i[:, 0], i[:, 1]],
-    )
-    yield Case(
-        "gather_nd_rows",
-        op_type="GatherND",
-        inputs=[data("X", (3, 4, 2)), integer("I", (2, 3, 1), 3)],
-        torch=lambda x, i: x[i[..., 0]],
-    )
-    yield Case(
-        "gather_nd_pairs",
-        op_type="GatherND",
-        inputs=[data("X", (3, 3, 2)), integer("I", (2, 3, 2), 3)],
-        torch=lambda x, i: x[i[..., 0], i[..., 1]],
-    )
-    yield Case(
-        "gather_nd_batched",
-        op_type="GatherND",
-        attributes={"batch_dims": 1},
-        inputs=[data("X", (2, 4, 3)), integer("I", (2, 3, 1), 4)],
-        torch=lambda x, i: torch.stack([x[b][i[b, :, 0]] for b in range(2)]),
-    )
-    yield Case(
-        "gather_nd_batched_whole",
-        op_type="GatherND",
-        attributes={"batch_dims": 2},
-        inputs=[data("X", (2, 3, 4)), integer("I", (2, 3, 1), 4)],
-        torch=lambda x, i: torch.gather(x, 2, i)[..., 0],
-    )
-    yield Case(
-        "gather_nd_of_view",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
-            Node("GatherND", ["T", "I"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 5)), integer("I", (4, 2), 3)],
-        torch=lambda x, i: x.T[i[:, 0], i[:, 1]],
-    )
+        yield op(f"gather_elements_{axis}", "GatherElements",
+                 [data("X", (3, 4, 5)), integer("I", shape, limit)], lambda x, i: torch.gather(x, axis, i),
+                 axis=axis)
+    yield op("gather_elements_longer", "GatherElements", [data("X", (3, 4)), integer("I", (7, 4), 3)],
+             lambda x, i: torch.gather(x, 0, i), axis=0)
+    yield op("gather_elements_negative", "GatherElements",
+             [data("X", (2, 3)), integer("I", (2, 4), 6, offset=-3)], lambda x, i: torch.gather(x, 1, i % 3),
+             axis=1)
+    yield op("gather_nd_elements", "GatherND", [data("X", (3, 4)), integer("I", (5, 2), 3)],
+             lambda x, i: x[i[:, 0], i[:, 1]])
+    yield op("gather_nd_rows", "GatherND", [data("X", (3, 4, 2)), integer("I", (2, 3, 1), 3)],
+             lambda x, i: x[i[..., 0]])
+    yield op("gather_nd_pairs", "GatherND", [data("X", (3, 3, 2)), integer("I", (2, 3, 2), 3)],
+             lambda x, i: x[i[..., 0], i[..., 1]])
+    yield op("gather_nd_batched", "GatherND", [data("X", (2, 4, 3)), integer("I", (2, 3, 1), 4)],
+             lambda x, i: torch.stack([x[b][i[b, :, 0]] for b in range(2)]), batch_dims=1)
+    yield op("gather_nd_batched_whole", "GatherND", [data("X", (2, 3, 4)), integer("I", (2, 3, 1), 4)],
+             lambda x, i: torch.gather(x, 2, i)[..., 0], batch_dims=2)
+    yield graph("gather_nd_of_view", ["T = Transpose X perm=[1,0]", "Y = GatherND T I"],
+                [data("X", (3, 5)), integer("I", (4, 2), 3)], lambda x, i: x.T[i[:, 0], i[:, 1]])
 
 
 def selections() -> Iterator[Case]:
     for axis in (0, 1, -1):
         for largest in (0, 1):
             yield with_constants(
-                f"top_k_{axis}_{largest}",
-                "TopK",
-                [data("X", (4, 5, 6)), constant("k", [3])],
-                lambda x, axis=axis, largest=largest: torch.topk(x, 3, axis, bool(largest)),
-                attributes={"axis": axis, "largest": largest},
-                outputs=2,
-            )
-    yield Case(
-        "top_k_of_view",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
-            Node("TopK", ["T", "k"], ["Y", "I"], {"axis": 1}),
-        ],
-        output_names=["Y"],
-        inputs=[data("X", (5, 3)), constant("k", [2])],
-        torch=lambda x, k: torch.topk(x.T, 2, 1)[0],
-    )
+                f"top_k_{axis}_{largest}", "TopK", [data("X", (4, 5, 6)), constant("k", [3])],
+                lambda x: torch.topk(x, 3, axis, bool(largest)), axis=axis, largest=largest, outputs=2)
+    yield graph("top_k_of_view", ["T = Transpose X perm=[1,0]", "Y I = TopK T k axis=1"],
+                [data("X", (5, 3)), constant("k", [2])], lambda x, k: torch.topk(x.T, 2, 1)[0],
+                output_names=["Y"])
     for time, batch in ((0, 1), (1, 0)):
         shape = (4, 3, 2) if time == 0 else (3, 4, 2)
-        yield with_constants(
-            f"reverse_sequence_{time}",
-            "ReverseSequence",
-            [data("X", shape), constant("lengths", [2, 4, 1])],
-            lambda x, time=time: reverse_sequence(x, (2, 4, 1), time),
-            attributes={"time_axis": time, "batch_axis": batch},
-        )
+        yield with_constants(f"reverse_sequence_{time}", "ReverseSequence",
+                             [data("X", shape), constant("lengths", [2, 4, 1])],
+                             lambda x: reverse_sequence(x, (2, 4, 1), time), time_axis=time, batch_axis=batch)
 
 
 def reverse_sequence(x: Tensor, lengths: tuple[int, ...], time: int) -> Tensor:
@@ -574,176 +286,86 @@ def scatters() -> Iterator[Case]:
             shape = (3, 4) if axis else (4, 3)
             if reduction == "add":
                 order = np.zeros_like(order) + 1
-            yield with_constants(
-                f"scatter_elements_{axis}_{reduction}",
-                "ScatterElements",
-                [data("X", shape), constant("I", order), data("U", (2, 3))],
-                lambda x, u, axis=axis, i=order, add=reduction == "add": (
-                    x.scatter_add(axis, torch.from_numpy(i), u)
-                    if add
-                    else x.scatter(axis, torch.from_numpy(i), u)
-                ),
-                attributes={"axis": axis, "reduction": reduction},
-                opset=16,
-            )
+            yield with_constants(f"scatter_elements_{axis}_{reduction}", "ScatterElements",
+                                 [data("X", shape), constant("I", order), data("U", (2, 3))],
+                                 lambda x, u, axis=axis, i=order, add=reduction == "add": (
+                                     x.scatter_add(axis, torch.from_numpy(i), u) if add else x.scatter(
+                                         axis, torch.from_numpy(i), u)), axis=axis, reduction=reduction,
+                                 opset=16)
     rows = np.array([[3], [0]])
-    yield with_constants(
-        "scatter_nd_rows",
-        "ScatterND",
-        [data("X", (4, 3)), constant("I", rows), data("U", (2, 3))],
-        lambda x, u: x.index_put((torch.from_numpy(rows[:, 0]),), u),
-    )
+    yield with_constants("scatter_nd_rows", "ScatterND",
+                         [data("X", (4, 3)), constant("I", rows), data("U", (2, 3))],
+                         lambda x, u: x.index_put((torch.from_numpy(rows[:, 0]),), u))
     places = np.array([[[0, 1], [2, 0]], [[1, 1], [2, 2]]])
     yield with_constants(
-        "scatter_nd_elements",
-        "ScatterND",
-        [data("X", (3, 3)), constant("I", places), data("U", (2, 2))],
-        lambda x, u: x.index_put(
-            (torch.from_numpy(places[..., 0]), torch.from_numpy(places[..., 1])), u
-        ),
-    )
-    yield Case(
-        "scatter_nd_add",
-        op_type="ScatterND",
-        attributes={"reduction": "add"},
-        inputs=[data("X", (4, 3)), integer("I", (5, 1), 4), data("U", (5, 3))],
-        torch=lambda x, i, u: x.index_put((i[:, 0],), u, accumulate=True),
-    )
-    yield Case(
-        "scatter_nd_of_view",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [1, 0]}),
-            Node("Reshape", ["V", "shape"], ["U"]),
-            Node("ScatterND", ["T", "I", "U"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 4)), data("V", (6,)), constant("shape", [2, 3]), constant("I", rows)],
-        torch=lambda x, v, shape, i: x.T.index_put((i[:, 0],), v.reshape(2, 3)),
-    )
+        "scatter_nd_elements", "ScatterND", [data("X", (3, 3)), constant("I", places), data("U", (2, 2))],
+        lambda x, u: x.index_put((torch.from_numpy(places[..., 0]), torch.from_numpy(places[..., 1])), u))
+    yield op("scatter_nd_add", "ScatterND", [data("X", (4, 3)), integer("I", (5, 1), 4), data("U", (5, 3))],
+             lambda x, i, u: x.index_put((i[:, 0],), u, accumulate=True), reduction="add")
+    yield graph("scatter_nd_of_view",
+                ["T = Transpose X perm=[1,0]", "U = Reshape V shape", "Y = ScatterND T I U"],
+                [data("X", (3, 4)), data("V", (6,)), constant("shape", [2, 3]), constant("I", rows)],
+                lambda x, v, shape, i: x.T.index_put((i[:, 0],), v.reshape(2, 3)))
 
 
-def resize(
-    name: str, shape, attributes: dict, torch_function, *, scales=None, sizes=None, opset=13
-) -> Case:
+def resize(name: str, shape, attributes: dict, torch_function, *, scales=None, sizes=None, opset=13) -> Case:
     inputs: list[Input | None] = [data("X", shape), None, None]
     if scales is not None:
         inputs[2] = constant("scales", np.array(scales, dtype=np.float32))
     if sizes is not None:
         inputs.append(constant("sizes", sizes))
-    return with_constants(
-        f"resize_{name}",
-        "Resize",
-        inputs,
-        torch_function,
-        attributes=attributes,
-        opset=opset,
-    )
+    return with_constants(f"resize_{name}", "Resize", inputs, torch_function, **attributes, opset=opset)
 
 
 def resizes() -> Iterator[Case]:
     image = (1, 2, 4, 3)
     floor = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     for scales in ((2, 2), (3, 2), (0.5, 1), (1.5, 2.5), (0.75, 0.5)):
-        yield resize(
-            f"nearest_{short(scales)}",
-            image,
-            floor,
-            lambda x, s=scales: F.interpolate(x, scale_factor=s, mode="nearest"),
-            scales=(1, 1, *scales),
-        )
+        yield resize(f"nearest_{short(scales)}", image, floor,
+                     lambda x: F.interpolate(x, scale_factor=scales, mode="nearest"), scales=(1, 1, *scales))
     for sizes in ((8, 6), (5, 7), (2, 3), (3, 2)):
-        yield resize(
-            f"nearest_to_{short(sizes)}",
-            image,
-            floor,
-            lambda x, s=sizes: F.interpolate(x, size=s, mode="nearest"),
-            sizes=(1, 2, *sizes),
-        )
+        yield resize(f"nearest_to_{short(sizes)}", image, floor,
+                     lambda x: F.interpolate(x, size=sizes, mode="nearest"), sizes=(1, 2, *sizes))
         half = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
-        yield resize(
-            f"linear_half_{short(sizes)}",
-            image,
-            half,
-            lambda x, s=sizes: F.interpolate(x, size=s, mode="bilinear", align_corners=False),
-            sizes=(1, 2, *sizes),
-        )
+        yield resize(f"linear_half_{short(sizes)}", image, half,
+                     lambda x: F.interpolate(x, size=sizes, mode="bilinear", align_corners=False),
+                     sizes=(1, 2, *sizes))
         corners = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-        yield resize(
-            f"linear_corners_{short(sizes)}",
-            image,
-            corners,
-            lambda x, s=sizes: F.interpolate(x, size=s, mode="bilinear", align_corners=True),
-            sizes=(1, 2, *sizes),
-        )
+        yield resize(f"linear_corners_{short(sizes)}", image, corners,
+                     lambda x: F.interpolate(x, size=sizes, mode="bilinear", align_corners=True),
+                     sizes=(1, 2, *sizes))
         for mode, aligned in (("half_pixel", False), ("align_corners", True)):
-            yield resize(
-                f"cubic_{mode}_{short(sizes)}",
-                image,
-                {"mode": "cubic", "coordinate_transformation_mode": mode, "cubic_coeff_a": -0.75},
-                lambda x, s=sizes, aligned=aligned: F.interpolate(
-                    x, size=s, mode="bicubic", align_corners=aligned
-                ),
-                sizes=(1, 2, *sizes),
-            )
+            yield resize(f"cubic_{mode}_{short(sizes)}", image,
+                         {"mode": "cubic", "coordinate_transformation_mode": mode, "cubic_coeff_a": -0.75},
+                         lambda x: F.interpolate(x, size=sizes, mode="bicubic", align_corners=aligned),
+                         sizes=(1, 2, *sizes))
     for scales in ((2, 2), (1.5, 2.5), (0.5, 0.75)):
-        yield resize(
-            f"linear_scaled_{short(scales)}",
-            image,
-            {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
-            lambda x, s=scales: F.interpolate(
-                x, scale_factor=s, mode="bilinear", align_corners=False
-            ),
-            scales=(1, 1, *scales),
-        )
+        yield resize(f"linear_scaled_{short(scales)}", image,
+                     {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
+                     lambda x: F.interpolate(x, scale_factor=scales, mode="bilinear", align_corners=False),
+                     scales=(1, 1, *scales))
+    yield resize("linear_1d", (2, 2, 5), {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
+                 lambda x: F.interpolate(x, size=12, mode="linear", align_corners=False), sizes=(2, 2, 12))
+    yield resize("linear_3d", (1, 1, 2, 3, 4),
+                 {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+                 lambda x: F.interpolate(x, size=(4, 3, 5), mode="trilinear", align_corners=True),
+                 sizes=(1, 1, 4, 3, 5))
     yield resize(
-        "linear_1d",
-        (2, 2, 5),
-        {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
-        lambda x: F.interpolate(x, size=12, mode="linear", align_corners=False),
-        sizes=(2, 2, 12),
-    )
-    yield resize(
-        "linear_3d",
-        (1, 1, 2, 3, 4),
-        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
-        lambda x: F.interpolate(x, size=(4, 3, 5), mode="trilinear", align_corners=True),
-        sizes=(1, 1, 4, 3, 5),
-    )
-    yield resize(
-        "linear_to_one",
-        image,
-        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
-        lambda x: F.interpolate(x, size=(1, 1), mode="bilinear", align_corners=True),
-        sizes=(1, 2, 1, 1),
-    )
-    yield resize(
-        "nearest_exact",
-        image,
-        {
-            "mode": "nearest",
-            "coordinate_transformation_mode": "half_pixel",
-            "nearest_mode": "round_prefer_ceil",
-        },
-        lambda x: F.interpolate(x, size=(7, 5), mode="nearest-exact"),
-        sizes=(1, 2, 7, 5),
-    )
-    yield resize(
-        "linear_asymmetric",
-        (1, 1, 3, 3),
-        {"mode": "linear", "coordinate_transformation_mode": "asymmetric"},
-        asymmetric,
-        scales=(1, 1, 2, 2),
-    )
+        "linear_to_one", image, {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+        lambda x: F.interpolate(x, size=(1, 1), mode="bilinear", align_corners=True), sizes=(1, 2, 1, 1))
+    yield resize("nearest_exact", image,
+                 {"mode": "nearest", "coordinate_transformation_mode": "half_pixel",
+                  "nearest_mode": "round_prefer_ceil"},
+                 lambda x: F.interpolate(x, size=(7, 5), mode="nearest-exact"), sizes=(1, 2, 7, 5))
+    yield resize("linear_asymmetric", (1, 1, 3, 3),
+                 {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, asymmetric,
+                 scales=(1, 1, 2, 2))
     for mode in ("nearest", "linear"):
         yield with_constants(
-            f"upsample_{mode}",
-            "Upsample",
+            f"upsample_{mode}", "Upsample",
             [data("X", (1, 2, 3, 4)), constant("scales", np.array((1, 1, 2, 3), np.float32))],
-            (lambda x: F.interpolate(x, scale_factor=(2, 3), mode="nearest"))
-            if mode == "nearest"
-            else lambda x: asymmetric(x, (2, 3)),
-            attributes={"mode": mode},
-            opset=9,
-        )
+            (lambda x: F.interpolate(x, scale_factor=(2, 3), mode="nearest")) if mode == "nearest" else lambda x: asymmetric(
+                x, (2, 3)), mode=mode, opset=9)
 
 
 def asymmetric(x: Tensor, factors: tuple[int, int] = (2, 2)) -> Tensor:
@@ -825,15 +447,11 @@ def modules() -> Iterator[Case]:
     yield exported("exported_tokens", Tokens(), [data("input", (2, 2, 4, 4))])
     yield exported("exported_repeated", Repeated(), [data("input", (2, 3, 2))])
     yield exported("exported_embedding", nn.Embedding(7, 3), [integer("input", (2, 5), 7)])
-    for layer, inputs in (
-        (nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)),
-        (nn.ReplicationPad1d((2, 1)), (2, 3, 4)),
-        (nn.ConstantPad2d((1, -1, 2, 0), f32(0.3)), (1, 2, 4, 5)),
-        (nn.ZeroPad2d((-1, 1, 0, -2)), (1, 2, 4, 5)),
-        (nn.PixelShuffle(2), (2, 8, 2, 3)),
-        (nn.PixelUnshuffle(2), (2, 2, 4, 6)),
-        (nn.Flatten(1, 2), (2, 3, 2, 2)),
-        (nn.Unfold((2, 3), padding=1, stride=2), (1, 2, 5, 6)),
-    ):
+    for layer, inputs in ((nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)),
+                          (nn.ReplicationPad1d((2, 1)), (2, 3, 4)),
+                          (nn.ConstantPad2d((1, -1, 2, 0), f32(0.3)), (1, 2, 4, 5)),
+                          (nn.ZeroPad2d((-1, 1, 0, -2)), (1, 2, 4, 5)), (nn.PixelShuffle(2), (2, 8, 2, 3)),
+                          (nn.PixelUnshuffle(2), (2, 2, 4, 6)), (nn.Flatten(1, 2), (2, 3, 2, 2)),
+                          (nn.Unfold((2, 3), padding=1, stride=2), (1, 2, 5, 6))):
         name = type(layer).__name__.lower()
         yield exported(f"exported_{name}", layer, [data("input", inputs)])

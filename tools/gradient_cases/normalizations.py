@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32
+from gradient_cases.framework import (
+    Case, Node, buffer, constant, data, exported, f32, graph, in_turn, op, short
+)
 
 EPSILON = f32(1e-5)
 
@@ -18,13 +20,7 @@ def scale(name: str, shape: tuple[int, ...]):
 
 
 def cases() -> Iterator[Case]:
-    yield from batch_norms()
-    yield from layer_norms()
-    yield from group_norms()
-    yield from lp_norms()
-    yield from rms_norms()
-    yield from chains()
-    yield from modules()
+    return in_turn(batch_norms, layer_norms, group_norms, lp_norms, rms_norms, chains, modules)
 
 
 def batch_norms() -> Iterator[Case]:
@@ -32,64 +28,26 @@ def batch_norms() -> Iterator[Case]:
     for shape in shapes:
         channels = (shape[1],)
         name = "x".join(map(str, shape))
-        inputs = [
-            data("X", shape, scale=2.0),
-            scale("S", channels),
-            data("B", channels),
-            buffer("M", channels),
-            buffer("V", channels, offset=1.0, scale=0.25),
-        ]
+        inputs = [data("X", shape, scale=2.0), scale("S", channels), data("B", channels),
+                  buffer("M", channels), buffer("V", channels, offset=1.0, scale=0.25)]
         for keep in (0.75, 0.875):
-            yield Case(
-                f"batchnorm_training_{name}_{keep}",
-                op_type="BatchNormalization",
-                attributes={"epsilon": EPSILON, "momentum": keep, "training_mode": 1},
-                inputs=inputs,
-                outputs=3,
-                torch=lambda x, s, b, m, v, keep=keep: (
-                    F.batch_norm(x, m, v, s, b, True, 1 - keep, EPSILON),
-                    m,
-                    v,
-                ),
-            )
+            yield op(f"batchnorm_training_{name}_{keep}", "BatchNormalization", inputs,
+                     lambda x, s, b, m, v: (F.batch_norm(x, m, v, s, b, True, 1 - keep, EPSILON), m, v),
+                     epsilon=EPSILON, momentum=keep, training_mode=1, outputs=3)
     # With running statistics, as when fine-tuning.
     for shape in shapes:
         channels = (shape[1],)
-        yield Case(
-            f"batchnorm_inference_{'x'.join(map(str, shape))}",
-            op_type="BatchNormalization",
-            attributes={"epsilon": EPSILON},
-            inputs=[
-                data("X", shape, scale=2.0),
-                scale("S", channels),
-                data("B", channels),
-                buffer("M", channels),
-                buffer("V", channels, offset=1.0, scale=0.25),
-            ],
-            torch=lambda x, s, b, m, v: F.batch_norm(x, m, v, s, b, False, 0.1, EPSILON),
-        )
-    yield Case(
-        "batchnorm_then_relu_twice",
-        nodes=[
-            Node(
-                "BatchNormalization",
-                ["X", "S", "B", "M", "V"],
-                ["N", "M1", "V1"],
-                {"training_mode": 1, "epsilon": EPSILON},
-            ),
-            Node("Relu", ["N"], ["R"]),
-            Node("Add", ["R", "X"], ["Y"]),
-        ],
-        inputs=[
-            data("X", (3, 2, 2, 2)),
-            scale("S", (2,)),
-            data("B", (2,)),
-            buffer("M", (2,)),
-            buffer("V", (2,), offset=1.0, scale=0.25),
-        ],
-        torch=lambda x, s, b, m, v: torch.relu(F.batch_norm(x, m, v, s, b, True, 0.1, EPSILON)) + x,
-        counts_as="BatchNormalization",
-    )
+        yield op(f"batchnorm_inference_{short(shape)}", "BatchNormalization",
+                 [data("X", shape, scale=2.0), scale("S", channels), data("B", channels),
+                  buffer("M", channels), buffer("V", channels, offset=1.0, scale=0.25)],
+                 lambda x, s, b, m, v: F.batch_norm(x, m, v, s, b, False, 0.1, EPSILON), epsilon=EPSILON)
+    yield graph("batchnorm_then_relu_twice",
+                [Node("BatchNormalization", ["X", "S", "B", "M", "V"], ["N", "M1", "V1"],
+                      {"training_mode": 1, "epsilon": EPSILON}), "R = Relu N", "Y = Add R X"],
+                [data("X", (3, 2, 2, 2)), scale("S", (2,)), data("B", (2,)), buffer("M", (2,)),
+                 buffer("V", (2,), offset=1.0, scale=0.25)],
+                lambda x, s, b, m, v: torch.relu(F.batch_norm(x, m, v, s, b, True, 0.1, EPSILON)) + x,
+                counts_as="BatchNormalization")
 
 
 def layer_norms() -> Iterator[Case]:
@@ -99,67 +57,37 @@ def layer_norms() -> Iterator[Case]:
                 tail = shape[axis:]
                 inputs = [data("X", shape, scale=2.0), scale("S", tail)]
                 inputs += [data("B", tail)] if bias else []
-                yield Case(
-                    f"layernorm_{'x'.join(map(str, shape))}_axis{axis}_{'bias' if bias else 'plain'}",
-                    op_type="LayerNormalization",
-                    attributes={"axis": axis if bias else axis - len(shape), "epsilon": EPSILON},
-                    inputs=inputs,
-                    torch=lambda x, s, b=None, tail=tail: F.layer_norm(x, tail, s, b, EPSILON),
-                )
-    yield Case(
-        "layernorm_frozen_scale",
-        op_type="LayerNormalization",
-        attributes={"axis": -1, "epsilon": EPSILON},
-        inputs=[data("X", (2, 3, 4)), constant("S", 1.0), data("B", (4,))],
-        torch=lambda x, s, b: F.layer_norm(x, (4,), None, b, EPSILON),
-    )
-    yield Case(
-        "layernorm_default_epsilon",
-        op_type="LayerNormalization",
-        inputs=[data("X", (2, 4)), scale("S", (4,)), data("B", (4,))],
-        torch=lambda x, s, b: F.layer_norm(x, (4,), s, b, 1e-5),
-    )
+                yield op(f"layernorm_{short(shape)}_axis{axis}_{'bias' if bias else 'plain'}",
+                         "LayerNormalization", inputs,
+                         lambda x, s, b=None, tail=tail: F.layer_norm(x, tail, s, b, EPSILON),
+                         axis=axis if bias else axis - len(shape), epsilon=EPSILON)
+    yield op("layernorm_frozen_scale", "LayerNormalization",
+             [data("X", (2, 3, 4)), constant("S", 1.0), data("B", (4,))],
+             lambda x, s, b: F.layer_norm(x, (4,), None, b, EPSILON), axis=-1, epsilon=EPSILON)
+    yield op("layernorm_default_epsilon", "LayerNormalization",
+             [data("X", (2, 4)), scale("S", (4,)), data("B", (4,))],
+             lambda x, s, b: F.layer_norm(x, (4,), s, b, 1e-5))
 
 
 def group_norms() -> Iterator[Case]:
-    for shape, groups in (
-        ((2, 4, 3), 2),
-        ((2, 6, 2, 3), 3),
-        ((1, 4, 2, 2), 1),
-        ((2, 4, 2, 2), 4),
-        ((3, 4), 2),
-        ((2, 4, 2, 2, 2), 2),
-    ):
+    for shape, groups in (((2, 4, 3), 2), ((2, 6, 2, 3), 3), ((1, 4, 2, 2), 1), ((2, 4, 2, 2), 4),
+                          ((3, 4), 2), ((2, 4, 2, 2, 2), 2)):
         for affine in (True, False):
             channels = (shape[1],)
             affected = [scale("S", channels), data("B", channels)] if affine else []
-            yield Case(
-                f"groupnorm_{'x'.join(map(str, shape))}_{groups}_{'affine' if affine else 'plain'}",
-                op_type="GroupNormalization",
-                domain="ai.monet",
-                attributes={"num_groups": groups, "epsilon": EPSILON},
-                inputs=[data("X", shape, scale=2.0), *affected],
-                torch=lambda x, s=None, b=None, g=groups: F.group_norm(x, g, s, b, EPSILON),
-            )
+            yield op(f"groupnorm_{short(shape)}_{groups}_{'affine' if affine else 'plain'}",
+                     "GroupNormalization", [data("X", shape, scale=2.0), *affected],
+                     lambda x, s=None, b=None, g=groups: F.group_norm(x, g, s, b, EPSILON), domain="ai.monet",
+                     num_groups=groups, epsilon=EPSILON)
     # Operator set 18 has one scale a group.
-    yield Case(
-        "groupnorm_scale_per_group",
-        op_type="GroupNormalization",
-        domain="ai.monet",
-        attributes={"num_groups": 2, "epsilon": EPSILON},
-        inputs=[data("X", (2, 6, 3)), scale("S", (2,)), data("B", (2,))],
-        torch=lambda x, s, b: F.group_norm(
-            x, 2, s.repeat_interleave(3), b.repeat_interleave(3), EPSILON
-        ),
-    )
+    yield op("groupnorm_scale_per_group", "GroupNormalization",
+             [data("X", (2, 6, 3)), scale("S", (2,)), data("B", (2,))],
+             lambda x, s, b: F.group_norm(x, 2, s.repeat_interleave(3), b.repeat_interleave(3), EPSILON),
+             domain="ai.monet", num_groups=2, epsilon=EPSILON)
     for shape in ((2, 3, 4), (2, 3, 2, 2), (1, 2, 2, 3, 2)):
-        yield Case(
-            f"instancenorm_{'x'.join(map(str, shape))}",
-            op_type="InstanceNormalization",
-            attributes={"epsilon": EPSILON},
-            inputs=[data("X", shape, scale=2.0), scale("S", (shape[1],)), data("B", (shape[1],))],
-            torch=lambda x, s, b: F.instance_norm(x, None, None, s, b, True, 0.1, EPSILON),
-        )
+        yield op(f"instancenorm_{short(shape)}", "InstanceNormalization",
+                 [data("X", shape, scale=2.0), scale("S", (shape[1],)), data("B", (shape[1],))],
+                 lambda x, s, b: F.instance_norm(x, None, None, s, b, True, 0.1, EPSILON), epsilon=EPSILON)
 
 
 def rms_norm(x, s, axes, epsilon=EPSILON):
@@ -169,168 +97,65 @@ def rms_norm(x, s, axes, epsilon=EPSILON):
 def lp_norms() -> Iterator[Case]:
     for p in (1, 2):
         for axis in (-1, 0, 1):
-            yield Case(
-                f"lpnormalization_{p}_axis{axis}",
-                op_type="LpNormalization",
-                attributes={"axis": axis, "p": p},
-                inputs=[data("X", (2, 3, 4))],
-                torch=lambda x, p=p, axis=axis: F.normalize(x, p, axis, eps=0.0),
-            )
+            yield op(f"lpnormalization_{p}_axis{axis}", "LpNormalization", [data("X", (2, 3, 4))],
+                     lambda x: F.normalize(x, p, axis, eps=0.0), axis=axis, p=p)
 
 
 def rms_norms() -> Iterator[Case]:
     for shape in ((3, 4), (2, 3, 4), (2, 2, 3, 2)):
         for axis in range(1, len(shape)):
-            yield Case(
-                f"rmsnorm_{'x'.join(map(str, shape))}_axis{axis}",
-                op_type="RMSNormalization",
-                domain="ai.monet",
-                attributes={"axis": axis, "epsilon": EPSILON},
-                inputs=[data("X", shape), scale("S", shape[axis:])],
-                torch=lambda x, s, axes=tuple(range(axis, len(shape))): rms_norm(x, s, axes),
-            )
-    yield Case(
-        "rmsnorm_without_scale",
-        op_type="RMSNormalization",
-        domain="ai.monet",
-        attributes={"axis": -1, "epsilon": EPSILON},
-        inputs=[data("X", (2, 5))],
-        torch=lambda x: rms_norm(x, 1.0, (-1,)),
-    )
+            yield op(f"rmsnorm_{short(shape)}_axis{axis}", "RMSNormalization",
+                     [data("X", shape), scale("S", shape[axis:])],
+                     lambda x, s, axes=tuple(range(axis, len(shape))): rms_norm(x, s, axes),
+                     domain="ai.monet", axis=axis, epsilon=EPSILON)
+    yield op("rmsnorm_without_scale", "RMSNormalization", [data("X", (2, 5))],
+             lambda x: rms_norm(x, 1.0, (-1,)), domain="ai.monet", axis=-1, epsilon=EPSILON)
 
 
-def chain(name: str, text: str, inputs, function) -> Case:
-    """Lines "Y = Op A B [attribute=1,2]"; a list of numbers is an attribute of integers."""
-    nodes = []
-    for line in text.strip().splitlines():
-        output, _, call = line.strip().partition(" = ")
-        op_type, *words = call.split()
-        attributes = {}
-        for word in [word for word in words if "=" in word]:
-            key, _, value = word.partition("=")
-            many = key == "axes"
-            attributes[key] = [int(v) for v in value.split(",")] if many else int(value)
-        nodes.append(Node(op_type, [word for word in words if "=" not in word], [output], attributes))
-    return Case(
-        f"chain_{name}",
-        nodes=nodes,
-        inputs=inputs,
-        torch=function,
-        counts_as="chain of a normalisation",
-    )
+def chain(name: str, lines: list[str], inputs, function) -> Case:
+    return graph(f"chain_{name}", lines, inputs, function, counts_as="chain of a normalisation")
 
 
 def chains() -> Iterator[Case]:
     x = data("X", (2, 3, 4), scale=2.0)
     numbers = [constant("two", 2.0), constant("eps", 1e-5), constant("one", 1.0)]
     affine = [scale("S", (4,)), data("B", (4,))]
-    yield chain(
-        "layernorm_opset16",
-        """M = ReduceMean X axes=-1
-        D = Sub X M
-        Q = Pow D two
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Sqrt A
-        N = Div D R
-        G = Mul N S
-        Y = Add G B""",
-        [x, *numbers[:2], *affine],
-        lambda x, two, eps, s, b: F.layer_norm(x, (4,), s, b, EPSILON),
-    )
-    yield chain(
-        "layernorm_two_differences",
-        """M = ReduceMean X axes=-1
-        D = Sub X M
-        D2 = Sub X M
-        Q = Mul D2 D2
-        V = ReduceMean Q axes=2
-        A = Add eps V
-        R = Sqrt A
-        I = Reciprocal R
-        N = Mul D I
-        G = Mul S N
-        Y = Add B G""",
-        [x, numbers[1], *affine],
-        lambda x, eps, s, b: F.layer_norm(x, (4,), s, b, EPSILON),
-    )
-    yield chain(
-        "layernorm_without_affine",
-        """M = ReduceMean X axes=-2,-1
-        D = Sub X M
-        Q = Pow D two
-        V = ReduceMean Q axes=-2,-1
-        A = Add V eps
-        R = Sqrt A
-        Y = Div D R""",
-        [x, *numbers[:2]],
-        lambda x, two, eps: F.layer_norm(x, (3, 4), None, None, EPSILON),
-    )
-    yield chain(
-        "rmsnorm_llama",
-        """Q = Pow X two
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Sqrt A
-        I = Div one R
-        N = Mul X I
-        Y = Mul S N""",
-        [x, *numbers, affine[0]],
-        lambda x, two, eps, one, s: rms_norm(x, s, (-1,)),
-    )
-    yield chain(
-        "rmsnorm_power",
-        """Q = Mul X X
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Pow A minus_half
-        N = Mul X R
-        Y = Mul N S""",
-        [x, numbers[1], constant("minus_half", -0.5), affine[0]],
-        lambda x, eps, half, s: rms_norm(x, s, (-1,)),
-    )
-    yield chain(
-        "rmsnorm_without_scale",
-        """Q = Mul X X
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Sqrt A
-        Y = Div X R""",
-        [x, numbers[1]],
-        lambda x, eps: rms_norm(x, 1.0, (-1,)),
-    )
+    yield chain("layernorm_opset16",
+                ["M = ReduceMean X axes=[-1]", "D = Sub X M", "Q = Pow D two", "V = ReduceMean Q axes=[-1]",
+                 "A = Add V eps", "R = Sqrt A", "N = Div D R", "G = Mul N S", "Y = Add G B"],
+                [x, *numbers[:2], *affine], lambda x, two, eps, s, b: F.layer_norm(x, (4,), s, b, EPSILON))
+    yield chain("layernorm_two_differences",
+                ["M = ReduceMean X axes=[-1]", "D = Sub X M", "D2 = Sub X M", "Q = Mul D2 D2",
+                 "V = ReduceMean Q axes=[2]", "A = Add eps V", "R = Sqrt A", "I = Reciprocal R",
+                 "N = Mul D I", "G = Mul S N", "Y = Add B G"], [x, numbers[1], *affine],
+                lambda x, eps, s, b: F.layer_norm(x, (4,), s, b, EPSILON))
+    yield chain("layernorm_without_affine",
+                ["M = ReduceMean X axes=[-2,-1]", "D = Sub X M", "Q = Pow D two",
+                 "V = ReduceMean Q axes=[-2,-1]", "A = Add V eps", "R = Sqrt A", "Y = Div D R"],
+                [x, *numbers[:2]], lambda x, two, eps: F.layer_norm(x, (3, 4), None, None, EPSILON))
+    yield chain("rmsnorm_llama",
+                ["Q = Pow X two", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A",
+                 "I = Div one R", "N = Mul X I", "Y = Mul S N"], [x, *numbers, affine[0]],
+                lambda x, two, eps, one, s: rms_norm(x, s, (-1,)))
+    yield chain("rmsnorm_power",
+                ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Pow A minus_half",
+                 "N = Mul X R", "Y = Mul N S"], [x, numbers[1], constant("minus_half", -0.5), affine[0]],
+                lambda x, eps, half, s: rms_norm(x, s, (-1,)))
+    yield chain("rmsnorm_without_scale",
+                ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "Y = Div X R"],
+                [x, numbers[1]], lambda x, eps: rms_norm(x, 1.0, (-1,)))
     # Alike, but over other axes or of another x: stays as it is.
-    yield chain(
-        "rms_over_the_first_axis",
-        """Q = Mul X X
-        V = ReduceMean Q axes=0
-        A = Add V eps
-        R = Sqrt A
-        Y = Div X R""",
-        [x, numbers[1]],
-        lambda x, eps: rms_norm(x, 1.0, (0,)),
-    )
-    yield chain(
-        "rms_of_another",
-        """Q = Mul X X
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Sqrt A
-        Y = Div B R""",
-        [x, numbers[1], data("B", (2, 3, 4))],
-        lambda x, eps, b: b * torch.rsqrt((x * x).mean(-1, True) + EPSILON),
-    )
-    yield chain(
-        "rmsnorm_by_a_gate",
-        """Q = Mul X X
-        V = ReduceMean Q axes=-1
-        A = Add V eps
-        R = Sqrt A
-        N = Div X R
-        Y = Mul N G""",
-        [x, numbers[1], data("G", (2, 1, 4))],
-        lambda x, eps, g: rms_norm(x, g, (-1,)),
-    )
+    yield chain("rms_over_the_first_axis",
+                ["Q = Mul X X", "V = ReduceMean Q axes=[0]", "A = Add V eps", "R = Sqrt A", "Y = Div X R"],
+                [x, numbers[1]], lambda x, eps: rms_norm(x, 1.0, (0,)))
+    yield chain("rms_of_another",
+                ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "Y = Div B R"],
+                [x, numbers[1], data("B", (2, 3, 4))],
+                lambda x, eps, b: b * torch.rsqrt((x * x).mean(-1, True) + EPSILON))
+    yield chain("rmsnorm_by_a_gate",
+                ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "N = Div X R",
+                 "Y = Mul N G"], [x, numbers[1], data("G", (2, 1, 4))],
+                lambda x, eps, g: rms_norm(x, g, (-1,)))
 
 
 class RmsNorm(nn.Module):
@@ -346,32 +171,26 @@ def modules() -> Iterator[Case]:
     """As torch.onnx writes them."""
     image = data("input", (2, 4, 3, 3), scale=2.0)
     rows = data("input", (2, 3, 4), scale=2.0)
-    norms = {
-        "group_norm": (nn.GroupNorm(2, 4, eps=EPSILON), image),
-        "group_norm_plain": (nn.GroupNorm(2, 4, eps=EPSILON, affine=False), image),
-        "group_norm_one": (nn.GroupNorm(1, 4, eps=EPSILON), image),
-        "group_norm_1d": (nn.GroupNorm(2, 4, eps=EPSILON), data("input", (2, 4, 5))),
-        "instance_norm": (nn.InstanceNorm2d(4, eps=EPSILON, affine=True), image),
-        "instance_norm_plain": (nn.InstanceNorm2d(4, eps=EPSILON), image),
-        "batch_norm_1d": (nn.BatchNorm1d(4, eps=EPSILON, momentum=0.125), data("input", (5, 4))),
-        "batch_norm_2d": (nn.BatchNorm2d(4, eps=EPSILON, momentum=0.125), image),
-        "batch_norm_3d": (
-            nn.BatchNorm3d(2, eps=EPSILON, momentum=0.125),
-            data("input", (2, 2, 3, 2, 2)),
-        ),
-        "layer_norm": (nn.LayerNorm(4, eps=EPSILON), rows),
-        "layer_norm_plain": (nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False), rows),
-        "rms_norm": (RmsNorm(4), rows),
-    }
+    norms = {"group_norm": (nn.GroupNorm(2, 4, eps=EPSILON), image),
+             "group_norm_plain": (nn.GroupNorm(2, 4, eps=EPSILON, affine=False), image),
+             "group_norm_one": (nn.GroupNorm(1, 4, eps=EPSILON), image),
+             "group_norm_1d": (nn.GroupNorm(2, 4, eps=EPSILON), data("input", (2, 4, 5))),
+             "instance_norm": (nn.InstanceNorm2d(4, eps=EPSILON, affine=True), image),
+             "instance_norm_plain": (nn.InstanceNorm2d(4, eps=EPSILON), image),
+             "batch_norm_1d": (nn.BatchNorm1d(4, eps=EPSILON, momentum=0.125), data("input", (5, 4))),
+             "batch_norm_2d": (nn.BatchNorm2d(4, eps=EPSILON, momentum=0.125), image),
+             "batch_norm_3d": (nn.BatchNorm3d(2, eps=EPSILON, momentum=0.125),
+                               data("input", (2, 2, 3, 2, 2))),
+             "layer_norm": (nn.LayerNorm(4, eps=EPSILON), rows),
+             "layer_norm_plain": (nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False), rows),
+             "rms_norm": (RmsNorm(4), rows)}
     for name, (norm, given) in norms.items():
         if name == "layer_norm_plain":
             continue  # torch 1.13 leaves the scale out, which opset 17 does not allow
         first = nn.Conv2d(4, 4, 1) if given is image else nn.Identity()
         yield exported(f"exported_{name}", nn.Sequential(first, norm), [given])
-    older = {
-        "layer_norm": nn.LayerNorm(4, eps=EPSILON),
-        "layer_norm_plain": nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False),
-    }
+    older = {"layer_norm": nn.LayerNorm(4, eps=EPSILON),
+             "layer_norm_plain": nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False)}
     for name, norm in older.items():
         module = nn.Sequential(nn.Linear(4, 4), norm)
         yield exported(f"exported_{name}_opset15", module, [rows], opset=15)

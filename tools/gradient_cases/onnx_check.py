@@ -12,18 +12,12 @@ from onnx import numpy_helper
 if TYPE_CHECKING:
     from gradient_cases.framework import Case, Input, Node
 
-TENSOR_TYPES = {
-    "float": onnx.TensorProto.FLOAT,
-    "double": onnx.TensorProto.DOUBLE,
-    "int64": onnx.TensorProto.INT64,
-    "int32": onnx.TensorProto.INT32,
-    "bool": onnx.TensorProto.BOOL,
-}
+TENSOR_TYPES = {"float": onnx.TensorProto.FLOAT, "double": onnx.TensorProto.DOUBLE,
+                "int64": onnx.TensorProto.INT64, "int32": onnx.TensorProto.INT32,
+                "bool": onnx.TensorProto.BOOL}
 
 
-def check_model(
-    case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]
-) -> None:
+def check_model(case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]) -> None:
     """Refuse a case that is no valid ONNX; other domains and newer opsets are not checked.
 
     ONNX 1.12 takes ellipses of different lengths in an Einsum for an error.
@@ -34,25 +28,14 @@ def check_model(
         return
     made = []
     for node in nodes:
-        attributes = {
-            key: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
-            for key, value in node.attributes.items()
-        }
-        made.append(
-            onnx.helper.make_node(node.op_type, list(node.inputs), list(node.outputs), **attributes)
-        )
+        attributes = {key: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value for key,
+                      value in node.attributes.items()}
+        made.append(onnx.helper.make_node(node.op_type, list(node.inputs), list(node.outputs), **attributes))
     known = [tensor for tensor in tensors if tensor.kind == "constant"]
-    initializers = [
-        onnx.helper.make_tensor(
-            t.name, TENSOR_TYPES[t.type], t.shape, np.asarray(t.values).reshape(-1).tolist()
-        )
-        for t in known
-    ]
-    inputs = [
-        onnx.helper.make_tensor_value_info(t.name, TENSOR_TYPES[t.type], t.shape)
-        for t in tensors
-        if t.kind != "constant"
-    ]
+    initializers = [onnx.helper.make_tensor(t.name, TENSOR_TYPES[t.type], t.shape,
+                                            np.asarray(t.values).reshape(-1).tolist()) for t in known]
+    inputs = [onnx.helper.make_tensor_value_info(t.name, TENSOR_TYPES[t.type],
+                                                 t.shape) for t in tensors if t.kind != "constant"]
     results = [onnx.ValueInfoProto(name=name) for name in outputs]
     graph = onnx.helper.make_graph(made, "case", inputs, results, initializers)
     opset = onnx.helper.make_opsetid("", case.opset)

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, constant, data, exported, f32
+from gradient_cases.framework import Case, constant, data, exported, f32, graph, in_turn, op
 
 
 def cases() -> Iterator[Case]:
-    yield from matmuls()
-    yield from gemms()
-    yield from einsums()
-    yield from modules()
+    return in_turn(matmuls, gemms, einsums, modules)
 
 
 def named(*shapes: tuple[int, ...]) -> str:
@@ -22,73 +19,22 @@ def named(*shapes: tuple[int, ...]) -> str:
 
 
 def matmuls() -> Iterator[Case]:
-    for a, b in (
-        ((3, 4), (4, 5)),
-        ((1, 4), (4, 1)),
-        ((4,), (4,)),
-        ((4,), (4, 3)),
-        ((3, 4), (4,)),
-        ((4,), (2, 4, 3)),
-        ((2, 3, 4), (4,)),
-        ((2, 3, 4), (4, 5)),
-        ((3, 4), (2, 4, 5)),
-        ((2, 3, 4), (2, 4, 5)),
-        ((1, 3, 4), (2, 4, 5)),
-        ((2, 3, 4), (1, 4, 5)),
-        ((2, 2, 3, 4), (2, 2, 4, 5)),
-        ((2, 1, 3, 4), (3, 4, 2)),
-        ((2, 1, 3, 4), (1, 3, 4, 2)),
-        ((3, 1, 2, 4), (2, 4, 3)),
-        ((2, 3, 2, 2, 4), (3, 1, 4, 3)),
-        ((1, 1, 4), (3, 4, 2)),
-    ):
-        yield Case(
-            f"matmul_{named(a, b)}",
-            op_type="MatMul",
-            inputs=[data("A", a), data("B", b)],
-            torch=lambda a, b: a @ b,
-        )
-    yield Case(
-        "matmul_square",
-        op_type="MatMul",
-        inputs=[data("A", (3, 3)), data("A2", (3, 3))],
-        torch=lambda a, b: a @ b,
-    )
-    yield Case(
-        "matmul_with_itself",
-        nodes=[Node("MatMul", ["A", "A"], ["Y"])],
-        inputs=[data("A", (2, 3, 3))],
-        torch=lambda a: a @ a,
-    )
-    yield Case(
-        "matmul_with_own_transpose",
-        nodes=[
-            Node("Transpose", ["A"], ["T"], {"perm": [0, 2, 1]}),
-            Node("MatMul", ["A", "T"], ["Y"]),
-        ],
-        inputs=[data("A", (2, 3, 4))],
-        torch=lambda a: a @ a.transpose(1, 2),
-    )
-    yield Case(
-        "matmul_heads",
-        nodes=[
-            Node("Reshape", ["X", "shape"], ["R"]),
-            Node("Transpose", ["R"], ["Q"], {"perm": [0, 2, 1, 3]}),
-            Node("Transpose", ["R"], ["K"], {"perm": [0, 2, 3, 1]}),
-            Node("MatMul", ["Q", "K"], ["S"]),
-            Node("MatMul", ["S", "Q"], ["O"]),
-            Node("Transpose", ["O"], ["T"], {"perm": [0, 2, 1, 3]}),
-            Node("Reshape", ["T", "back"], ["M"]),
-            Node("MatMul", ["M", "W"], ["Y"]),
-        ],
-        inputs=[
-            data("X", (2, 3, 8)),
-            constant("shape", [2, 3, 2, 4]),
-            constant("back", [0, 0, 8]),
-            data("W", (8, 5)),
-        ],
-        torch=heads,
-    )
+    for a, b in (((3, 4), (4, 5)), ((1, 4), (4, 1)), ((4,), (4,)), ((4,), (4, 3)), ((3, 4), (4,)),
+                 ((4,), (2, 4, 3)), ((2, 3, 4), (4,)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)),
+                 ((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (2, 4, 5)), ((2, 3, 4), (1, 4, 5)),
+                 ((2, 2, 3, 4), (2, 2, 4, 5)), ((2, 1, 3, 4), (3, 4, 2)), ((2, 1, 3, 4), (1, 3, 4, 2)),
+                 ((3, 1, 2, 4), (2, 4, 3)), ((2, 3, 2, 2, 4), (3, 1, 4, 3)), ((1, 1, 4), (3, 4, 2))):
+        yield op(f"matmul_{named(a, b)}", "MatMul", [data("A", a), data("B", b)], lambda a, b: a @ b)
+    yield op("matmul_square", "MatMul", [data("A", (3, 3)), data("A2", (3, 3))], lambda a, b: a @ b)
+    yield graph("matmul_with_itself", ["Y = MatMul A A"], [data("A", (2, 3, 3))], lambda a: a @ a)
+    yield graph("matmul_with_own_transpose", ["T = Transpose A perm=[0,2,1]", "Y = MatMul A T"],
+                [data("A", (2, 3, 4))], lambda a: a @ a.transpose(1, 2))
+    yield graph("matmul_heads",
+                ["R = Reshape X shape", "Q = Transpose R perm=[0,2,1,3]", "K = Transpose R perm=[0,2,3,1]",
+                 "S = MatMul Q K", "O = MatMul S Q", "T = Transpose O perm=[0,2,1,3]", "M = Reshape T back",
+                 "Y = MatMul M W"],
+                [data("X", (2, 3, 8)), constant("shape", [2, 3, 2, 4]), constant("back", [0, 0, 8]),
+                 data("W", (8, 5))], heads)
 
 
 def heads(x: Tensor, shape: Tensor, back: Tensor, w: Tensor) -> Tensor:
@@ -107,42 +53,24 @@ def gemms() -> Iterator[Case]:
                 if c is not None:
                     inputs.append(data("C", c))
                 shape = "none" if c is None else named(c)
-                yield Case(
-                    f"gemm_{left}{right}_{shape}",
-                    op_type="Gemm",
-                    attributes={"transA": left, "transB": right},
-                    inputs=inputs,
-                    torch=lambda a, b, c=0.0, left=left, right=right: (
-                        (a.T if left else a) @ (b.T if right else b) + c
-                    ),
-                )
+                yield op(f"gemm_{left}{right}_{shape}", "Gemm", inputs,
+                         lambda a, b, c=0.0, left=left, right=right: ((a.T if left else a) @ (
+                                                                          b.T if right else b) + c),
+                         transA=left, transB=right)
     for alpha, beta in ((0.5, 1.0), (1.0, 0.0), (2.0, -0.25), (-1.5, 3.0)):
-        yield Case(
-            f"gemm_alpha{alpha}_beta{beta}",
-            op_type="Gemm",
-            attributes={"alpha": alpha, "beta": beta, "transB": 1},
-            inputs=[data("A", (3, 4)), data("B", (5, 4)), data("C", (5,))],
-            torch=lambda a, b, c, alpha=alpha, beta=beta: alpha * a @ b.T + beta * c,
-        )
+        yield op(f"gemm_alpha{alpha}_beta{beta}", "Gemm",
+                 [data("A", (3, 4)), data("B", (5, 4)), data("C", (5,))],
+                 lambda a, b, c: alpha * a @ b.T + beta * c, alpha=alpha, beta=beta, transB=1)
     odd = f32(0.1)
-    yield Case(
-        "gemm_odd_alpha",
-        op_type="Gemm",
-        attributes={"alpha": odd},
-        inputs=[data("A", (1, 4)), data("B", (4, 2))],
-        torch=lambda a, b: odd * a @ b,
-    )
+    yield op("gemm_odd_alpha", "Gemm", [data("A", (1, 4)), data("B", (4, 2))], lambda a, b: odd * a @ b,
+             alpha=odd)
 
 
 def einsum(equation: str, *shapes: tuple[int, ...]) -> Case:
     safe = equation.replace("->", "_to_").replace(",", "_").replace(".", "e").replace(" ", "-")
-    return Case(
-        f"einsum_{safe}_{named(*shapes)}",
-        op_type="Einsum",
-        attributes={"equation": equation},
-        inputs=[data("ABCD"[i], shape) for i, shape in enumerate(shapes)],
-        torch=lambda *operands: torch.einsum(equation, *operands),
-    )
+    return op(f"einsum_{safe}_{named(*shapes)}", "Einsum",
+              [data("ABCD"[i], shape) for i, shape in enumerate(shapes)],
+              lambda *operands: torch.einsum(equation, *operands), equation=equation)
 
 
 def einsums() -> Iterator[Case]:
@@ -214,10 +142,5 @@ def modules() -> Iterator[Case]:
     yield exported("exported_linear_vector", nn.Linear(4, 3), [data("input", (4,))])
     yield exported("exported_linear_matrix", nn.Linear(4, 3), [data("input", (2, 4))])
     yield exported("exported_linear_4d", nn.Linear(4, 3, bias=False), [data("input", (2, 3, 2, 4))])
-    yield Case(
-        "bilinear",
-        op_type="Einsum",
-        attributes={"equation": "bi,oij,bj->bo"},
-        inputs=[data("X", (5, 3)), data("W", (2, 3, 4)), data("Y0", (5, 4))],
-        torch=lambda x, w, y: torch.einsum("bi,oij,bj->bo", x, w, y),
-    )
+    yield op("bilinear", "Einsum", [data("X", (5, 3)), data("W", (2, 3, 4)), data("Y0", (5, 4))],
+             lambda x, w, y: torch.einsum("bi,oij,bj->bo", x, w, y), equation="bi,oij,bj->bo")

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, constant, data, exported, integer
+from gradient_cases.framework import Case, constant, data, exported, in_turn, integer, op
 
 
 def cases() -> Iterator[Case]:
-    yield from layers()
-    yield from within()
-    yield from plain()
+    return in_turn(layers, within, plain)
 
 
 def layers() -> Iterator[Case]:
@@ -26,11 +24,8 @@ def layers() -> Iterator[Case]:
         yield exported(f"exported_{name}_both_ways", kind(3, 4, bidirectional=True), sequence)
         yield exported(f"exported_{name}_no_bias", kind(3, 2, bias=False), sequence)
         yield exported(f"exported_{name}_stacked", kind(3, 4, num_layers=2), sequence)
-        yield exported(
-            f"exported_{name}_stacked_both_ways",
-            kind(3, 2, num_layers=2, bidirectional=True, batch_first=True),
-            batched,
-        )
+        yield exported(f"exported_{name}_stacked_both_ways",
+                       kind(3, 2, num_layers=2, bidirectional=True, batch_first=True), batched)
         yield exported(f"exported_{name}_one_step", kind(3, 4), [data("input", (1, 2, 3))])
         yield exported(f"exported_{name}_one_sample", kind(3, 1), [data("input", (4, 1, 3))])
     yield exported("exported_rnn_relu", nn.RNN(3, 4, nonlinearity="relu"), sequence)
@@ -81,11 +76,8 @@ def within() -> Iterator[Case]:
     yield exported("exported_gru_started", Started(nn.GRU(3, 4)), [x, h])
     yield exported("exported_rnn_started", Started(nn.RNN(3, 4)), [x, h])
     both = [data("h0", (2, 2, 4)), data("c0", (2, 2, 4))]
-    yield exported(
-        "exported_lstm_started_both_ways",
-        StartedCells(nn.LSTM(3, 4, bidirectional=True)),
-        [x, *both],
-    )
+    yield exported("exported_lstm_started_both_ways", StartedCells(nn.LSTM(3, 4, bidirectional=True)),
+                   [x, *both])
     yield exported("exported_lstm_embedded", Embedded(nn.LSTM), [integer("input", (2, 4), 7)])
     yield exported("exported_gru_embedded", Embedded(nn.GRU), [integer("input", (2, 4), 7)])
     yield exported("exported_lstm_unbatched", Unbatched(nn.LSTM(3, 4)), [data("input", (4, 3))])
@@ -95,12 +87,8 @@ SIZE = 3
 
 
 def weights(gates: int, directions: int = 1) -> list:
-    return [
-        data("X", (4, 2, 2)),
-        data("W", (directions, gates * SIZE, 2)),
-        data("R", (directions, gates * SIZE, SIZE), scale=0.5),
-        data("B", (directions, 2 * gates * SIZE)),
-    ]
+    return [data("X", (4, 2, 2)), data("W", (directions, gates * SIZE, 2)),
+            data("R", (directions, gates * SIZE, SIZE), scale=0.5), data("B", (directions, 2 * gates * SIZE))]
 
 
 def gru(x: Tensor, w: Tensor, r: Tensor, b: Tensor, late: bool, reverse: bool = False) -> tuple:
@@ -128,40 +116,17 @@ def gru(x: Tensor, w: Tensor, r: Tensor, b: Tensor, late: bool, reverse: bool = 
 def plain() -> Iterator[Case]:
     for late in (0, 1):
         for direction in ("forward", "reverse"):
-            yield Case(
-                f"gru_{direction}_{'late' if late else 'early'}",
-                op_type="GRU",
-                attributes={
-                    "hidden_size": SIZE,
-                    "linear_before_reset": late,
-                    "direction": direction,
-                },
-                inputs=weights(3),
-                outputs=2,
-                torch=lambda x, w, r, b, late=late, direction=direction: gru(
-                    x, w, r, b, bool(late), direction == "reverse"
-                ),
-            )
+            yield op(f"gru_{direction}_{'late' if late else 'early'}", "GRU", weights(3),
+                     lambda x, w, r, b: gru(x, w, r, b, bool(late), direction == "reverse"), hidden_size=SIZE,
+                     linear_before_reset=late, direction=direction, outputs=2)
     # Every sequence as long as the longest.
     inputs = weights(3)
-    yield Case(
-        "gru_full_lengths",
-        op_type="GRU",
-        attributes={"hidden_size": SIZE},
-        inputs=[*inputs, constant("lengths", [4, 4], "int32")],
-        outputs=2,
-        torch=lambda x, w, r, b, lengths: gru(x, w, r, b, False),
-    )
+    yield op("gru_full_lengths", "GRU", [*inputs, constant("lengths", [4, 4], "int32")],
+             lambda x, w, r, b, lengths: gru(x, w, r, b, False), hidden_size=SIZE, outputs=2)
 
     def batch_first(x: Tensor, w: Tensor, r: Tensor, b: Tensor) -> tuple:
         y, h = gru(x.transpose(0, 1), w, r, b, False)
         return y.permute(2, 0, 1, 3), h.transpose(0, 1)
 
-    yield Case(
-        "gru_layout",
-        op_type="GRU",
-        attributes={"hidden_size": SIZE, "layout": 1},
-        inputs=[data("X", (2, 4, 2)), *weights(3)[1:]],
-        outputs=2,
-        torch=batch_first,
-    )
+    yield op("gru_layout", "GRU", [data("X", (2, 4, 2)), *weights(3)[1:]], batch_first, hidden_size=SIZE,
+             layout=1, outputs=2)

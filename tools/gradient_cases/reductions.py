@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from gradient_cases.framework import Case, Node, constant, data
+from gradient_cases.framework import Case, constant, data, graph, op
 
 Function = Callable[[Tensor, Sequence[int], bool], Tensor]
 
@@ -19,17 +19,13 @@ def product(x: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "ReduceSum": lambda x, a, k: x.sum(a, k),
-    "ReduceMean": lambda x, a, k: x.mean(a, k),
-    "ReduceMax": lambda x, a, k: x.amax(a, k),
-    "ReduceMin": lambda x, a, k: x.amin(a, k),
-    "ReduceProd": product,
-    "ReduceL1": lambda x, a, k: x.abs().sum(a, k),
+    "ReduceSum": lambda x, a, k: x.sum(a, k), "ReduceMean": lambda x, a, k: x.mean(a, k),
+    "ReduceMax": lambda x, a, k: x.amax(a, k), "ReduceMin": lambda x, a, k: x.amin(a, k),
+    "ReduceProd": product, "ReduceL1": lambda x, a, k: x.abs().sum(a, k),
     "ReduceL2": lambda x, a, k: torch.linalg.vector_norm(x, 2, a, k),
     "ReduceSumSquare": lambda x, a, k: (x * x).sum(a, k),
     "ReduceLogSumExp": lambda x, a, k: torch.logsumexp(x, a, k),
-    "ReduceLogSum": lambda x, a, k: torch.log(x.sum(a, k)),
-}
+    "ReduceLogSum": lambda x, a, k: torch.log(x.sum(a, k))}
 
 
 def reduce(name: str, op_type: str, shape: Sequence[int], axes: Sequence[int], keep: bool, **given):
@@ -41,31 +37,15 @@ def reduce(name: str, op_type: str, shape: Sequence[int], axes: Sequence[int], k
     elif axes:
         attributes["axes"] = list(axes)
     over = list(axes) or list(range(len(shape)))
-    return Case(
-        name,
-        op_type=op_type,
-        attributes=attributes,
-        inputs=inputs,
-        torch=lambda x, *rest: FUNCTIONS[op_type](x, over, keep),
-    )
+    return op(name, op_type, inputs, lambda x, *rest: FUNCTIONS[op_type](x, over, keep), **attributes)
 
 
 def cases() -> Iterator[Case]:
     for op_type in FUNCTIONS:
-        choices = [
-            ((2, 3, 4), (-1,), True),
-            ((2, 3, 4), (1,), False),
-            ((2, 3, 4), (0, 2), False),
-            ((2, 3, 4), (0, -1), True),
-            ((2, 3, 4), (), True),
-            ((2, 3, 4), (), False),
-            ((5,), (0,), False),
-            ((2, 1, 3), (1,), True),
-            ((2, 1, 3), (1,), False),
-            ((2, 3, 2, 2), (2, 3), True),
-            ((2, 3, 2, 2), (1, 3), False),
-            ((1, 1), (0, 1), False),
-        ]
+        choices = [((2, 3, 4), (-1,), True), ((2, 3, 4), (1,), False), ((2, 3, 4), (0, 2), False),
+                   ((2, 3, 4), (0, -1), True), ((2, 3, 4), (), True), ((2, 3, 4), (), False),
+                   ((5,), (0,), False), ((2, 1, 3), (1,), True), ((2, 1, 3), (1,), False),
+                   ((2, 3, 2, 2), (2, 3), True), ((2, 3, 2, 2), (1, 3), False), ((1, 1), (0, 1), False)]
         for shape, axes, keep in choices:
             names = ("x".join(map(str, shape)), "_".join(map(str, axes)) or "all", int(keep))
             yield reduce("{}_{}_over_{}_keep{}".format(op_type.lower(), *names), op_type, shape, axes, keep)
@@ -92,62 +72,25 @@ def zeros() -> Iterator[Case]:
 
 
 def others() -> Iterator[Case]:
-    yield Case(
-        "reducesum_noop",
-        op_type="ReduceSum",
-        attributes={"noop_with_empty_axes": 1},
-        inputs=[data("X", (2, 3))],
-        torch=lambda x: x * 1,
-    )
-    yield Case(
-        "reducesum_opset11",
-        op_type="ReduceSum",
-        opset=11,
-        attributes={"axes": [1], "keepdims": 0},
-        inputs=[data("X", (2, 3))],
-        torch=lambda x: x.sum(1),
-    )
-    yield Case(
-        "reducemean_opset18",
-        op_type="ReduceMean",
-        attributes={"axes": [0, 1]},
-        inputs=[data("X", (2, 3, 2))],
-        torch=lambda x: x.mean((0, 1), True),
-    )
+    yield op("reducesum_noop", "ReduceSum", [data("X", (2, 3))], lambda x: x * 1, noop_with_empty_axes=1)
+    yield op("reducesum_opset11", "ReduceSum", [data("X", (2, 3))], lambda x: x.sum(1), opset=11, axes=[1],
+             keepdims=0)
+    yield op("reducemean_opset18", "ReduceMean", [data("X", (2, 3, 2))], lambda x: x.mean((0, 1), True),
+             axes=[0, 1])
     for axis in (0, 1, -1):
         for reverse in (0, 1):
             for exclusive in (0, 1):
-                yield Case(
-                    f"cumsum_{axis}_{reverse}{exclusive}",
-                    op_type="CumSum",
-                    attributes={"reverse": reverse, "exclusive": exclusive},
-                    inputs=[data("X", (2, 3, 4)), constant("axis", axis)],
-                    torch=lambda x, at, axis=axis, r=reverse, e=exclusive: cumulate(x, axis, r, e),
-                )
-    yield Case(
-        "standard_deviation",
-        nodes=[
-            Node("ReduceMean", ["X"], ["M"], {"axes": [-1]}),
-            Node("Sub", ["X", "M"], ["D"]),
-            Node("Mul", ["D", "D"], ["Q"]),
-            Node("ReduceMean", ["Q"], ["V"], {"axes": [-1]}),
-            Node("Sqrt", ["V"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 5))],
-        torch=lambda x: x.var(-1, unbiased=False, keepdim=True).sqrt(),
-        counts_as="chain of reductions",
-    )
-    yield Case(
-        "l2_normalise",
-        nodes=[
-            Node("ReduceL2", ["X"], ["N"], {"axes": [1]}),
-            Node("Clip", ["N", "low"], ["C"]),
-            Node("Div", ["X", "C"], ["Y"]),
-        ],
-        inputs=[data("X", (3, 5)), constant("low", 1e-12)],
-        torch=lambda x, low: torch.nn.functional.normalize(x, dim=1),
-        counts_as="chain of reductions",
-    )
+                yield op(f"cumsum_{axis}_{reverse}{exclusive}", "CumSum",
+                         [data("X", (2, 3, 4)), constant("axis", axis)],
+                         lambda x, at: cumulate(x, axis, reverse, exclusive), reverse=reverse,
+                         exclusive=exclusive)
+    yield graph("standard_deviation",
+                ["M = ReduceMean X axes=[-1]", "D = Sub X M", "Q = Mul D D", "V = ReduceMean Q axes=[-1]",
+                 "Y = Sqrt V"], [data("X", (3, 5))], lambda x: x.var(-1, unbiased=False, keepdim=True).sqrt(),
+                counts_as="chain of reductions")
+    yield graph("l2_normalise", ["N = ReduceL2 X axes=[1]", "C = Clip N low", "Y = Div X C"],
+                [data("X", (3, 5)), constant("low", 1e-12)],
+                lambda x, low: torch.nn.functional.normalize(x, dim=1), counts_as="chain of reductions")
 
 
 def cumulate(x: Tensor, axis: int, reverse: int, exclusive: int) -> Tensor:

@@ -9,44 +9,28 @@ import torch.nn.functional as F
 import torchvision
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Node, constant, data, exported, f32
+from gradient_cases.framework import Case, constant, data, exported, f32, graph, in_turn, op
 
 MODES = ("nearest", "bilinear", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
 
 
 def cases() -> Iterator[Case]:
-    yield from grids()
-    yield from grids_of_views()
-    yield from regions()
-    yield from modules()
+    return in_turn(grids, grids_of_views, regions, modules)
 
 
 # --- GridSample ------------------------------------------------------------------------------
 
 
-def grid(
-    mode: str,
-    padding: str,
-    corners: bool,
-    image: tuple[int, ...] = (2, 3, 5, 6),
-    places: tuple[int, int] = (4, 3),
-    reach: float = 1.5,
-    opset: int = 17,
-) -> Case:
+def grid(mode: str, padding: str, corners: bool, image: tuple[int, ...] = (2, 3, 5, 6),
+         places: tuple[int, int] = (4, 3), reach: float = 1.5, opset: int = 17) -> Case:
     """`reach`: places lie in -reach to reach, of which -1 to 1 is inside."""
     label = "x".join(map(str, (*image[1:], *places)))
     newer = {"bilinear": "linear", "bicubic": "cubic"} if opset >= 20 else {}
-    return Case(
-        f"grid_{mode}_{padding}_{'corners' if corners else 'edges'}_{label}_{reach}",
-        op_type="GridSample",
-        attributes={
-            "mode": newer.get(mode, mode), "padding_mode": padding, "align_corners": int(corners)
-        },
-        inputs=[data("X", image), data("G", (image[0], *places, 2), scale=reach)],
-        torch=lambda x, g: F.grid_sample(x, g, mode, padding, corners),
-        opset=opset,
-    )  # fmt: skip
+    return op(f"grid_{mode}_{padding}_{'corners' if corners else 'edges'}_{label}_{reach}", "GridSample",
+              [data("X", image), data("G", (image[0], *places, 2), scale=reach)],
+              lambda x, g: F.grid_sample(x, g, mode, padding, corners), mode=newer.get(mode, mode),
+              padding_mode=padding, align_corners=int(corners), opset=opset)
 
 
 def grids() -> Iterator[Case]:
@@ -62,75 +46,40 @@ def grids() -> Iterator[Case]:
     # Far outside, and in the very middle of pixels.
     yield grid("bilinear", "zeros", False, (1, 2, 3, 3), (3, 2), 1e6)
     for padding in PADDINGS:
-        yield Case(
-            f"grid_of_pixels_{padding}",
-            op_type="GridSample",
-            attributes={"padding_mode": padding, "align_corners": 1},
-            inputs=[
-                data("X", (1, 2, 3, 3)),
-                constant("G", [[[[-0.5, 0.5], [0.0, 0.0]], [[0.25, -0.75], [0.5, -0.5]]]]),
-            ],
-            torch=lambda x, g, padding=padding: F.grid_sample(x, g, "bilinear", padding, True),
-        )
+        yield op(f"grid_of_pixels_{padding}", "GridSample",
+                 [data("X", (1, 2, 3, 3)),
+                  constant("G", [[[[-0.5, 0.5], [0.0, 0.0]], [[0.25, -0.75], [0.5, -0.5]]]])],
+                 lambda x, g: F.grid_sample(x, g, "bilinear", padding, True), padding_mode=padding,
+                 align_corners=1)
 
 
 def grids_of_views() -> Iterator[Case]:
     """Images with channels last, and a flow whose coordinates are channels."""
-    yield Case(
-        "grid_of_channels_last",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [0, 3, 1, 2]}),
-            Node("GridSample", ["T", "G"], ["Y"], {"padding_mode": "border"}),
-        ],
-        inputs=[data("X", (2, 5, 4, 3)), data("G", (2, 3, 4, 2))],
-        torch=lambda x, g: F.grid_sample(
-            x.permute(0, 3, 1, 2), g, padding_mode="border", align_corners=False
-        ),
-        counts_as="GridSample",
-    )
-    yield Case(
-        "grid_of_flow",
-        nodes=[
-            Node("Transpose", ["G"], ["T"], {"perm": [0, 2, 3, 1]}),
-            Node("GridSample", ["X", "T"], ["Y"], {"align_corners": 1}),
-        ],
-        inputs=[data("X", (2, 3, 5, 4)), data("G", (2, 2, 3, 4))],
-        torch=lambda x, g: F.grid_sample(x, g.permute(0, 2, 3, 1), align_corners=True),
-        counts_as="GridSample",
-    )
-    yield Case(
-        "grid_of_rows",
-        nodes=[
-            Node("Reshape", ["G", "shape"], ["R"]),
-            Node("GridSample", ["X", "R"], ["S"]),
-            Node("Reshape", ["S", "flat"], ["Y"]),
-        ],
-        inputs=[
-            data("X", (2, 3, 5, 4)),
-            data("G", (2, 12, 2)),
-            constant("shape", [2, 3, 4, 2]),
-            constant("flat", [2, 36]),
-        ],
-        torch=lambda x, g, *_: F.grid_sample(x, g.view(2, 3, 4, 2), align_corners=False).flatten(1),
-        counts_as="GridSample",
-    )
+    yield graph("grid_of_channels_last",
+                ["T = Transpose X perm=[0,3,1,2]", "Y = GridSample T G padding_mode=border"],
+                [data("X", (2, 5, 4, 3)), data("G", (2, 3, 4, 2))],
+                lambda x, g: F.grid_sample(x.permute(0, 3, 1, 2), g, padding_mode="border",
+                                           align_corners=False), counts_as="GridSample")
+    yield graph("grid_of_flow", ["T = Transpose G perm=[0,2,3,1]", "Y = GridSample X T align_corners=1"],
+                [data("X", (2, 3, 5, 4)), data("G", (2, 2, 3, 4))],
+                lambda x, g: F.grid_sample(x, g.permute(0, 2, 3, 1), align_corners=True),
+                counts_as="GridSample")
+    yield graph("grid_of_rows", ["R = Reshape G shape", "S = GridSample X R", "Y = Reshape S flat"],
+                [data("X", (2, 3, 5, 4)), data("G", (2, 12, 2)), constant("shape", [2, 3, 4, 2]),
+                 constant("flat", [2, 36])],
+                lambda x, g, *_: F.grid_sample(x, g.view(2, 3, 4, 2), align_corners=False).flatten(1),
+                counts_as="GridSample")
 
 
 # --- RoiAlign --------------------------------------------------------------------------------
 
-BOXES = [
-    [0.5, 1.25, 9.0, 7.5],
-    [-3.0, -2.0, 4.0, 5.0],
-    [6.0, 3.0, 20.0, 18.0],
-    [2.0, 2.0, 2.25, 2.5],
-    [5.0, 5.0, 3.0, 4.0],
-]
+BOXES = [[0.5, 1.25, 9.0, 7.5], [-3.0, -2.0, 4.0, 5.0], [6.0, 3.0, 20.0, 18.0], [2.0, 2.0, 2.25, 2.5],
+         [5.0, 5.0, 3.0, 4.0]]
 IMAGES = [0, 1, 1, 0, 1]
 
 
-def aligned_maximum(
-    x: Tensor, boxes: Tensor, images: Tensor, size: tuple[int, int], scale: float, ratio: int, half: bool
-) -> Tensor:
+def aligned_maximum(x: Tensor, boxes: Tensor, images: Tensor, size: tuple[int, int], scale: float, ratio: int,
+                    half: bool) -> Tensor:
     """The largest sample of every bin: torchvision's means of bins that are one sample each."""
     height, width = size
     corners = boxes * scale - (0.5 if half else 0.0)
@@ -146,30 +95,21 @@ def aligned_maximum(
     return samples.reshape(count, channels, height, width, ratio * ratio).max(-1)[0]
 
 
-def region(
-    mode: str, ratio: int, half: bool, size: tuple[int, int], scale: float, opset: int = 17
-) -> Case:
+def region(mode: str, ratio: int, half: bool, size: tuple[int, int], scale: float, opset: int = 17) -> Case:
     def run(x: Tensor, boxes: Tensor, images: Tensor) -> Tensor:
         if mode == "max":
             return aligned_maximum(x, boxes, images, size, scale, ratio, half)
         rois = torch.cat([images[:, None].to(x.dtype), boxes], 1)
         return torchvision.ops.roi_align(x, rois, size, scale, ratio if ratio else -1, aligned=half)
 
-    attributes = {
-        "mode": mode, "sampling_ratio": ratio, "spatial_scale": scale,
-        "output_height": size[0], "output_width": size[1],
-    }  # fmt: skip
+    attributes = {"mode": mode, "sampling_ratio": ratio, "spatial_scale": scale, "output_height": size[0],
+                  "output_width": size[1]}
     if opset >= 16:
         attributes["coordinate_transformation_mode"] = "half_pixel" if half else "output_half_pixel"
     label = f"{mode}_{ratio}_{'half' if half else 'whole'}_{size[0]}x{size[1]}_{scale}"
-    return Case(
-        f"region_{label}" + ("" if opset >= 16 else f"_{opset}"),
-        op_type="RoiAlign",
-        attributes=attributes,
-        inputs=[data("X", (2, 3, 8, 9)), constant("boxes", BOXES), constant("images", IMAGES)],
-        torch=run,
-        opset=opset,
-    )
+    return op(f"region_{label}" + ("" if opset >= 16 else f"_{opset}"), "RoiAlign",
+              [data("X", (2, 3, 8, 9)), constant("boxes", BOXES), constant("images", IMAGES)], run,
+              **attributes, opset=opset)
 
 
 def regions() -> Iterator[Case]:
@@ -182,33 +122,15 @@ def regions() -> Iterator[Case]:
             yield region("max", ratio, half, (2, 2), 0.5)
     yield region("avg", 2, False, (2, 2), 0.5, opset=11)
     yield region("avg", 0, False, (1, 1), f32(1.0 / 3.0), opset=10)
-    yield Case(
-        "region_of_channels_last",
-        nodes=[
-            Node("Transpose", ["X"], ["T"], {"perm": [0, 3, 1, 2]}),
-            Node(
-                "RoiAlign",
-                ["T", "boxes", "images"],
-                ["S"],
-                {"output_height": 2, "output_width": 3, "sampling_ratio": 2},
-            ),
-            Node("Reshape", ["S", "flat"], ["Y"]),
-        ],
-        inputs=[
-            data("X", (2, 8, 9, 4)),
-            constant("boxes", BOXES),
-            constant("images", IMAGES),
-            constant("flat", [5, 24]),
-        ],
-        torch=lambda x, boxes, images, _: torchvision.ops.roi_align(
-            x.permute(0, 3, 1, 2),
-            torch.cat([images[:, None].to(x.dtype), boxes], 1),
-            (2, 3),
-            sampling_ratio=2,
-            aligned=True,
-        ).flatten(1),
-        counts_as="RoiAlign",
-    )
+    yield graph("region_of_channels_last",
+                ["T = Transpose X perm=[0,3,1,2]",
+                 "S = RoiAlign T boxes images output_height=2 output_width=3 sampling_ratio=2",
+                 "Y = Reshape S flat"],
+                [data("X", (2, 8, 9, 4)), constant("boxes", BOXES), constant("images", IMAGES),
+                 constant("flat", [5, 24])],
+                lambda x, boxes, images, _: torchvision.ops.roi_align(
+                    x.permute(0, 3, 1, 2), torch.cat([images[:, None].to(x.dtype), boxes], 1), (2, 3),
+                    sampling_ratio=2, aligned=True).flatten(1), counts_as="RoiAlign")
 
 
 # --- Modules ---------------------------------------------------------------------------------

@@ -22,16 +22,12 @@ def cases() -> Iterator[Case]:
 
 
 def top_k(axis: int, largest: int) -> Case:
-    return Case(
-        name=f"axis{axis}_{'largest' if largest else 'smallest'}",
-        inputs=[data("X", (4, 5, 6)), constant("k", [3])],
-        nodes=[
-            Node("TopK", ["X", "k"], ["values", "places"], {"axis": axis, "largest": largest}),
-            Node("Mul", ["values", "values"], ["Y"]),
-        ],
-        torch=lambda x, k: torch.topk(x, 3, dim=axis, largest=bool(largest))[0] ** 2,
-        counts_as="TopK",
-    )
+    return Case(name=f"axis{axis}_{'largest' if largest else 'smallest'}",
+                inputs=[data("X", (4, 5, 6)), constant("k", [3])],
+                nodes=[Node("TopK", ["X", "k"], ["values", "places"], {"axis": axis, "largest": largest}),
+                       Node("Mul", ["values", "values"], ["Y"])],
+                torch=lambda x, k: torch.topk(x, 3, dim=axis, largest=bool(largest))[0] ** 2,
+                counts_as="TopK")
 
 
 def reverse_sequence(batch: int, time: int) -> Case:
@@ -44,13 +40,9 @@ def reverse_sequence(batch: int, time: int) -> Case:
         y = torch.stack(rows)
         return y.transpose(0, 1) if batch == 1 else y
 
-    return Case(
-        name=f"batch{batch}_time{time}",
-        op_type="ReverseSequence",
-        attributes={"batch_axis": batch, "time_axis": time},
-        inputs=[data("X", shape), constant("lengths", np.array(lengths))],
-        torch=run,
-    )
+    return Case(name=f"batch{batch}_time{time}", op_type="ReverseSequence",
+                attributes={"batch_axis": batch, "time_axis": time},
+                inputs=[data("X", shape), constant("lengths", np.array(lengths))], torch=run)
 
 
 class MixtureOfTwo(nn.Module):
