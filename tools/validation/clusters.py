@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import re
 import statistics
-from pathlib import Path
 from typing import Any
 
-import cluster_runs
-from cluster_table import best_scale, mean_error, measured_seconds, regret, row_of, spearman
-
+from validation import cluster_runs
+from validation.cluster_runs import MEASURED, best_scale, mean_error, regret, row_of, spearman
 from validation.section import CHIP, FITTED, Block, Pair, Row, Section, Tool, error, number, percent
 
-MEASURED = Path(__file__).resolve().parent / "measured"
 STEPS = "data/cluster/h100_steps.csv"
 HOST_NS = 23_800  # a kernel of eager PyTorch on the measured machine
 CONTEXT_BYTES = 718e6  # of the workspace, what is not in PyTorch's allocator
@@ -28,8 +25,7 @@ SETS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("Megatron-LM's README, GPT-3 175B on 1,024 A100", "megatron", cluster_runs.MEGATRON, "readme"),
     ("Megatron-Core 0.8, 2B to 462B on 48 to 6,144 H100", "megatron", cluster_runs.MEGATRON, "mcore"),
     ("MPT with FSDP, A100", "mpt", cluster_runs.MPT, "llmf"),
-    ("BLOOM's search, 384 A100 on Omni-Path", "bloom", cluster_runs.BLOOM, "bloom"),
-)
+    ("BLOOM's search, 384 A100 on Omni-Path", "bloom", cluster_runs.BLOOM, "bloom"))
 
 
 VTRAIN_HOST_NS = 50_000  # a kernel, fitted on a fifth of vTrain's runs, others than these
@@ -45,13 +41,14 @@ def command_of(tool: Tool, run: Run, host_ns: int | None = None) -> str:
 class Set:
     def __init__(self, tool: Tool, name: str, file: str, settings: dict[str, Any], prefix: str) -> None:
         self.name = name
-        runs = [run for run in cluster_runs.read_runs(MEASURED / f"{file}.csv", settings) if run["id"].startswith(prefix)]
+        runs = [run for run in cluster_runs.read_runs(MEASURED / f"{file}.csv", settings) if run["id"].startswith(
+                    prefix)]
         self.runs = [run for run in runs if "refused" not in run]
         self.refused = len(runs) - len(self.runs)
         self.commands = [command_of(tool, run) for run in self.runs]
         self.results = tool.run_all(self.commands)
         self.rows = [(run, row) for run, result in zip(self.runs, self.results)
-                     if (row := row_of(name, run, result)) is not None]  # fmt: skip
+                     if (row := row_of(run, result)) is not None]  # fmt: skip
 
     def row(self) -> Row:
         pairs: list[Pair] = [(measured, predicted) for _, (predicted, measured, *_) in self.rows]
@@ -62,12 +59,9 @@ class Set:
         predicted, measured, flops, _ = zip(*(row for _, row in self.rows))
         factor, rival = best_scale(predicted, measured), best_scale(flops, measured)
         order = spearman([row for _, row in self.rows])
-        return [
-            self.name,
-            percent(mean_error([factor * one for one in predicted], measured), ""),
-            percent(mean_error([rival * one for one in flops], measured), ""),
-            "" if order is None else f"{order:.3f}",
-        ]
+        return [self.name, percent(mean_error([factor * one for one in predicted], measured), ""),
+                percent(mean_error([rival * one for one in flops], measured), ""),
+                "" if order is None else f"{order:.3f}"]
 
 
 def bloom_table(bloom: Set) -> Block:
@@ -76,10 +70,8 @@ def bloom_table(bloom: Set) -> Block:
         sections.setdefault(run["note"].split(";")[0], []).append(row)
     orders = {name: spearman(rows) for name, rows in sections.items()}
     regrets = {name: regret(rows) for name, rows in sections.items()}
-    table = [
-        [name, str(len(rows)), "" if (order := orders[name]) is None else f"{order:.3f}", f"{100 * regrets[name]:.1f} %"]
-        for name, rows in sections.items()
-    ]
+    table = [[name, str(len(rows)), "" if (order := orders[name]) is None else f"{order:.3f}",
+              f"{100 * regrets[name]:.1f} %"] for name, rows in sections.items()]
     known = [order for order in orders.values() if order is not None]
     table.append(["mean", "", f"{statistics.mean(known):.3f}", f"{100 * statistics.mean(regrets.values()):.1f} %"])
     wrong = [run["id"] for run, result in zip(bloom.runs, bloom.results)
@@ -96,9 +88,11 @@ def bloom_table(bloom: Set) -> Block:
 def vtrain_rows(tool: Tool) -> list[Row]:
     runs = cluster_runs.single_node_runs(MEASURED / "vtrain.csv")
     rows = []
-    for what, kind, host_ns in (("as they are", CHIP, None), ("with 50 us of host a kernel", FITTED, VTRAIN_HOST_NS)):
+    for what, kind, host_ns in (("as they are", CHIP, None),
+                                ("with 50 us of host a kernel", FITTED, VTRAIN_HOST_NS)):
         commands = [command_of(tool, run, host_ns) for run in runs]
-        pairs: list[Pair] = [(run["metrics"]["iteration_s"], found["time_ns"] * 1e-9) for run, found in zip(runs, tool.run_all(commands))]
+        pairs: list[Pair] = [(run["metrics"]["iteration_s"], found["time_ns"] * 1e-9) for run,
+                             found in zip(runs, tool.run_all(commands))]
         rows.append(Row(f"vTrain, 2 to 8 A100 of one node, {what}", pairs, commands, "`time_ns`", "s", kind))
     return rows
 
@@ -127,20 +121,15 @@ def memory_block(tool: Tool) -> Block:
                for pair, (run, *_) in zip(row.pairs, some) if run["attention_printed"] and "experts" not in run]  # fmt: skip
     return Block(
         "**Peak memory** of Megatron-LM's own tests, mostly of tiny networks. One constant, the workspace of library and driver, is fitted for each kind of device:",
-        rows,
-        header=["cases", "number", "workspace", "within 15 %", "median error"],
-        table=table,
-        after=f"Nearly all cases that are far off leave the form of attention to the library. Of the {len(printed)} dense ones that print it, {100 * statistics.fmean(one <= 0.15 for one in printed):.1f} % are within 15 %.",
-    )
+        rows, header=["cases", "number", "workspace", "within 15 %", "median error"], table=table,
+        after=f"Nearly all cases that are far off leave the form of attention to the library. Of the {len(printed)} dense ones that print it, {100 * statistics.fmean(one <= 0.15 for one in printed):.1f} % are within 15 %.")
 
 
 def h100_experiment(row: dict[str, str]) -> dict[str, Any]:
     """A measured step of data/cluster/h100_steps.csv."""
     training: dict[str, Any] = {
-        "loss": "cross_entropy",
-        "store": "pytorch-eager",
-        "optimizer": {"type": "momentum", "momentum": 0.9} if row["optimizer"] == "sgd" else {"type": "adam"},
-    }
+        "loss": "cross_entropy", "store": "pytorch-eager",
+        "optimizer": {"type": "momentum", "momentum": 0.9} if row["optimizer"] == "sgd" else {"type": "adam"}}
     if row["type"] == "bf16":
         precision = dict.fromkeys(("weights", "activations", "gradients", "reductions", "optimizer_state"), "bf16")
         if row["states"] == "fp32":
@@ -156,7 +145,7 @@ def h100_experiment(row: dict[str, str]) -> dict[str, Any]:
     shape = {key: int(row[key]) for key in ("layers", "hidden", "heads", "sequence", "vocabulary")}
     return {
         "name": "measured step",
-        "cluster": {"file": str(Path(cluster_runs.DATA).resolve() / "dgx_h100.yaml"), "devices": 1, "host_ns_per_kernel": HOST_NS},
+        "cluster": {"file": str(cluster_runs.DATA / "dgx_h100.yaml"), "devices": 1, "host_ns_per_kernel": HOST_NS},
         "workload": {"transformer": shape, "in_place_loss": False},
         "training": training,
         "parallel": {"micro_batch": micro, "global_batch": micro * int(row["micro_batches"]), "recompute": row["recompute"]},
@@ -171,8 +160,8 @@ def h100_rows(tool: Tool) -> list[Row]:
         for place, step in enumerate(steps)
     ]
     groups: dict[str, tuple[list[Pair], list[Pair], list[str]]] = {
-        name: ([], [], []) for name in ("fused attention, not waiting for the host", "fused attention, waiting for the host", "attention in parts")
-    }
+        name: ([], [], []) for name in ("fused attention, not waiting for the host",
+                                        "fused attention, waiting for the host", "attention in parts")}
     for step, command, found in zip(steps, commands, tool.run_all(commands)):
         stage = found["stages"][0]
         waits = stage["share"]["host_ns"] >= 0.01 * found["time_ns"]
@@ -181,7 +170,8 @@ def h100_rows(tool: Tool) -> list[Row]:
         times.append((float(step["step_ns"]), found["time_ns"]))
         peaks.append((float(step["allocated_bytes"]), stage["memory"]["total_bytes"] - CONTEXT_BYTES))
         own.append(command)
-    rows = [Row(f"{name}: time of a step", times, own, "`time_ns`", "ns", CHIP) for name, (times, _, own) in groups.items()]
+    rows = [Row(f"{name}: time of a step", times, own, "`time_ns`", "ns", CHIP) for name,
+            (times, _, own) in groups.items()]
     peaks = [pair for _, pairs, _ in groups.values() for pair in pairs]
     rows.append(Row("all: peak of the allocator", peaks, commands, f"`total_bytes` of `stages`, less {number(CONTEXT_BYTES / 1e6)} MB outside of it",
                     "bytes", CHIP))  # fmt: skip
@@ -194,7 +184,7 @@ def section(tool: Tool) -> Section:
     return Section(
         "Training steps on clusters",
         f"""\
-Step times and peaks of memory that others published of GPTs, MPT and BLOOM on A100 and H100 (`tools/validation/measured/`, each file with its source), and 44 steps that we measured ourselves on one H100 (`{STEPS}`). What devices can do was
+Step times and peaks of memory that others published of GPTs, MPT and BLOOM on A100 and H100 (`data/measured/`, each file with its source), and 44 steps that we measured ourselves on one H100 (`{STEPS}`). What devices can do was
 measured kernel by kernel, on other machines than most of these runs; nothing is fitted to a step.""",
         [
             Block("**Published runs**, modelled with the constants of `data/cluster/`:", [one.row() for one in sets] + vtrain_rows(tool),
@@ -210,7 +200,7 @@ measured kernel by kernel, on other machines than most of these runs; nothing is
         ],
         "docs/cluster.md goes through what is missed (*Against measured runs*, *Against our own runs on an H100*). In short: BLOOM's machine is about 20 % slower than modelled throughout; tensor parallelism of Megatron-Core is"
         " hidden behind products and waited for here; MPT's attention is the first FlashAttention's; eager PyTorch launches more kernels than we count, so that short steps are too fast, and attention in parts has more of"
-        " them; what the host of vTrain's machine takes for a kernel is not known but from its runs. `tools/cluster_table.py` makes the same tables of the sources' whole files, with those runs that cannot be modelled by their reasons.",
+        " them; what the host of vTrain's machine takes for a kernel is not known but from its runs.",
         "A step of a dense transformer on Selene, or on an H100 like ours, in which nothing waits for the host and no collective is hidden, off by more than a fifth; or a search in which the run that the model would choose takes"
         " 5 % longer than the best.",
     )

@@ -38,7 +38,8 @@ def network_rows(tool: Tool) -> list[Row]:
 
 
 def command_of(tool: Tool, place: int, case: dict[str, Any], objective: str) -> str:
-    files = {name: tool.file(f"zigzag/{place}/{name}.yaml", case[name]) for name in ("hardware", "workload", "mapping")}
+    files = {name: tool.file(f"zigzag/{place}/{name}.yaml", case[name]) for name in ("hardware", "workload",
+                                                                                     "mapping")}
     options = case["options"]
     return (
         f"monet core --model zigzag-3.8 --hardware {files['hardware']} --workload {files['workload']} --mapping"
@@ -67,11 +68,10 @@ def random_rows(tool: Tool) -> list[Row]:
             layers.append((reference["energy_pj"], layer["energy_pj"]))
             layers += [(want, layer["latency"][part]) for want, part in zip(reference["latency"], PARTS)]
     what = f"{len(cases)} random cores, best for latency, energy and their product:"
-    return [
-        Row(f"{what} energy", energies, commands, "`energy_pj`"),
-        Row("latency", latencies, commands, "`latency_cycles`"),
-        Row("energy and parts of the latency of each layer", layers, commands, "`energy_pj` and `latency` of `layers`"),
-    ]
+    return [Row(f"{what} energy", energies, commands, "`energy_pj`"),
+            Row("latency", latencies, commands, "`latency_cycles`"),
+            Row("energy and parts of the latency of each layer", layers, commands,
+                "`energy_pj` and `latency` of `layers`")]
 
 
 def section(tool: Tool) -> Section:

@@ -1,4 +1,4 @@
-"""Measured training runs as experiments of `monet cluster`: what tools/cluster_table.py reads.
+"""Measured training runs as experiments of `monet cluster`, and how far a model of them is off.
 
 A run is a dictionary: what the experiment needs, `metrics` (measured), and `refused` (why it cannot be
 modelled), where that is so. What the tables leave out is taken from the papers and repositories that they
@@ -7,8 +7,11 @@ name, and stated here.
 import csv
 import json
 import os
+import statistics
+from pathlib import Path
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "cluster")
+DATA = Path(__file__).resolve().parents[2] / "data" / "cluster"
+MEASURED = DATA.parent / "measured"
 PEAK_TFLOPS = {"a100": 312.0, "h100": 989.0}
 
 # Software of the sets. Megatron-LM and BLOOM's Megatron-DeepSpeed: dropout, attention as products and a softmax,
@@ -176,11 +179,12 @@ def why_not_memory(row, flags):
     family = row["case"].split("/")[0]
     if family not in ("gpt", "bert", "moe", "mixtral"):
         return f"{family}: another kind of network"
-    for flag, why in (("multi-latent-attention", "latent attention"), ("mtp-num-layers", "prediction of several tokens"),
+    for flag, why in (("multi-latent-attention", "latent attention"),
+                      ("mtp-num-layers", "prediction of several tokens"),
                       ("num-distributed-optimizer-instances", "states cut over a part of the data ranks"),
                       ("pipeline-model-parallel-layout", "layers of any kind on any stage"),
-                      ("moe-shared-expert-intermediate-size", "shared experts"),
-                      ("hybrid", "Mamba layers"), ("flextron", "Mamba layers"), ("is-hybrid-model", "Mamba layers"),
+                      ("moe-shared-expert-intermediate-size", "shared experts"), ("hybrid", "Mamba layers"),
+                      ("flextron", "Mamba layers"), ("is-hybrid-model", "Mamba layers"),
                       ("moe-layer-freq", "dense layers before those with experts")):
         if any(word.startswith(flag) for word in flags):
             return why
@@ -228,8 +232,7 @@ def memory_run(row):
            "dropout": float(value.get("hidden-dropout", 0.1)), "causal": not bert,
            "tied": "untie-embeddings-and-output-weights" not in flags,
            "activation": "swiglu" if gated else "relu" if "squared-relu" in flags else "gelu",
-           "norm": "rms" if value.get("normalization") == "RMSNorm" else "layer",
-           **attention_of(value),
+           "norm": "rms" if value.get("normalization") == "RMSNorm" else "layer", **attention_of(value),
            "metrics": {"peak": float(row["mem_max_bytes"] or 0), "kept": float(row["mem_alloc_bytes"] or 0)}}
     if "kv-channels" in value:
         run["head_size"] = int(value["kv-channels"])
@@ -252,3 +255,63 @@ def memory_runs(path):
     with open(path, encoding="utf-8-sig") as file:
         lines = (line for line in file if not line.startswith("#"))
         return [memory_run(row) for row in csv.DictReader(lines)]
+
+
+def measured_seconds(run, result):
+    """The time of a step, from whatever was measured."""
+    metrics = run["metrics"]
+    if "iteration_s" in metrics:
+        return metrics["iteration_s"]
+    if "tokens_per_s_per_gpu" in metrics:
+        return run["global_batch"] * run["sequence"] / run["devices"] / metrics["tokens_per_s_per_gpu"]
+    seconds = result["time_ns"] * 1e-9
+    peak = PEAK_TFLOPS[run["device"]]
+    for metric, share in (("hw_tflops_per_gpu", result["hfu"] * peak),
+                          ("model_tflops_per_gpu", result["mfu"] * peak), ("mfu_percent", result["mfu"] * 100)):
+        if metric in metrics:
+            return seconds * share / metrics[metric]
+    return None
+
+
+def places(values):
+    """Ranks, of equal values their mean."""
+    order = sorted(values)
+    first = {}
+    for place, value in enumerate(order):
+        first.setdefault(value, []).append(place)
+    return [statistics.mean(first[value]) for value in values]
+
+
+def spearman(rows):
+    """Of predicted and measured times; nothing of fewer than three."""
+    if len(rows) < 3:
+        return None
+    first, second = places([row[0] for row in rows]), places([row[1] for row in rows])
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        return 0.0
+    return statistics.correlation(first, second)
+
+
+def regret(rows):
+    """How much longer the run with the least predicted time a token took than the fastest."""
+    chosen = min(rows, key=lambda row: row[0] / row[3])
+    return chosen[1] / chosen[3] / min(row[1] / row[3] for row in rows) - 1
+
+
+def mean_error(predicted, measured):
+    return statistics.mean(abs(p - m) / m for p, m in zip(predicted, measured))
+
+
+def best_scale(predicted, measured):
+    """The factor with the least mean error, among those that make one run exact."""
+    factors = [m / p for p, m in zip(predicted, measured)]
+    return min(factors, key=lambda f: mean_error([f * p for p in predicted], measured))
+
+
+def row_of(run, result):
+    """Predicted and measured seconds, seconds by a constant TFLOP/s, samples; None without a time."""
+    measured = measured_seconds(run, result)
+    if not measured:
+        return None
+    seconds = result["time_ns"] * 1e-9
+    return seconds, measured, result["hfu"] * seconds * PEAK_TFLOPS[run["device"]] / 300, run["global_batch"]
