@@ -1,6 +1,6 @@
 // stream-coala against an independent rebuild of the reference scheduler, which equals the original
 // in its two published runs: digests over every tile, link event and peak of many other runs. Core
-// costs are made up, the same on both sides. tools/make_stream_fixtures.py makes the fixture.
+// costs are made up, the same on both sides.
 #include "reference/stream/systems.hpp"
 #include "reference/stream/tiles_digest.hpp"
 #include "reference/stream/tiles_networks.hpp"
