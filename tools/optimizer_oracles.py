@@ -7,6 +7,7 @@ their papers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatch
 
 import numpy as np
 import torch
@@ -16,152 +17,100 @@ from torch import Tensor
 OPTIONS: dict[str, dict] = {
     "sgd": {"type": "sgd", "learning_rate": 0.05},
     "momentum": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9},
-    "nesterov_decay": {
-        "type": "sgd",
-        "learning_rate": 0.05,
-        "momentum": 0.9,
-        "nesterov": True,
-        "weight_decay": 0.01,
-    },
-    "dampening": {
-        "type": "sgd",
-        "learning_rate": 0.05,
-        "momentum": 0.8,
-        "dampening": 0.25,
-        "weight_decay": 0.01,
-    },
+    "nesterov_decay": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True,
+                       "weight_decay": 0.01},
+    "dampening": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.8, "dampening": 0.25, "weight_decay": 0.01},
     "adam": {"type": "adam", "learning_rate": 0.002, "epsilon": 1e-6},
-    "adam_decay": {
-        "type": "adam",
-        "learning_rate": 0.002,
-        "betas": [0.8, 0.95],
-        "epsilon": 1e-6,
-        "weight_decay": 0.01,
-    },
-    "adamw": {
-        "type": "adamw",
-        "learning_rate": 0.002,
-        "betas": [0.9, 0.95],
-        "epsilon": 1e-6,
-        "weight_decay": 0.1,
-    },
+    "adam_decay": {"type": "adam", "learning_rate": 0.002, "betas": [0.8, 0.95], "epsilon": 1e-6,
+                   "weight_decay": 0.01},
+    "adamw": {"type": "adamw", "learning_rate": 0.002, "betas": [0.9, 0.95], "epsilon": 1e-6, "weight_decay": 0.1},
     "rmsprop": {"type": "rmsprop", "learning_rate": 0.001, "alpha": 0.9, "epsilon": 1e-6},
-    "rmsprop_centered": {
-        "type": "rmsprop",
-        "learning_rate": 0.001,
-        "alpha": 0.9,
-        "epsilon": 1e-6,
-        "momentum": 0.5,
-        "centered": True,
-        "weight_decay": 0.01,
-    },
-    "adagrad": {
-        "type": "adagrad",
-        "learning_rate": 0.01,
-        "epsilon": 1e-6,
-        "learning_rate_decay": 0.1,
-        "initial_accumulator": 0.01,
-        "weight_decay": 0.01,
-    },
-    "clipped_adamw": {
-        "type": "adamw",
-        "learning_rate": 0.002,
-        "epsilon": 1e-6,
-        "weight_decay": 0.01,
-        "clip_global_norm": 0.5,
-    },
-    "lion": {
-        "type": "lion",
-        "learning_rate": 0.0005,
-        "betas": [0.9, 0.99],
-        "weight_decay": 0.1,
-    },
+    "rmsprop_centered": {"type": "rmsprop", "learning_rate": 0.001, "alpha": 0.9, "epsilon": 1e-6, "momentum": 0.5,
+                         "centered": True, "weight_decay": 0.01},
+    "adagrad": {"type": "adagrad", "learning_rate": 0.01, "epsilon": 1e-6, "learning_rate_decay": 0.1,
+                "initial_accumulator": 0.01, "weight_decay": 0.01},
+    "clipped_adamw": {"type": "adamw", "learning_rate": 0.002, "epsilon": 1e-6, "weight_decay": 0.01,
+                      "clip_global_norm": 0.5},
+    "lion": {"type": "lion", "learning_rate": 0.0005, "betas": [0.9, 0.99], "weight_decay": 0.1},
     "adafactor": {"type": "adafactor", "learning_rate": 0.002},
-    "lamb": {
-        "type": "lamb",
-        "learning_rate": 0.01,
-        "betas": [0.9, 0.999],
-        "epsilon": 1e-6,
-        "weight_decay": 0.01,
-    },
-    "muon": {"type": "muon", "learning_rate": 0.01, "momentum": 0.95, "weight_decay": 0.1},
-}
+    "lamb": {"type": "lamb", "learning_rate": 0.01, "betas": [0.9, 0.999], "epsilon": 1e-6, "weight_decay": 0.01},
+    "muon": {"type": "muon", "learning_rate": 0.01, "momentum": 0.95, "weight_decay": 0.1}}
 
 
-class PyTorchOptimizer:
-    """states() names what the tests compare: PyTorch's state -> MONET's."""
 
-    def __init__(
-        self,
-        parameters: dict[str, Tensor],
-        optimizer: torch.optim.Optimizer,
-        names: dict[str, str],
-        clip: float | None,
-    ) -> None:
+class Optimizer:
+    """Steps of all parameters, each by its own options; gradients are clipped before them."""
+
+    def __init__(self, options: dict, parameters: dict[str, Tensor], *, clip_norm: float | None = None,
+                 clip_value: float | None = None) -> None:
         self._parameters = parameters
-        self._optimizer = optimizer
-        self._names = names
-        self._clip = clip
+        self._clip_norm, self._clip_value = clip_norm, clip_value
+        self._rules = {key: make_rule(options_of(key, parameter, options), parameter)
+                       for key, parameter in parameters.items()}
 
     def step(self) -> None:
-        if self._clip is not None:
-            torch.nn.utils.clip_grad_norm_(list(self._parameters.values()), self._clip)
-        self._optimizer.step()
+        tensors = list(self._parameters.values())
+        if self._clip_norm is not None:
+            clip_norm(tensors, self._clip_norm)
+        if self._clip_value is not None:
+            torch.nn.utils.clip_grad_value_(tensors, self._clip_value)
+        for rule in self._rules.values():
+            rule.step()
 
     def states(self, key: str) -> dict[str, Tensor]:
-        state = self._optimizer.state[self._parameters[key]]
-        return {ours: state[theirs] for theirs, ours in self._names.items()}
+        """What the tests compare, by MONET's names."""
+        return self._rules[key].states()
 
 
-def make_pytorch(options: dict, parameters: dict[str, Tensor]) -> PyTorchOptimizer:
-    tensors = list(parameters.values())
-    common = {
-        "lr": options["learning_rate"],
-        "weight_decay": options.get("weight_decay", 0.0),
-    }
-    adaptive = {"eps": options.get("epsilon", 1e-8)}
-    kind = options["type"]
-    names: dict[str, str] = {}
-    made: torch.optim.Optimizer
-    if kind == "sgd":
-        made = torch.optim.SGD(
-            tensors,
-            **common,
-            momentum=options.get("momentum", 0.0),
-            dampening=options.get("dampening", 0.0),
-            nesterov=options.get("nesterov", False),
-        )
-        if "momentum" in options:
-            names = {"momentum_buffer": "momentum"}
-    elif kind in ("adam", "adamw"):
-        factory = torch.optim.Adam if kind == "adam" else torch.optim.AdamW
-        betas = tuple(options.get("betas", (0.9, 0.999)))
-        made = factory(tensors, **common, **adaptive, betas=betas)
-        names = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment"}
-    elif kind == "rmsprop":
-        made = torch.optim.RMSprop(
-            tensors,
-            **common,
-            **adaptive,
-            alpha=options["alpha"],
-            momentum=options.get("momentum", 0.0),
-            centered=options.get("centered", False),
-        )
-        names = {"square_avg": "second_moment"}
-        if options.get("centered"):
-            names["grad_avg"] = "mean"
-        if options.get("momentum"):
-            names["momentum_buffer"] = "momentum"
-    else:
-        made = torch.optim.Adagrad(
-            tensors,
-            **common,
-            **adaptive,
-            lr_decay=options["learning_rate_decay"],
-            initial_accumulator_value=options["initial_accumulator"],
-        )
-        names = {"sum": "sum"}
-    return PyTorchOptimizer(parameters, made, names, options.get("clip_global_norm"))
+def clip_norm(tensors: list[Tensor], limit: float) -> None:
+    for tensor in tensors:
+        if tensor.grad.is_sparse:
+            tensor.grad = tensor.grad.coalesce()
+    norm = torch.nn.utils.clip_grad_norm_(tensors, limit)
+    for tensor in tensors:
+        if tensor.grad.is_sparse:
+            tensor.grad *= min(1.0, limit / (norm + 1e-6))  # PyTorch 1.13 scales a detached copy
+
+
+def options_of(key: str, parameter: Tensor, options: dict) -> dict:
+    """The options of one parameter: those of the groups that it matches replace the common ones."""
+    own = {name: value for name, value in options.items() if name not in ("groups", "no_decay", "clip_global_norm")}
+    if "no_decay" in options and parameter.dim() < 2:
+        own["weight_decay"] = 0.0
+    for group in options.get("groups", ()):
+        if fnmatch(key, group["match"]):
+            own.update({name: value for name, value in group.items() if name != "match"})
+    return own
+
+
+# --- PyTorch's -------------------------------------------------------------------------------
+
+PYTORCH = {"sgd": torch.optim.SGD, "momentum": torch.optim.SGD, "adam": torch.optim.Adam,
+           "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad,
+           "sparse_adam": torch.optim.SparseAdam}
+ARGUMENTS = {"learning_rate": "lr", "epsilon": "eps", "learning_rate_decay": "lr_decay",
+             "initial_accumulator": "initial_accumulator_value"}  # others have the same name
+STATES = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment", "square_avg": "second_moment",
+          "grad_avg": "mean", "momentum_buffer": "momentum", "sum": "sum"}
+
+
+class PyTorchRule:
+    """What is left out has the default of PyTorch."""
+
+    def __init__(self, options: dict, parameter: Tensor) -> None:
+        arguments = {ARGUMENTS.get(key, key): tuple(value) if isinstance(value, list) else value
+                     for key, value in options.items() if key != "type"}
+        if options["type"] == "sparse_adam":
+            arguments.pop("weight_decay", None)
+        self._parameter = parameter
+        self._optimizer = PYTORCH[options["type"]]([parameter], **arguments)
+
+    def step(self) -> None:
+        self._optimizer.step()
+
+    def states(self) -> dict[str, Tensor]:
+        state = self._optimizer.state[self._parameter]
+        return {ours: state[theirs] for theirs, ours in STATES.items() if state.get(theirs) is not None}
 
 
 # --- From the papers -------------------------------------------------------------------------
@@ -170,124 +119,116 @@ State = dict[str, np.ndarray]
 Update = Callable[[np.ndarray, np.ndarray, State, int], np.ndarray]
 
 
-class PublishedOptimizer:
+class PublishedRule:
     """`update` returns the new weight and changes the states; steps are counted from 1."""
 
-    def __init__(self, parameters: dict[str, Tensor], update: Update) -> None:
-        self._parameters = parameters
-        self._update = update
-        self._states: dict[str, State] = {key: {} for key in parameters}
+    def __init__(self, update: Update, parameter: Tensor) -> None:
+        self._parameter, self._update = parameter, update
+        self._states: State = {}
         self._step = 0
 
     def step(self) -> None:
         self._step += 1
-        for key, parameter in self._parameters.items():
-            weight = parameter.detach().numpy()
-            new = self._update(weight, parameter.grad.numpy(), self._states[key], self._step)
-            parameter.data.copy_(torch.from_numpy(new))
+        weight, gradient = self._parameter.detach().numpy(), self._parameter.grad.numpy()
+        self._parameter.data.copy_(torch.from_numpy(self._update(weight, gradient, self._states, self._step)))
 
-    def states(self, key: str) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(state) for name, state in self._states[key].items()}
+    def states(self) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(state) for name, state in self._states.items()}
 
 
-def lion(options: dict) -> Update:
+def moments(gradient: np.ndarray, state: State, beta1: float, beta2: float) -> tuple[np.ndarray, np.ndarray]:
+    first = beta1 * state.get("first_moment", 0.0) + (1.0 - beta1) * gradient
+    second = beta2 * state.get("second_moment", 0.0) + (1.0 - beta2) * gradient * gradient
+    state["first_moment"], state["second_moment"] = first, second
+    return first, second
+
+
+def lion(learning_rate: float, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0.0) -> Update:
     """Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms", algorithm 2."""
-    rate, decay = options["learning_rate"], options["weight_decay"]
-    beta1, beta2 = options["betas"]
+    beta1, beta2 = betas
 
     def update(weight: np.ndarray, gradient: np.ndarray, state: State, _: int) -> np.ndarray:
         momentum = state.get("momentum", np.zeros_like(weight))
-        direction = np.sign(beta1 * momentum + (1.0 - beta1) * gradient)
+        direction = np.sign(beta1 * momentum + (1.0 - beta1) * gradient) + weight_decay * weight
         state["momentum"] = beta2 * momentum + (1.0 - beta2) * gradient
-        return weight - rate * (direction + decay * weight)
+        return weight - learning_rate * direction
 
     return update
 
 
-def lamb(options: dict) -> Update:
+def lamb(learning_rate: float, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-6,
+         weight_decay: float = 0.0) -> Update:
     """You et al. 2020, "Large Batch Optimization for Deep Learning", algorithm 2, phi(x) = x."""
-    rate, decay, epsilon = options["learning_rate"], options["weight_decay"], options["epsilon"]
-    beta1, beta2 = options["betas"]
+    beta1, beta2 = betas
 
     def update(weight: np.ndarray, gradient: np.ndarray, state: State, step: int) -> np.ndarray:
-        zeros = np.zeros_like(weight)
-        first = beta1 * state.get("first_moment", zeros) + (1.0 - beta1) * gradient
-        second = beta2 * state.get("second_moment", zeros) + (1.0 - beta2) * gradient**2
-        state["first_moment"], state["second_moment"] = first, second
-        unbiased = first / (1.0 - beta1**step)
-        ratio = unbiased / (np.sqrt(second / (1.0 - beta2**step)) + epsilon)
-        direction = ratio + decay * weight
-        length, size = np.linalg.norm(direction), np.linalg.norm(weight)
+        first, second = moments(gradient, state, beta1, beta2)
+        ratio = (first / (1.0 - beta1**step)) / (np.sqrt(second / (1.0 - beta2**step)) + epsilon)
+        direction = ratio + weight_decay * weight
+        size, length = np.linalg.norm(weight), np.linalg.norm(direction)
         trust = size / length if length > 0.0 and size > 0.0 else 1.0
-        return weight - rate * trust * direction
+        return weight - learning_rate * trust * direction
 
     return update
 
 
-def adafactor(options: dict) -> Update:
+def adafactor(learning_rate: float = 0.0, beta1: float = 0.0, weight_decay: float = 0.0,
+              relative_step: bool = False, scale_parameter: bool = False) -> Update:
     """Shazeer and Stern 2018, "Adafactor", algorithms 4 (matrices) and 5 (vectors), section 6's
-    decay 1 - t^-0.8 and clipping at 1; the given learning rate, no momentum, no relative step."""
-    rate = options["learning_rate"]
-    tiny = 1e-30
+    decay 1 - t^-0.8 and clipping at 1, without warm-up."""
+
+    def rms(x: np.ndarray) -> float:
+        return float(np.sqrt(np.mean(x * x)))
 
     def update(weight: np.ndarray, gradient: np.ndarray, state: State, step: int) -> np.ndarray:
-        decay = 1.0 - step**-0.8
-        squares = gradient**2 + tiny
+        share = 1.0 - step**-0.8
+        squares = gradient * gradient + 1e-30
+        rate = min(1e-2, 1.0 / np.sqrt(step)) if relative_step else learning_rate
+        rate = rate * max(1e-3, rms(weight)) if scale_parameter else rate
         if weight.ndim >= 2:
-            rows = squares.mean(axis=-1)
-            columns = squares.mean(axis=-2)
-            rows = decay * state.get("rows", 0.0 * rows) + (1.0 - decay) * rows
-            columns = decay * state.get("columns", 0.0 * columns) + (1.0 - decay) * columns
-            state["rows"], state["columns"] = rows, columns
-            mean = rows.mean(axis=-1)[..., None, None]
-            second = rows[..., :, None] * columns[..., None, :] / mean
+            rows = state["rows"] = share * state.get("rows", 0.0) + (1.0 - share) * squares.mean(-1)
+            columns = state["columns"] = share * state.get("columns", 0.0) + (1.0 - share) * squares.mean(-2)
+            second = rows[..., :, None] * columns[..., None, :] / rows.mean(-1)[..., None, None]
         else:
-            second = decay * state.get("second_moment", 0.0 * squares) + (1.0 - decay) * squares
+            second = share * state.get("second_moment", 0.0) + (1.0 - share) * squares
             state["second_moment"] = second
-        direction = gradient / np.sqrt(second)
-        size = np.sqrt(np.mean(direction**2))
-        return weight - rate * direction / max(1.0, size)
+        move = gradient / np.sqrt(second)
+        move = rate * move / max(1.0, rms(move))
+        if beta1 > 0.0:
+            move = state["momentum"] = beta1 * state.get("momentum", 0.0) + (1.0 - beta1) * move
+        return weight - weight_decay * rate * weight - move
 
     return update
 
 
 def orthogonalised(matrix: np.ndarray) -> np.ndarray:
-    """Five Newton-Schulz iterations, Jordan et al. 2024, "Muon"."""
-    a, b, c = 3.4445, -4.7750, 2.0315
-    transposed = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if transposed else matrix
+    """Five Newton-Schulz iterations, Jordan et al. 2024, "Muon" (zeropower_via_newtonschulz5)."""
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    x = matrix.T if is_tall else matrix
     x = x / max(np.linalg.norm(x), 1e-7)
     for _ in range(5):
         gram = x @ x.T
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return x.T if transposed else x
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * (gram @ gram)) @ x
+    return x.T if is_tall else x
 
 
-def muon(options: dict) -> Update:
-    """Jordan et al. 2024: Nesterov momentum, orthogonalised; AdamW for all but matrices.
+def muon(learning_rate: float, momentum: float = 0.95, weight_decay: float = 0.0, nesterov: bool = True) -> Update:
+    """Jordan et al. 2024: momentum, orthogonalised; AdamW for all but matrices.
 
     Decay and the guard against zero as in torch.optim.Muon of PyTorch 2.9.
     """
-    rate, momentum = options["learning_rate"], options["momentum"]
-    decay = options["weight_decay"]
     beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 
-    def adamw(weight: np.ndarray, gradient: np.ndarray, state: State, step: int) -> np.ndarray:
-        zeros = np.zeros_like(weight)
-        first = beta1 * state.get("first_moment", zeros) + (1.0 - beta1) * gradient
-        second = beta2 * state.get("second_moment", zeros) + (1.0 - beta2) * gradient**2
-        state["first_moment"], state["second_moment"] = first, second
-        size = np.sqrt(second / (1.0 - beta2**step)) + epsilon
-        return (1.0 - rate * decay) * weight - rate * first / (1.0 - beta1**step) / size
-
     def update(weight: np.ndarray, gradient: np.ndarray, state: State, step: int) -> np.ndarray:
+        weight = weight * (1.0 - learning_rate * weight_decay)
         if weight.ndim != 2:
-            return adamw(weight, gradient, state, step)
-        buffer = momentum * state.get("momentum", np.zeros_like(weight)) + gradient
-        state["momentum"] = buffer
-        rows, columns = weight.shape
-        direction = orthogonalised(gradient + momentum * buffer)
-        return (1.0 - rate * decay) * weight - rate * max(1.0, rows / columns) ** 0.5 * direction
+            first, second = moments(gradient, state, beta1, beta2)
+            size = np.sqrt(second) / np.sqrt(1.0 - beta2**step) + epsilon
+            return weight - learning_rate / (1.0 - beta1**step) * first / size
+        state["momentum"] = momentum * state.get("momentum", 0.0) + gradient
+        move = gradient + momentum * state["momentum"] if nesterov else state["momentum"]
+        scale = max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5
+        return weight - learning_rate * scale * orthogonalised(move)
 
     return update
 
@@ -295,10 +236,21 @@ def muon(options: dict) -> Update:
 PUBLISHED = {"lion": lion, "lamb": lamb, "adafactor": adafactor, "muon": muon}
 
 
-def make(name: str, parameters: dict[str, Tensor], pace: float = 1.0) -> tuple[dict, object]:
+def make_rule(options: dict, parameter: Tensor) -> PyTorchRule | PublishedRule:
+    if options["type"] in PYTORCH:
+        return PyTorchRule(options, parameter)
+    arguments = {key: value for key, value in options.items() if key != "type"}
+    return PublishedRule(PUBLISHED[options["type"]](**arguments), parameter)
+
+
+def make(name: str, parameters: dict[str, Tensor], pace: float = 1.0) -> tuple[dict, Optimizer]:
     """The options, their learning rate times `pace`, and an optimiser of them."""
     options = dict(OPTIONS[name])
     options["learning_rate"] = float(f"{options['learning_rate'] * pace:.6g}")
-    if options["type"] not in PUBLISHED:
-        return options, make_pytorch(options, parameters)
-    return options, PublishedOptimizer(parameters, PUBLISHED[options["type"]](options))
+    return options, Optimizer(options, parameters, clip_norm=options.get("clip_global_norm"))
+
+
+def make_from_file(training: dict, parameters: dict[str, Tensor]) -> Optimizer:
+    """The optimiser of a training file."""
+    return Optimizer(training["optimizer"], parameters, clip_norm=training.get("clip_global_norm"),
+                     clip_value=training.get("clip_value"))

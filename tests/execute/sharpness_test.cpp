@@ -28,7 +28,7 @@ Json fixture() {
   return Json::parse(file);
 }
 
-/// The networks of tools/make_sam_fixtures.py, with the sizes that it wrote.
+/// The networks of tools/make_update_fixtures.py, with the sizes that it wrote.
 class Network {
 public:
   explicit Network(const Json& facts) : facts_(facts) {}
