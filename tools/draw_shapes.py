@@ -18,9 +18,7 @@ from pathlib import Path
 
 MASK = (1 << 64) - 1
 UNITS = 64  # of a pixel
-SHAPES = (
-    "disc ring square frame triangle cross diagonal_cross horizontal_bars vertical_bars checkerboard"
-).split()
+SHAPES = ("disc ring square frame triangle cross diagonal_cross horizontal_bars vertical_bars checkerboard").split()
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -76,9 +74,8 @@ def holds(shape: str, u: int, v: int, r: int) -> bool:
     return in_square and (stripe(u, 4) + stripe(v, 4)) % 2 == 0
 
 
-def draw(
-    seed: int, number: int, size: tuple[int, int, int] = (3, 16, 16), classes: int = 10, noise: float = 0.1
-) -> bytes:
+def draw(seed: int, number: int, size: tuple[int, int, int] = (3, 16, 16), classes: int = 10,
+         noise: float = 0.1) -> bytes:
     channels, height, width = size
     stream = Stream(seed, number)
     side = min(height, width) * UNITS
@@ -131,9 +128,7 @@ def write_png(path: Path, rows: list[bytes], width: int) -> None:
 
     header = struct.pack(">IIBBBBB", width, len(rows), 8, 2, 0, 0, 0)
     data = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
-    path.write_bytes(
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
-    )
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
 
 
 def contact_sheet(path: Path, columns: int = 8, zoom: int = 4, gap: int = 4) -> None:

@@ -40,14 +40,8 @@ KEPT_ELEMENTS = 64  # A constant up to this size keeps its values.
 MAX_FILE_BYTES = 1_000_000
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-FLOAT_TYPES = frozenset(
-    {
-        onnx.TensorProto.FLOAT,
-        onnx.TensorProto.FLOAT16,
-        onnx.TensorProto.BFLOAT16,
-        onnx.TensorProto.DOUBLE,
-    }
-)
+FLOAT_TYPES = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16,
+                         onnx.TensorProto.DOUBLE})
 
 
 # --- Networks --------------------------------------------------------------------------------
@@ -77,10 +71,8 @@ class Gpt2Attention(nn.Module):
     def forward(self, x: Tensor, future: Tensor) -> Tensor:
         batch, sequence, width = x.shape
         head_width = width // self.heads
-        query, key, value = (
-            part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
-            for part in self.c_attn(x).split(width, dim=2)
-        )
+        query, key, value = (part.view(batch, sequence, self.heads,
+                                       head_width).transpose(1, 2) for part in self.c_attn(x).split(width, dim=2))
         scores = torch.matmul(query, key.transpose(2, 3)) / self.divisor
         weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
         context = torch.matmul(weights, value).transpose(1, 2)
@@ -145,15 +137,8 @@ def make_resnet18_cifar() -> nn.Module:
 
 def make_vit_tiny() -> nn.Module:
     """ViT-Ti/16: the smallest published vision transformer."""
-    return torchvision.models.VisionTransformer(
-        image_size=224,
-        patch_size=16,
-        num_layers=12,
-        num_heads=3,
-        hidden_dim=192,
-        mlp_dim=768,
-        num_classes=1000,
-    )
+    return torchvision.models.VisionTransformer(image_size=224, patch_size=16, num_layers=12, num_heads=3,
+                                                hidden_dim=192, mlp_dim=768, num_classes=1000)
 
 
 @dataclass(frozen=True)
@@ -174,58 +159,35 @@ class Network:
 
 
 def gpt2_network(shape: Gpt2Shape) -> Network:
-    return Network(
-        build=lambda: Gpt2(shape),
-        input_shape=(shape.positions,),
-        input_name="input_ids",
-        vocabulary=shape.vocabulary,
-    )
+    return Network(build=lambda: Gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
+                   vocabulary=shape.vocabulary)
 
 
 IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
-    "bert_large": Network(
-        lambda: Bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids", vocabulary=30522
-    ),
+    "bert_large": Network(lambda: Bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
+                          vocabulary=30522),
     "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)),
     "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
     "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
-    "lstm": Network(
-        lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10),
-        (32,),
-        input_name="input_ids",
-        vocabulary=1000,
-    ),
+    "lstm": Network(lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
+                    input_name="input_ids", vocabulary=1000),
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
     "resnet18_cifar": Network(make_resnet18_cifar, (3, 32, 32)),
-    "resnet20_cifar": Network(
-        lambda: small.SmallResNet(blocks=3, classes=10, normalised_shortcut=True), (3, 32, 32)
-    ),
+    "resnet20_cifar": Network(lambda: small.SmallResNet(blocks=3, classes=10, normalised_shortcut=True),
+                              (3, 32, 32)),
     "resnet50": Network(torchvision.models.resnet50, IMAGENET),
-    "resnet8_16": Network(
-        lambda: small.SmallResNet(blocks=1, classes=10, normalised_shortcut=False), (3, 16, 16)
-    ),
-    "unet": Network(
-        lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)
-    ),
-    "vgg16": Network(torchvision.models.vgg16, IMAGENET),
-    "vit_tiny": Network(make_vit_tiny, IMAGENET),
-}
+    "resnet8_16": Network(lambda: small.SmallResNet(blocks=1, classes=10, normalised_shortcut=False), (3, 16, 16)),
+    "unet": Network(lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)),
+    "vgg16": Network(torchvision.models.vgg16, IMAGENET), "vit_tiny": Network(make_vit_tiny, IMAGENET)}
 # Small ones, exported for tests only, to tests/fixtures/networks/.
 TEST_NETWORKS: dict[str, Network] = {
     "diffusion": Network(lambda: small.DiffusionBlock(channels=8, groups=4), (3, 8, 8)),
-    "llama": Network(
-        lambda: small.Llama(vocabulary=64, width=64, layers=2),
-        (12,),
-        input_name="input_ids",
-        vocabulary=64,
-    ),
-    "unet_bilinear": Network(
-        lambda: small.UNet(channels=8, levels=2, classes=3, interpolate=True), (3, 16, 16)
-    ),
-    "vit_micro": Network(small.make_vit_micro, (3, 32, 32)),
-}
+    "llama": Network(lambda: small.Llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
+                     vocabulary=64),
+    "unet_bilinear": Network(lambda: small.UNet(channels=8, levels=2, classes=3, interpolate=True), (3, 16, 16)),
+    "vit_micro": Network(small.make_vit_micro, (3, 32, 32))}
 
 
 # --- Export ----------------------------------------------------------------------------------
@@ -236,17 +198,10 @@ def export_onnx(model: nn.Module, network: Network) -> onnx.ModelProto:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # The tracer warns about every shape assertion.
-        torch.onnx.export(
-            model,
-            (network.example(TRACE_BATCH),),
-            buffer,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            opset_version=OPSET,
-            input_names=[network.input_name],
-            output_names=[network.output_name],
-            dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}},
-        )
+        torch.onnx.export(model, (network.example(TRACE_BATCH),), buffer, training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False, opset_version=OPSET, input_names=[network.input_name],
+                          output_names=[network.output_name],
+                          dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}})
     exported = onnx.load_model_from_string(buffer.getvalue())
     onnx.checker.check_model(exported)
     return exported
@@ -269,10 +224,8 @@ def strip_tensor(tensor: onnx.TensorProto, location: str) -> onnx.TensorProto:
 def strip_model(exported: onnx.ModelProto, name: str, state_names: list[str]) -> onnx.ModelProto:
     """Remove weights, documentation and inferred shapes; order initializers as PyTorch does."""
     state_rank = {state: rank for rank, state in enumerate(state_names)}
-    initializers = sorted(
-        exported.graph.initializer,
-        key=lambda tensor: (state_rank.get(tensor.name, len(state_rank)), tensor.name),
-    )
+    initializers = sorted(exported.graph.initializer,
+                          key=lambda tensor: (state_rank.get(tensor.name, len(state_rank)), tensor.name))
     graph = exported.graph
     graph.name = name
     graph.doc_string = exported.doc_string = ""
@@ -406,12 +359,8 @@ def op_histogram(model: onnx.ModelProto) -> dict[str, int]:
 def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.ModelProto) -> dict:
     # parameters() yields a shared parameter once.
     trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    return {
-        "parameters": trainable,
-        "macs": sum(layer_macs.values()),
-        "layer_macs": layer_macs,
-        "op_histogram": op_histogram(graph),
-    }
+    return {"parameters": trainable, "macs": sum(layer_macs.values()), "layer_macs": layer_macs,
+            "op_histogram": op_histogram(graph)}
 
 
 # --- Command line ----------------------------------------------------------------------------
@@ -424,9 +373,8 @@ def list_parameters(model: nn.Module, exported: onnx.ModelProto) -> None:
     onnx.helper.set_model_props(exported, {"monet.parameters": "\n".join(names)})
 
 
-def export_weightless(
-    name: str, network: Network, model: nn.Module, directory: Path, output_shape: torch.Size
-) -> onnx.ModelProto:
+def export_weightless(name: str, network: Network, model: nn.Module, directory: Path,
+                      output_shape: torch.Size) -> onnx.ModelProto:
     """Write `directory`/`name`.onnx, without weights."""
     exported = export_onnx(model, network)
     declare_output_shape(exported.graph, output_shape)
@@ -473,38 +421,18 @@ def update_facts(path: Path, facts: dict[str, dict]) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description="Export reference networks as weightless ONNX training graphs."
-    )
+    parser = argparse.ArgumentParser(description="Export reference networks as weightless ONNX training graphs.")
     parser.add_argument(
-        "--only",
-        metavar="NAME",
-        action="append",
-        choices=sorted(NETWORKS | TEST_NETWORKS),
-        help="export this network only; may be repeated "
-        f"({', '.join(sorted(NETWORKS | TEST_NETWORKS))})",
-    )
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=REPOSITORY / "data" / "workload",
-        help="where the .onnx files go (default: data/workload)",
-    )
-    parser.add_argument(
-        "--facts",
-        metavar="FILE",
-        type=Path,
-        default=REPOSITORY / "tests" / "fixtures" / "networks.json",
-        help="the table of facts to update (default: tests/fixtures/networks.json)",
-    )
-    parser.add_argument(
-        "--test-output",
-        metavar="DIR",
-        type=Path,
-        default=REPOSITORY / "tests" / "fixtures" / "networks",
-        help="where the networks for tests go (default: tests/fixtures/networks)",
-    )
+        "--only", metavar="NAME", action="append", choices=sorted(NETWORKS | TEST_NETWORKS),
+        help="export this network only; may be repeated " f"({', '.join(sorted(NETWORKS | TEST_NETWORKS))})")
+    parser.add_argument("--output", metavar="DIR", type=Path, default=REPOSITORY / "data" / "workload",
+                        help="where the .onnx files go (default: data/workload)")
+    parser.add_argument("--facts", metavar="FILE", type=Path,
+                        default=REPOSITORY / "tests" / "fixtures" / "networks.json",
+                        help="the table of facts to update (default: tests/fixtures/networks.json)")
+    parser.add_argument("--test-output", metavar="DIR", type=Path,
+                        default=REPOSITORY / "tests" / "fixtures" / "networks",
+                        help="where the networks for tests go (default: tests/fixtures/networks)")
     return parser.parse_args()
 
 

@@ -27,8 +27,11 @@ class Gan(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.generator = nn.Sequential(nn.Linear(3, 6, bias=False), nn.BatchNorm1d(6, eps=2**-17, momentum=0.125), nn.ReLU(), nn.Linear(6, 4, bias=False))
-        self.discriminator = nn.Sequential(nn.Linear(4, 5, bias=False), nn.BatchNorm1d(5, eps=2**-17, momentum=0.125), nn.LeakyReLU(0.25), nn.Linear(5, 1))
+        self.generator = nn.Sequential(nn.Linear(3, 6, bias=False), nn.BatchNorm1d(6, eps=2**-17, momentum=0.125),
+                                       nn.ReLU(), nn.Linear(6, 4, bias=False))
+        self.discriminator = nn.Sequential(nn.Linear(4, 5, bias=False),
+                                           nn.BatchNorm1d(5, eps=2**-17, momentum=0.125), nn.LeakyReLU(0.25),
+                                           nn.Linear(5, 1))
 
     def forward(self, noise: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         return self.discriminator_loss(noise, real), self.generator_loss(noise)
@@ -50,11 +53,9 @@ def exported() -> bytes:
     stream = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            seeded(), (torch.zeros(5, 3), torch.zeros(5, 4)), stream,
-            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17,
-            input_names=["noise", "real"], output_names=["discriminator_loss", "generator_loss"],
-        )
+        torch.onnx.export(seeded(), (torch.zeros(5, 3), torch.zeros(5, 4)), stream,
+                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17,
+                          input_names=["noise", "real"], output_names=["discriminator_loss", "generator_loss"])
     model = onnx.load_model_from_string(stream.getvalue())
     before = dict(seeded().named_buffers())
     for initializer in model.graph.initializer:
@@ -90,15 +91,9 @@ def main() -> None:
     real = torch.cos(torch.arange(20, dtype=torch.float64)).reshape(5, 4)
     gan, losses = trained(noise, real)
     state = {name: tensor for name, tensor in gan.state_dict().items() if tensor.is_floating_point()}
-    record = {
-        "iterations": ITERATIONS,
-        "turns": TURNS,
-        "rates": RATES,
-        "noise": noise.flatten().tolist(),
-        "real": real.flatten().tolist(),
-        "losses": losses,
-        "state": {name: tensor.detach().flatten().tolist() for name, tensor in state.items()},
-    }
+    record = {"iterations": ITERATIONS, "turns": TURNS, "rates": RATES, "noise": noise.flatten().tolist(),
+              "real": real.flatten().tolist(), "losses": losses,
+              "state": {name: tensor.detach().flatten().tolist() for name, tensor in state.items()}}
     (FOLDER / "gan.json").write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -54,9 +54,7 @@ def weight(file: str, name: str, shape: list[int]) -> bytes:
     return out + field(13, field(1, "location") + field(2, file)) + field(14, 1)
 
 
-def model(
-    graph: str, nodes: list[Node], image: list[int], weights: Shapes, output: list[int]
-) -> bytes:
+def model(graph: str, nodes: list[Node], image: list[int], weights: Shapes, output: list[int]) -> bytes:
     body = b"".join(field(1, node(*one)) for one in nodes) + field(2, graph)
     body += b"".join(field(5, weight(graph + ".weights", *one)) for one in weights.items())
     body += field(11, tensor("input", image))
@@ -65,16 +63,9 @@ def model(
     return field(1, 8) + field(2, "monet") + field(7, body) + field(8, opset)
 
 
-def convolution(
-    name: str, source: str, kernel: int, pads: list[int], stride: int = 1, bias: bool = False
-) -> Node:
-    attributes: dict[str, int | list[int]] = {
-        "dilations": [1, 1],
-        "group": 1,
-        "kernel_shape": [kernel, kernel],
-        "pads": pads,
-        "strides": [stride, stride],
-    }
+def convolution(name: str, source: str, kernel: int, pads: list[int], stride: int = 1, bias: bool = False) -> Node:
+    attributes: dict[str, int | list[int]] = {"dilations": [1, 1], "group": 1, "kernel_shape": [kernel, kernel],
+                                              "pads": pads, "strides": [stride, stride]}
     inputs = [source, name + "_weight"] + ([name + "_bias"] if bias else [])
     return (name, "Conv", inputs, attributes)
 
@@ -82,22 +73,13 @@ def convolution(
 def diana() -> bytes:
     """The first segment of ResNet-18, with pooling of 2x2 and a 1x1 convolution as first shortcut."""
     same = [1, 1, 1, 1]
-    pooling: dict[str, int | list[int]] = {
-        "kernel_shape": [2, 2],
-        "pads": [0] * 4,
-        "strides": [2, 2],
-    }
+    pooling: dict[str, int | list[int]] = {"kernel_shape": [2, 2], "pads": [0] * 4, "strides": [2, 2]}
     nodes: list[Node] = [
-        convolution("conv1", "input", 7, [3, 3, 2, 2], 2),
-        ("maxpool", "MaxPool", ["conv1_out"], pooling),
-        convolution("conv2_1", "maxpool_out", 3, same),
-        convolution("shortcut_1x1", "maxpool_out", 1, [0] * 4),
-        convolution("conv2_2", "conv2_1_out", 3, same),
-        ("add_1", "Add", ["conv2_2_out", "shortcut_1x1_out"], {}),
-        convolution("conv2_3", "add_1_out", 3, same),
-        convolution("conv2_4", "conv2_3_out", 3, same),
-        ("add_2", "Add", ["conv2_4_out", "add_1_out"], {}),
-    ]
+        convolution("conv1", "input", 7, [3, 3, 2, 2], 2), ("maxpool", "MaxPool", ["conv1_out"], pooling),
+        convolution("conv2_1", "maxpool_out", 3, same), convolution("shortcut_1x1", "maxpool_out", 1, [0] * 4),
+        convolution("conv2_2", "conv2_1_out", 3, same), ("add_1", "Add", ["conv2_2_out", "shortcut_1x1_out"], {}),
+        convolution("conv2_3", "add_1_out", 3, same), convolution("conv2_4", "conv2_3_out", 3, same),
+        ("add_2", "Add", ["conv2_4_out", "add_1_out"], {})]
     weights: Shapes = {"conv1_weight": [64, 3, 7, 7]}
     for name, kernel in (("2_1", 3), ("1x1", 1), ("2_2", 3), ("2_3", 3), ("2_4", 3)):
         prefix = "shortcut_" if name == "1x1" else "conv"
@@ -110,13 +92,9 @@ def jia() -> bytes:
     nodes: list[Node] = []
     weights: Shapes = {}
     source = "input"
-    for name, outputs, channels, kernel in (
-        ("b1_conv1", 64, 256, 1),
-        ("b1_conv2", 64, 64, 3),
-        ("b1_conv3", 256, 64, 1),
-        ("b2_conv1", 64, 256, 1),
-        ("b2_conv2", 64, 64, 3),
-    ):
+    for name, outputs, channels, kernel in (("b1_conv1", 64, 256, 1), ("b1_conv2", 64, 64, 3),
+                                            ("b1_conv3", 256, 64, 1), ("b2_conv1", 64, 256, 1),
+                                            ("b2_conv2", 64, 64, 3)):
         nodes.append(convolution(name, source, kernel, [kernel // 2] * 4))
         weights[name + "_weight"] = [outputs, channels, kernel, kernel]
         source = name + "_out"
@@ -137,9 +115,8 @@ class TinyNetwork:
     def relu(self, name: str, source: str) -> str:
         return self.add(name + "_relu", "Relu", [source])
 
-    def convolve(
-        self, name: str, source: str, shape: list[int], stride: int = 1, pads: list[int] | None = None
-    ) -> str:
+    def convolve(self, name: str, source: str, shape: list[int], stride: int = 1,
+                 pads: list[int] | None = None) -> str:
         """`shape` is that of the weights; one input channel of several: by channel."""
         kernel = shape[2]
         one = convolution(name, source, kernel, pads or [kernel // 2] * 4, stride, bias=True)
@@ -195,15 +172,10 @@ def resnet18_begin() -> bytes:
     """The first eight operators of ResNet-18."""
     pooling: dict[str, int | list[int]] = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]}
     nodes: list[Node] = [
-        convolution("conv1", "input", 7, [3] * 4, 2),
-        ("relu1", "Relu", ["conv1_out"], {}),
-        ("maxpool", "MaxPool", ["relu1_out"], pooling),
-        convolution("conv2_1", "maxpool_out", 3, [1] * 4),
-        ("relu2_1", "Relu", ["conv2_1_out"], {}),
-        convolution("conv2_2", "relu2_1_out", 3, [1] * 4),
-        ("add", "Add", ["conv2_2_out", "maxpool_out"], {}),
-        ("relu2_2", "Relu", ["add_out"], {}),
-    ]
+        convolution("conv1", "input", 7, [3] * 4, 2), ("relu1", "Relu", ["conv1_out"], {}),
+        ("maxpool", "MaxPool", ["relu1_out"], pooling), convolution("conv2_1", "maxpool_out", 3, [1] * 4),
+        ("relu2_1", "Relu", ["conv2_1_out"], {}), convolution("conv2_2", "relu2_1_out", 3, [1] * 4),
+        ("add", "Add", ["conv2_2_out", "maxpool_out"], {}), ("relu2_2", "Relu", ["add_out"], {})]
     weights: Shapes = {"conv1_weight": [64, 3, 7, 7]}
     weights |= {f"conv2_{i}_weight": [64, 64, 3, 3] for i in (1, 2)}
     return model("resnet18_begin", nodes, [1, 3, 224, 224], weights, [1, 64, 56, 56])

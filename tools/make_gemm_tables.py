@@ -24,7 +24,8 @@ class Table:
         self.layers = []
 
     def product(self, name, m, k, n, repeats=1, first=False, inputs=None):
-        self.layers.append({"name": name, "m": m, "k": k, "n": n, "input": inputs, "repeats": repeats, "first": first})
+        self.layers.append({"name": name, "m": m, "k": k, "n": n, "input": inputs, "repeats": repeats,
+                            "first": first})
 
     def conv(self, name, side, channels, filters, kernel, stride=1, padding=None, groups=1, first=False):
         """On a square input; returns the side of the output. Padding: half of the kernel unless given."""
@@ -253,9 +254,10 @@ which shares their weights, is a product.""")
 
 
 def t5_large(tokens=128):
-    return t5("t5_large" if tokens == 128 else f"t5_large_s{tokens}",
-              "T5-large: Raffel et al., JMLR 21, 2020: 24 + 24 layers of 1024, 4096 inside, 737,668,096 parameters.",
-              24, 1024, 4096, tokens)
+    return t5(
+        "t5_large" if tokens == 128 else f"t5_large_s{tokens}",
+        "T5-large: Raffel et al., JMLR 21, 2020: 24 + 24 layers of 1024, 4096 inside, 737,668,096 parameters.", 24,
+        1024, 4096, tokens)
 
 
 def t5_small(tokens=128):
@@ -281,7 +283,8 @@ def main():
         path = FOLDER / f"{table.name}.yaml"
         if not check:
             path.write_text(table.text())
-            print(f"{table.name:16} {len(table.layers):4} lines {table.weights():14,} weights {table.macs():16,} MACs")
+            print(
+                f"{table.name:16} {len(table.layers):4} lines {table.weights():14,} weights {table.macs():16,} MACs")
         elif not path.exists() or path.read_text() != table.text():
             different.append(path.name)
     if different:

@@ -34,12 +34,8 @@ def case(name: str, kind: str, shape: tuple[int, ...], scale: float = 2.0, **opt
         if ignored is not None:
             target = torch.where(target == classes, ignored, target)
         target = target.reshape(labels)
-        loss = F.cross_entropy(
-            logits.movedim(axis, 1),
-            target,
-            label_smoothing=options.get("label_smoothing", 0.0),
-            ignore_index=-100 if ignored is None else ignored,
-        )
+        loss = F.cross_entropy(logits.movedim(axis, 1), target, label_smoothing=options.get("label_smoothing", 0.0),
+                               ignore_index=-100 if ignored is None else ignored)
     else:
         target = torch.from_numpy(Numbers("targets", seed).uniform(count)).reshape(shape)
         if kind == "mse":
@@ -50,17 +46,9 @@ def case(name: str, kind: str, shape: tuple[int, ...], scale: float = 2.0, **opt
             weight = None if weight is None else torch.tensor(weight, dtype=torch.float64)
             loss = F.binary_cross_entropy_with_logits(logits, target, pos_weight=weight)
     loss.backward()
-    return {
-        "name": name,
-        "seed": seed,
-        "kind": kind,
-        "shape": list(shape),
-        "scale": scale,
-        "options": options,
-        "labels": target.reshape(-1).tolist() if kind == "cross_entropy" else [],
-        "loss": summary(loss, "loss"),
-        "gradient": summary(logits.grad, "logits"),
-    }
+    return {"name": name, "seed": seed, "kind": kind, "shape": list(shape), "scale": scale, "options": options,
+            "labels": target.reshape(-1).tolist() if kind == "cross_entropy" else [], "loss": summary(loss, "loss"),
+            "gradient": summary(logits.grad, "logits")}
 
 
 def cases() -> list[dict]:
@@ -77,9 +65,7 @@ def cases() -> list[dict]:
                 label = f"cross_entropy_{name}_{smoothing}_{ignored}"
                 found.append(case(label, "cross_entropy", shape, **options))
     found.append(case("cross_entropy_axis1_of_3", "cross_entropy", (2, 4, 5), class_axis=1))
-    found.append(
-        case("smoothed_axis1_of_3", "cross_entropy", (2, 4, 5), class_axis=1, label_smoothing=0.2)
-    )
+    found.append(case("smoothed_axis1_of_3", "cross_entropy", (2, 4, 5), class_axis=1, label_smoothing=0.2))
     found.append(case("cross_entropy_last_of_4", "cross_entropy", (2, 3, 2, 5), class_axis=-1))
     found.append(case("cross_entropy_far", "cross_entropy", (4, 5), 900.0))
     for shape in ((4,), (2, 3), (2, 3, 4), (1, 1, 2, 2)):

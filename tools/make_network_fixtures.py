@@ -50,19 +50,8 @@ class Recording:
     optimizers: list[str] = field(default_factory=list)
 
 
-PYTORCH = [
-    "sgd",
-    "momentum",
-    "nesterov_decay",
-    "dampening",
-    "adam",
-    "adam_decay",
-    "adamw",
-    "rmsprop",
-    "rmsprop_centered",
-    "adagrad",
-    "clipped_adamw",
-]
+PYTORCH = ["sgd", "momentum", "nesterov_decay", "dampening", "adam", "adam_decay", "adamw", "rmsprop",
+           "rmsprop_centered", "adagrad", "clipped_adamw"]
 LARGE = ["sgd", "momentum", "nesterov_decay", "adam", "adamw", "rmsprop", "adagrad"]
 # After the papers, in numpy.
 PUBLISHED = ["lion", "adafactor", "lamb", "muon"]
@@ -254,11 +243,7 @@ def in_short(name: str, tensor: Tensor) -> list[float]:
 
 
 def buffers_record(model: nn.Module) -> list[dict]:
-    return [
-        tensor_record(name, buffer)
-        for name, buffer in model.named_buffers()
-        if buffer.is_floating_point()
-    ]
+    return [tensor_record(name, buffer) for name, buffer in model.named_buffers() if buffer.is_floating_point()]
 
 
 def first_step(recording: Recording) -> dict:
@@ -266,13 +251,9 @@ def first_step(recording: Recording) -> dict:
     output = model(make_input(recording))
     loss = make_loss(recording, output)
     loss.backward()
-    return {
-        "numbers": rules,
-        "classes": output.shape[class_axis(output)],
-        "loss": loss.item(),
-        "gradients": [tensor_record(name, p.grad) for name, p in model.named_parameters()],
-        "buffers": buffers_record(model),
-    }
+    return {"numbers": rules, "classes": output.shape[class_axis(output)], "loss": loss.item(),
+            "gradients": [tensor_record(name, p.grad) for name, p in model.named_parameters()],
+            "buffers": buffers_record(model)}
 
 
 def not_only_rounding(parameters: dict[str, Tensor]) -> set[str]:
@@ -306,36 +287,18 @@ def train(recording: Recording, name: str) -> dict:
         for state, numbers in optimizer.states(key).items():
             rows = states.setdefault(state, [None] * len(parameters))
             rows[i] = in_short(f"{key}.{state}", numbers)
-    return {
-        "name": name,
-        "options": options,
-        "losses": losses,
-        "changes": changes,
-        "states": states,
-        "buffers": [
-            in_short(key, buffer)
-            for key, buffer in model.named_buffers()
-            if buffer.is_floating_point()
-        ],
-    }
+    return {"name": name, "options": options, "losses": losses, "changes": changes, "states": states,
+            "buffers": [in_short(key,
+                                 buffer) for key, buffer in model.named_buffers() if buffer.is_floating_point()]}
 
 
 def record(name: str) -> dict:
     recording = RECORDINGS[name]
-    return {
-        "network": name,
-        "model": recording.model,
-        "batch": recording.batch,
-        "input": {
-            "name": recording.input_name,
-            "shape": list(recording.input_shape),
-            **({"range": recording.vocabulary} if recording.vocabulary else {}),
-        },
-        "seed": recording.seed,
-        "loss_kind": recording.loss,
-        **first_step(recording),
-        "optimizers": [train(recording, optimizer) for optimizer in recording.optimizers],
-    }
+    return {"network": name, "model": recording.model, "batch": recording.batch,
+            "input": {"name": recording.input_name, "shape": list(recording.input_shape),
+                      **({"range": recording.vocabulary} if recording.vocabulary else {})},
+            "seed": recording.seed, "loss_kind": recording.loss, **first_step(recording),
+            "optimizers": [train(recording, optimizer) for optimizer in recording.optimizers]}
 
 
 def write(name: str, directory: Path) -> None:
@@ -352,13 +315,9 @@ def write(name: str, directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="NETWORK", action="append", choices=sorted(RECORDINGS))
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=REPOSITORY / "tests" / "fixtures" / "networks",
-        help="where the files go (default: tests/fixtures/networks)",
-    )
+    parser.add_argument("--output", metavar="DIR", type=Path,
+                        default=REPOSITORY / "tests" / "fixtures" / "networks",
+                        help="where the files go (default: tests/fixtures/networks)")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)

@@ -32,12 +32,8 @@ def train(steps: int) -> list[dict[str, float]]:
     """The largest magnitude of every operand of a product, by name, step by step."""
     x = pattern((4, 6), 0.1, 3.0)
     labels = torch.tensor([0, 2, 1, 2])
-    parameters = {
-        "w1": pattern((8, 6), 1.0, 0.8),
-        "b1": pattern((8,), 2.0, 0.3),
-        "w2": pattern((3, 8), 3.0, 1.2),
-        "b2": pattern((3,), 4.0, 0.3),
-    }
+    parameters = {"w1": pattern((8, 6), 1.0, 0.8), "b1": pattern((8,), 2.0, 0.3), "w2": pattern((3, 8), 3.0, 1.2),
+                  "b2": pattern((3,), 4.0, 0.3)}
     maxima = []
     for _ in range(steps):
         leaves = {name: p.detach().requires_grad_() for name, p in parameters.items()}
@@ -47,14 +43,8 @@ def train(steps: int) -> list[dict[str, float]]:
         hidden.retain_grad()
         logits.retain_grad()
         F.cross_entropy(logits, labels).backward()
-        operands = {
-            "x": x,
-            "w1": leaves["w1"],
-            "hidden": active,
-            "w2": leaves["w2"],
-            "hidden.grad": hidden.grad,
-            "logits.grad": logits.grad,
-        }
+        operands = {"x": x, "w1": leaves["w1"], "hidden": active, "w2": leaves["w2"], "hidden.grad": hidden.grad,
+                    "logits.grad": logits.grad}
         maxima.append({name: t.abs().max().item() for name, t in operands.items()})
         parameters = {name: p.detach() - RATE * p.grad for name, p in leaves.items()}
     return maxima
@@ -84,14 +74,9 @@ def delayed(maxima: list[float], length: int, recent: bool, margin: int, largest
 
 def main() -> None:
     cases = []
-    for steps, length, recent, margin, backward in [
-        (1, 4, False, 0, "fp8_e5m2"),
-        (3, 4, False, 0, "fp8_e5m2"),
-        (3, 2, False, 1, "fp8_e5m2"),
-        (3, 4, True, 0, "fp8_e4m3"),
-        (3, 1, False, 0, "fp8_e5m2"),
-        (4, 3, False, -1, "fp8_e4m3"),
-    ]:
+    for steps, length, recent, margin, backward in [(1, 4, False, 0, "fp8_e5m2"), (3, 4, False, 0, "fp8_e5m2"),
+                                                    (3, 2, False, 1, "fp8_e5m2"), (3, 4, True, 0, "fp8_e4m3"),
+                                                    (3, 1, False, 0, "fp8_e5m2"), (4, 3, False, -1, "fp8_e4m3")]:
         maxima = train(steps)
         states = {}
         for name in maxima[0]:
@@ -100,16 +85,8 @@ def main() -> None:
             states[name] = delayed(of_steps, length, recent, margin, largest)
             states[name]["amax"] = of_steps[-1]
             states[name]["current_scale"] = scale_of(of_steps[-1], 1.0, largest, 0)
-        cases.append(
-            {
-                "steps": steps,
-                "amax_history": length,
-                "amax_compute": "most_recent" if recent else "max",
-                "margin": margin,
-                "backward": backward,
-                "states": states,
-            }
-        )
+        cases.append({"steps": steps, "amax_history": length, "amax_compute": "most_recent" if recent else "max",
+                      "margin": margin, "backward": backward, "states": states})
     path = REPOSITORY / "tests/fixtures/fp8_scaling.json"
     path.write_text(json.dumps({"cases": cases}, indent=1) + "\n")
 

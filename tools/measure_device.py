@@ -111,7 +111,8 @@ def attempt(what, measure):
     try:
         return measure()
     except Exception as error:  # pylint: disable=broad-except
-        print(f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", file=sys.stderr)
+        print(f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+              file=sys.stderr)
         return None
 
 
@@ -135,8 +136,10 @@ def matmul_ns(device, m, n, k, batch, name):
         out = [torch.empty(batch, m, n, device=device.name, dtype=dtype) for _ in range(sets)]
         return device.kernel_ns(lambda i: torch.bmm(left[i % sets], right[i % sets], out=out[i % sets]))
     along = k > m and k > n
-    left = [random(device, k, m, dtype=dtype).t() if along else random(device, m, k, dtype=dtype) for _ in range(sets)]
-    right = [random(device, k, n, dtype=dtype) if along else random(device, n, k, dtype=dtype).t() for _ in range(sets)]
+    left = [random(device, k, m, dtype=dtype).t() if along else random(device, m, k,
+                                                                       dtype=dtype) for _ in range(sets)]
+    right = [random(device, k, n, dtype=dtype) if along else random(device, n, k,
+                                                                    dtype=dtype).t() for _ in range(sets)]
     out = [torch.empty(m, n, device=device.name, dtype=dtype) for _ in range(sets)]
     return device.kernel_ns(lambda i: torch.mm(left[i % sets], right[i % sets], out=out[i % sets]))
 
@@ -164,7 +167,8 @@ def products():
     rows += [(tokens, 3 * hidden, hidden, 1) for hidden in (512, 1536, 5120) for tokens in (512, 2048, 8192)]
     for hidden in (768, 1024, 2048, 4096):
         for tokens in (2048, 8192):
-            rows += [(tokens, 4 * hidden, hidden, 1), (tokens, hidden, 4 * hidden, 1), (4 * hidden, hidden, tokens, 1)]
+            rows += [(tokens, 4 * hidden, hidden, 1), (tokens, hidden, 4 * hidden, 1),
+                     (4 * hidden, hidden, tokens, 1)]
     rows += [(tokens, hidden, hidden, 1) for hidden in (768, 1024, 2048, 4096, 8192) for tokens in (1024, 8192)]
     rows += [(hidden, hidden, tokens, 1) for hidden in (512, 1536, 5120) for tokens in (2048, 8192)]
     rows += [(tokens, hidden, hidden, 1) for hidden in (128, 384, 1280, 3072) for tokens in (128, 8192)]
@@ -325,8 +329,10 @@ def measure_copies(device, other, quick):
     best = 0.0
     for log in range(14, 20 if quick else 33, 2):
         n = 1 << log
-        ns = attempt(f"copy {n}", lambda: in_turn(
-            device, lambda: (torch.randint(0, 255, (n,), device=device.name, dtype=torch.uint8),), torch.clone, 2 * n))
+        ns = attempt(f"copy {n}",
+                     lambda: in_turn(device,
+                                     lambda: (torch.randint(0, 255, (n,), device=device.name, dtype=torch.uint8),),
+                                     torch.clone, 2 * n))
         if ns:
             other.add("copy", n, "", "", round(ns))
             best = max(best, 2 * n / ns)
@@ -370,7 +376,8 @@ def measure_losses(device, other, quick):
             return F.cross_entropy(x, labels)
         ns = attempt("loss", lambda: in_turn(device, lambda: (random(device, rows, columns),), loss, 2 * nbytes))
         other.add("cross_entropy", rows, columns, "", round(ns or 0))
-        ns = attempt("loss", lambda: backward_ns(device, lambda: (random(device, rows, columns),), loss, 3 * nbytes))
+        ns = attempt("loss",
+                     lambda: backward_ns(device, lambda: (random(device, rows, columns),), loss, 3 * nbytes))
         other.add("cross_entropy_backward", rows, columns, "", round(ns or 0))
     for tokens, rows, columns in ((512, 1024, 256),) if quick else ((1024, 50304, 768), (8192, 50304, 768),
                                                                    (8192, 50304, 4096)):
@@ -541,7 +548,8 @@ def main():
     torch.manual_seed(1)
     versions = f"{device.title}, PyTorch {torch.__version__}, {datetime.date.today().isoformat()}"
     base = arguments.output
-    other = Rows(base + "_other.csv", f"What a kernel table does not read.\nsource: {versions}", ("what", "a", "b", "c", "ns"))
+    other = Rows(base + "_other.csv", f"What a kernel table does not read.\nsource: {versions}",
+                 ("what", "a", "b", "c", "ns"))
     begin = time.perf_counter()
 
     def told(what):
@@ -555,7 +563,8 @@ def main():
     copied = measure_copies(device, other, arguments.quick)
     told(f"launch {launch:.0f} ns, host {host:.0f} ns, copy {copied:.0f} GB/s, workspace {workspace / 1e6:.0f} MB")
     text = f"Times of kernels on the device alone, operands not in its cache.\nsource: {versions}"
-    best = measure_products(device, Rows(base + "_matmul.csv", text, ("m", "n", "k", "batch", "type", "ns")), arguments.quick)
+    best = measure_products(device, Rows(base + "_matmul.csv", text, ("m", "n", "k", "batch", "type", "ns")),
+                            arguments.quick)
     told("products: " + ", ".join(f"{key} {value:.0f} TFLOP/s" for key, value in best.items()))
     measure_attention(device, Rows(base + "_attention.csv", text,
                                    ("heads", "sequence", "size", "causal", "pass", "type", "ns")), arguments.quick)

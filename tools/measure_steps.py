@@ -30,8 +30,9 @@ gradients: held ones are zeroed, freed ones are set to none before each step. cl
 step_ns: median between events at the ends of steps, which follow each other without a wait.
 bytes: most allocated and most reserved by PyTorch's allocator in a step; workspaces of cuBLAS are in it."""
 
-COLUMNS = ("layers", "hidden", "heads", "sequence", "vocabulary", "micro_batch", "micro_batches", "type", "attention",
-           "recompute", "optimizer", "states", "gradients", "clip", "step_ns", "allocated_bytes", "reserved_bytes")
+COLUMNS = ("layers", "hidden", "heads", "sequence", "vocabulary", "micro_batch", "micro_batches", "type",
+           "attention", "recompute", "optimizer", "states", "gradients", "clip", "step_ns", "allocated_bytes",
+           "reserved_bytes")
 
 PROFILED = (0, 1, 2, 6, 13, 15, 24, 41)  # setups whose kernels are listed
 
@@ -244,7 +245,8 @@ def write_profile(setup, folder):
         torch.cuda.synchronize()
     events = [e for e in trace.events() if str(e.device_type).endswith("CUDA")]
     events.sort(key=lambda e: e.time_range.start)
-    name = "_".join(str(setup[key]) for key in ("layers", "hidden", "sequence", "micro_batch", "attention", "states"))
+    name = "_".join(str(setup[key]) for key in ("layers", "hidden", "sequence", "micro_batch", "attention",
+                                                "states"))
     with open(os.path.join(folder, f"profile_{name}.txt"), "w", encoding="utf-8") as file:
         for event in events:
             file.write(f"{event.time_range.start:.1f} {event.time_range.elapsed_us():.1f} {event.name[:150]}\n")

@@ -40,10 +40,8 @@ and the multiply-accumulates of one step. One figure where PyTorch, watched whil
 
     tools/network_table.py build/release/apps/monet/monet --write docs/networks.md
 """
-HEADER = (
-    "| network | family | loads | trains | parameters | MACs forward | MACs dX | MACs dW | because |",
-    "|---|---|---|---|---:|---:|---:|---:|---|",
-)
+HEADER = ("| network | family | loads | trains | parameters | MACs forward | MACs dX | MACs dW | because |",
+          "|---|---|---|---|---:|---:|---:|---:|---|")
 
 # --- A network as a file ---------------------------------------------------------------------
 
@@ -68,16 +66,9 @@ def export(model: nn.Module, network: Network) -> onnx.ModelProto:
     inputs = example(network, batch)
     names = [f"input_{i}" for i in range(len(inputs))]
     buffer = io.BytesIO()
-    torch.onnx.export(
-        model,
-        inputs,
-        buffer,
-        training=torch.onnx.TrainingMode.TRAINING,
-        do_constant_folding=False,
-        opset_version=network.opset,
-        input_names=names,
-        dynamic_axes=None if network.fixed else {name: {0: "batch"} for name in names},
-    )
+    torch.onnx.export(model, inputs, buffer, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      opset_version=network.opset, input_names=names,
+                      dynamic_axes=None if network.fixed else {name: {0: "batch"} for name in names})
     exported = onnx.load_model_from_string(buffer.getvalue())
     if network.precision == "half":
         as_half(exported.graph)
@@ -221,9 +212,7 @@ def parse_arguments() -> argparse.Namespace:
     names = [name for family in FAMILIES.values() for name in family]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("monet", type=Path, metavar="MONET", help="the program")
-    parser.add_argument(
-        "--only", metavar="NAME", nargs="+", choices=names, default=names, help="these alone"
-    )
+    parser.add_argument("--only", metavar="NAME", nargs="+", choices=names, default=names, help="these alone")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="processes (1)")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the table into FILE")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="keep the exported files")
@@ -233,12 +222,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments = parse_arguments()
     monet = arguments.monet.resolve()
-    chosen = [
-        (family, name)
-        for family, networks in FAMILIES.items()
-        for name in networks
-        if name in arguments.only
-    ]
+    chosen = [(family,
+               name) for family, networks in FAMILIES.items() for name in networks if name in arguments.only]
     rows = []
     with contextlib.ExitStack() as stack:
         directory = arguments.keep

@@ -15,11 +15,8 @@ def two_convolutions(channels_in: int, channels: int) -> nn.Sequential:
     """Twice 3x3 convolution, batch normalisation and ReLU; the size is kept."""
     layers: list[nn.Module] = []
     for width in (channels_in, channels):
-        layers += [
-            nn.Conv2d(width, channels, kernel_size=3, padding=1, bias=False),
-            nn.BatchNorm2d(channels),
-            nn.ReLU(),
-        ]
+        layers += [nn.Conv2d(width, channels, kernel_size=3, padding=1, bias=False), nn.BatchNorm2d(channels),
+                   nn.ReLU()]
     return nn.Sequential(*layers)
 
 
@@ -34,18 +31,11 @@ class UNet(nn.Module):
         super().__init__()
         widths = [channels << level for level in range(levels + 1)]
         self.pool = nn.MaxPool2d(2)
-        self.down = nn.ModuleList(
-            two_convolutions(before, after) for before, after in zip([3, *widths], widths)
-        )
-        self.up = nn.ModuleList(
-            nn.Sequential(
-                nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
-                nn.Conv2d(2 * width, width, kernel_size=1),
-            )
-            if interpolate
-            else nn.ConvTranspose2d(2 * width, width, kernel_size=2, stride=2)
-            for width in widths[:-1]
-        )
+        self.down = nn.ModuleList(two_convolutions(before, after) for before, after in zip([3, *widths], widths))
+        self.up = nn.ModuleList(nn.Sequential(nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
+                                              nn.Conv2d(2 * width, width,
+                                                        kernel_size=1)) if interpolate else nn.ConvTranspose2d(
+                                    2 * width, width, kernel_size=2, stride=2) for width in widths[:-1])
         self.merge = nn.ModuleList(two_convolutions(2 * width, width) for width in widths[:-1])
         self.head = nn.Conv2d(channels, classes, kernel_size=1)
 
@@ -216,12 +206,5 @@ class Llama(nn.Module):
 
 def make_vit_micro() -> nn.Module:
     """The architecture of ViT-Ti/16 with fewer, narrower layers and smaller images."""
-    return torchvision.models.VisionTransformer(
-        image_size=32,
-        patch_size=8,
-        num_layers=3,
-        num_heads=3,
-        hidden_dim=48,
-        mlp_dim=192,
-        num_classes=10,
-    )
+    return torchvision.models.VisionTransformer(image_size=32, patch_size=8, num_layers=3, num_heads=3,
+                                                hidden_dim=48, mlp_dim=192, num_classes=10)

@@ -195,7 +195,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="commands side by side")
     parser.add_argument("--keep", help="folder for what differs")
     parser.add_argument("--remember", help="folder that keeps what the old binary gave, for the next time")
-    parser.add_argument("--provenance", action="store_true", help="compare provenance, too, but for version and commit")
+    parser.add_argument("--provenance", action="store_true",
+                        help="compare provenance, too, but for version and commit")
     parser.add_argument("--list", action="store_true", help="show the cases")
     arguments = parser.parse_args()
     cases = {name: command for name, command in CASES.items() if re.search(arguments.only, name)}
@@ -211,12 +212,14 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         def compare(item):
             old, new = ({part: masked(data, arguments.provenance) for part, data in made.items()} for made in (
-                remembered(arguments.remember, item[0], binaries[0], item[1], root), run(binaries[1], item[1], root)))
+                            remembered(arguments.remember, item[0], binaries[0], item[1], root),
+                            run(binaries[1], item[1], root)))
             return item[0], len(old), old["exit code"], differences(item[0], old, new, arguments.keep)
         for name, count, code, found in pool.map(compare, cases.items()):
             parts += count
             different += bool(found)
-            print(f"{'differs' if found else 'same':8}{name} ({count} parts, exit code {code.decode()})", flush=True)
+            print(f"{'differs' if found else 'same':8}{name} ({count} parts, exit code {code.decode()})",
+                  flush=True)
             for line in found:
                 print("        " + line, flush=True)
     shutil.rmtree(root)

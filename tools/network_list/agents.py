@@ -111,7 +111,8 @@ class AlphaZero(nn.Module):
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
-        blocks = [Residual(nn.Sequential(conv_norm(width, width), conv_norm(width, width, act=None))) for _ in range(4)]
+        blocks = [Residual(nn.Sequential(conv_norm(width, width),
+                                         conv_norm(width, width, act=None))) for _ in range(4)]
         self.tower = nn.Sequential(conv_norm(17, width), *blocks, nn.ReLU())
         self.policy = nn.Sequential(conv_norm(width, 2, 1), nn.Flatten(), nn.Linear(128, 362))
         self.value = nn.Sequential(conv_norm(width, 1, 1), nn.Flatten(), mlp(64, 64, 1), nn.Tanh())
@@ -143,7 +144,8 @@ class Impala(nn.Module):
         super().__init__()
 
         def section(before: int, after: int) -> nn.Module:
-            inner = [nn.ReLU(), nn.Conv2d(after, after, 3, padding=1), nn.ReLU(), nn.Conv2d(after, after, 3, padding=1)]
+            inner = [nn.ReLU(), nn.Conv2d(after, after, 3, padding=1), nn.ReLU(),
+                     nn.Conv2d(after, after, 3, padding=1)]
             enter = [nn.Conv2d(before, after, 3, padding=1), nn.MaxPool2d(3, 2, 1)]
             return nn.Sequential(*enter, Residual(nn.Sequential(*inner)))
 
@@ -156,16 +158,14 @@ class Impala(nn.Module):
 
 
 FRAMES = floats((4, 84, 84))
-NETWORKS: dict[str, Network] = {
-    "dqn": Network(ChosenAction, together(FRAMES, tokens(6, 1)), "mse"),
-    "dueling_dqn": Network(Dueling, FRAMES, "mse"),
-    "ppo_loss_inside": Network(Ppo, floats((8,), (2,), (1,), (1,)), "none", batch=16),
-    "sac_actor": Network(SoftActor, floats((8,), (2,)), "none"),
-    "sac_critics": Network(TwinCritics, floats((8,), (2,)), "mse"),
-    "decision_transformer": Network(
-        DecisionTransformer, together(floats((6, 1), (6, 8), (6, 2)), tokens(100, 6)), "mse"
-    ),
-    "alphazero": Network(AlphaZero, floats((17, 8, 8)), "none"),
-    "world_model_mdn_rnn": Network(WorldModel, floats((6, 8), (6, 2), (6, 8)), "none"),
-    "impala_lstm": Network(Impala, floats((3, 3, 32, 32))),
-}
+NETWORKS: dict[str, Network] = {"dqn": Network(ChosenAction, together(FRAMES, tokens(6, 1)), "mse"),
+                                "dueling_dqn": Network(Dueling, FRAMES, "mse"),
+                                "ppo_loss_inside": Network(Ppo, floats((8,), (2,), (1,), (1,)), "none", batch=16),
+                                "sac_actor": Network(SoftActor, floats((8,), (2,)), "none"),
+                                "sac_critics": Network(TwinCritics, floats((8,), (2,)), "mse"),
+                                "decision_transformer": Network(DecisionTransformer,
+                                                                together(floats((6, 1), (6, 8), (6, 2)),
+                                                                         tokens(100, 6)), "mse"),
+                                "alphazero": Network(AlphaZero, floats((17, 8, 8)), "none"),
+                                "world_model_mdn_rnn": Network(WorldModel, floats((6, 8), (6, 2), (6, 8)), "none"),
+                                "impala_lstm": Network(Impala, floats((3, 3, 32, 32)))}

@@ -262,24 +262,17 @@ def vit_small() -> nn.Module:
 
 BOTH = together(IMAGE, tokens(300, 16))
 NETWORKS: dict[str, Network] = {
-    "vit_small_opset_14": Network(vit_small, IMAGE),
-    "deit": Network(DeiT, IMAGE, "none"),
+    "vit_small_opset_14": Network(vit_small, IMAGE), "deit": Network(DeiT, IMAGE, "none"),
     "clip": Network(lambda: TwoTowers(sigmoid=False), BOTH, batch=4),
     "siglip": Network(lambda: TwoTowers(sigmoid=True), BOTH, "bce_with_logits", batch=4),
-    "blip_captioner": Network(Captioner, BOTH),
-    "detr": Network(Detr, floats((3, 128, 128)), "none"),
+    "blip_captioner": Network(Captioner, BOTH), "detr": Network(Detr, floats((3, 128, 128)), "none"),
     "mlp_mixer": Network(lambda: upon_patches(Mixer(), Mixer()), IMAGE),
     "gmlp": Network(lambda: upon_patches(SpatialGate(), SpatialGate()), IMAGE),
     "fnet": Network(lambda: upon_patches(Fourier(), Fourier()), IMAGE),
     "linformer": Network(lambda: upon_patches(Linformer(), Linformer()), IMAGE),
     "performer": Network(lambda: upon_patches(Performer(), Performer()), IMAGE),
-    "perceiver": Network(Perceiver, IMAGE),
-    "compact_transformer": Network(Compact, IMAGE),
-    "poolformer": Network(
-        lambda: nn.Sequential(nn.Conv2d(3, 64, 7, 4, 2), PoolFormer(64), PoolFormer(64), pooled_head(64, 10)),
-        IMAGE,
-    ),
-    "mobilevit": Network(
-        lambda: nn.Sequential(conv_norm(3, 32, 3, 2), Residual(MobileViT()), pooled_head(32, 10)), IMAGE
-    ),
-}
+    "perceiver": Network(Perceiver, IMAGE), "compact_transformer": Network(Compact, IMAGE),
+    "poolformer": Network(lambda: nn.Sequential(nn.Conv2d(3, 64, 7, 4, 2), PoolFormer(64), PoolFormer(64),
+                                                pooled_head(64, 10)), IMAGE),
+    "mobilevit": Network(lambda: nn.Sequential(conv_norm(3, 32, 3, 2), Residual(MobileViT()), pooled_head(32, 10)),
+                         IMAGE)}

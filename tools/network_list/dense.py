@@ -171,18 +171,10 @@ class Dncnn(nn.Module):
 NETWORKS: dict[str, Network] = {
     "unet": Network(lambda: UNet(16, 3, 2, interpolate=False), IMAGE),
     "unet_bilinear": Network(lambda: UNet(16, 3, 2, interpolate=True), IMAGE, opset=13),
-    "unet_plus_plus": Network(NestedUNet, IMAGE),
-    "attention_unet": Network(GatedUNet, IMAGE),
-    "vnet_3d": Network(VNet, floats((1, 16, 16, 16)), "bce_with_logits"),
-    "segnet": Network(SegNet, IMAGE),
-    "deeplab_aspp": Network(Aspp, IMAGE, batch=2),
-    "srcnn": Network(srcnn, floats((1, 33, 33)), "mse"),
-    "edsr": Network(edsr, floats((3, 24, 24)), "mse"),
-    "espcn": Network(espcn, floats((1, 17, 17)), "mse"),
+    "unet_plus_plus": Network(NestedUNet, IMAGE), "attention_unet": Network(GatedUNet, IMAGE),
+    "vnet_3d": Network(VNet, floats((1, 16, 16, 16)), "bce_with_logits"), "segnet": Network(SegNet, IMAGE),
+    "deeplab_aspp": Network(Aspp, IMAGE, batch=2), "srcnn": Network(srcnn, floats((1, 33, 33)), "mse"),
+    "edsr": Network(edsr, floats((3, 24, 24)), "mse"), "espcn": Network(espcn, floats((1, 17, 17)), "mse"),
     "dncnn": Network(Dncnn, floats((1, 40, 40)), "mse"),
-    "hinet_block": Network(
-        lambda: nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), HalfInstance(32), nn.Conv2d(32, 3, 1)),
-        IMAGE,
-        "mse",
-    ),
-}
+    "hinet_block": Network(lambda: nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), HalfInstance(32),
+                                                 nn.Conv2d(32, 3, 1)), IMAGE, "mse")}

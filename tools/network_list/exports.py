@@ -169,39 +169,21 @@ def labelled(batch: int) -> tuple[Tensor, ...]:
 NETWORKS: dict[str, Network] = {
     "quantization_aware_cnn": Network(quantization_aware, IMAGE),
     "quantization_aware_per_channel": Network(
-        lambda: nn.Sequential(PerChannel(3, 16, 3, 2, 1), PerChannel(16, 32, 3, 2, 1), pooled_head(32, 10)),
-        IMAGE,
-    ),
+        lambda: nn.Sequential(PerChannel(3, 16, 3, 2, 1), PerChannel(16, 32, 3, 2, 1), pooled_head(32, 10)), IMAGE),
     "half_cnn": Network(mini_resnet, IMAGE, precision="half"),
     "half_transformer": Network(HalfTransformer, tokens(100, 16), precision="half"),
     "bfloat16_cnn": Network(mini_resnet, IMAGE, precision="bfloat16"),
-    "cross_entropy_inside": Network(
-        lambda: WithLoss(mini_resnet(), nn.CrossEntropyLoss()), labelled, "none"
-    ),
+    "cross_entropy_inside": Network(lambda: WithLoss(mini_resnet(), nn.CrossEntropyLoss()), labelled, "none"),
     "gpt2_loss_inside": Network(ShiftedLoss, tokens(500, 16, 16), "none"),
-    "nll_loss_inside": Network(
-        lambda: WithLoss(nn.Sequential(mini_resnet(), nn.LogSoftmax(1)), nn.NLLLoss()), labelled, "none"
-    ),
-    "bce_loss_inside": Network(
-        lambda: WithLoss(mlp(8, 32, 1), nn.BCEWithLogitsLoss()), floats((8,), (1,)), "none"
-    ),
-    "huber_loss_inside": Network(
-        lambda: WithLoss(mlp(8, 32, 1), Huber()), floats((8,), (1,)), "none"
-    ),
-    "spectral_norm_mlp": Network(
-        lambda: nn.Sequential(SpectralNorm(16, 32), nn.ReLU(), SpectralNorm(32, 2)), floats((16,))
-    ),
-    "weight_standardised_cnn": Network(
-        lambda: nn.Sequential(
-            Standardized(3, 16, 3, 2, 1), nn.GroupNorm(4, 16), nn.ReLU(), pooled_head(16, 10)
-        ),
-        IMAGE,
-    ),
+    "nll_loss_inside": Network(lambda: WithLoss(nn.Sequential(mini_resnet(), nn.LogSoftmax(1)), nn.NLLLoss()),
+                               labelled, "none"),
+    "bce_loss_inside": Network(lambda: WithLoss(mlp(8, 32, 1), nn.BCEWithLogitsLoss()), floats((8,), (1,)), "none"),
+    "huber_loss_inside": Network(lambda: WithLoss(mlp(8, 32, 1), Huber()), floats((8,), (1,)), "none"),
+    "spectral_norm_mlp": Network(lambda: nn.Sequential(SpectralNorm(16, 32), nn.ReLU(), SpectralNorm(32, 2)),
+                                 floats((16,))),
+    "weight_standardised_cnn": Network(lambda: nn.Sequential(Standardized(3, 16, 3, 2, 1), nn.GroupNorm(4, 16),
+                                                             nn.ReLU(), pooled_head(16, 10)), IMAGE),
     "albert_shared_layer": Network(Shared, tokens(300, 16)),
-    "lora_inside": Network(
-        lambda: nn.Sequential(LowRank(), nn.ReLU(), LowRank(), nn.Linear(64, 10)),
-        floats((64,)),
-        freeze=("*.base.*",),
-    ),
-    "fixed_batch_cnn": Network(mini_resnet, IMAGE, batch=4, fixed=True, opset=11),
-}
+    "lora_inside": Network(lambda: nn.Sequential(LowRank(), nn.ReLU(), LowRank(), nn.Linear(64, 10)), floats((64,)),
+                           freeze=("*.base.*",)),
+    "fixed_batch_cnn": Network(mini_resnet, IMAGE, batch=4, fixed=True, opset=11)}

@@ -73,19 +73,11 @@ def mlp(*widths: int, act: Callable[[], nn.Module] = nn.ReLU) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def conv_norm(
-    before: int,
-    after: int,
-    kernel: int = 3,
-    stride: int = 1,
-    groups: int = 1,
-    act: Callable[[], nn.Module] | None = nn.ReLU,
-) -> nn.Sequential:
+def conv_norm(before: int, after: int, kernel: int = 3, stride: int = 1, groups: int = 1,
+              act: Callable[[], nn.Module] | None = nn.ReLU) -> nn.Sequential:
     """Convolution that keeps the size (but for its stride), batch normalisation, activation."""
-    layers: list[nn.Module] = [
-        nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False),
-        nn.BatchNorm2d(after),
-    ]
+    layers: list[nn.Module] = [nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=False),
+                               nn.BatchNorm2d(after)]
     return nn.Sequential(*layers, *([act()] if act else []))
 
 

@@ -78,9 +78,7 @@ class Pix2Pix(nn.Module):
         super().__init__()
         widths = [3, 16, 32, 64]
         self.down = nn.ModuleList(nn.Conv2d(a, b, 4, 2, 1) for a, b in zip(widths, widths[1:]))
-        self.up = nn.ModuleList(
-            nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in ((64, 32), (64, 16), (32, 3))
-        )
+        self.up = nn.ModuleList(nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in ((64, 32), (64, 16), (32, 3)))
         self.norms = nn.ModuleList(nn.BatchNorm2d(width) for width in (32, 16))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -139,9 +137,8 @@ class Vae(nn.Module):
         self.encode = nn.Sequential(conv_norm(1, 16, 3, 2), conv_norm(16, 32, 3, 2), nn.Flatten())
         self.mean, self.log_variance = nn.Linear(32 * 49, 16), nn.Linear(32 * 49, 16)
         self.enter = nn.Linear(16, 32 * 49)
-        self.decode = nn.Sequential(
-            *(nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.ReLU(), nn.ConvTranspose2d(16, 1, 4, 2, 1))
-        )
+        self.decode = nn.Sequential(*(nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.ReLU(),
+                                      nn.ConvTranspose2d(16, 1, 4, 2, 1)))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = self.encode(x)
@@ -290,19 +287,10 @@ NETWORKS: dict[str, Network] = {
     "cyclegan_generator": Network(cyclegan_generator, floats((3, 64, 64)), "mse"),
     "pix2pix": Network(Pix2Pix, floats((3, 64, 64)), "mse"),
     "stylegan2": Network(StyleGan, floats((64,), (1, 16, 16), (1, 8, 8)), "mse", fixed=True),
-    "vae": Network(Vae, floats((1, 28, 28)), "none"),
-    "vq_vae": Network(VqVae, floats((3, 32, 32)), "none"),
+    "vae": Network(Vae, floats((1, 28, 28)), "none"), "vq_vae": Network(VqVae, floats((3, 32, 32)), "none"),
     "diffusion_unet": Network(DiffusionUNet, together(floats((3, 16, 16)), STEP), "mse"),
-    "latent_diffusion": Network(
-        lambda: DiffusionUNet(words=48), together(floats((3, 16, 16)), STEP, floats((7, 48))), "mse"
-    ),
-    "consistency_model": Network(
-        lambda: DiffusionUNet(consistency=True), together(floats((3, 16, 16)), STEP), "mse", opset=17
-    ),
-    "dit": Network(
-        Dit,
-        together(floats((4, 16, 16)), STEP, tokens(11, 1)),
-        "mse",
-        freeze=("positions",),
-    ),
-}
+    "latent_diffusion": Network(lambda: DiffusionUNet(words=48),
+                                together(floats((3, 16, 16)), STEP, floats((7, 48))), "mse"),
+    "consistency_model": Network(lambda: DiffusionUNet(consistency=True), together(floats((3, 16, 16)), STEP),
+                                 "mse", opset=17),
+    "dit": Network(Dit, together(floats((4, 16, 16)), STEP, tokens(11, 1)), "mse", freeze=("positions",))}

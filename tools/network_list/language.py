@@ -201,10 +201,8 @@ class T5Attention(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(4))
 
     def forward(self, x: Tensor, memory: Tensor, bias: Tensor | None) -> Tensor:
-        query, key, value = (
-            layer(y).view(y.shape[0], y.shape[1], 4, -1).transpose(1, 2)
-            for layer, y in zip(self.layers, (x, memory, memory))
-        )
+        query, key, value = (layer(y).view(y.shape[0], y.shape[1], 4, -1).transpose(1, 2) for layer, y in zip(
+                                 self.layers, (x, memory, memory)))
         scores = query @ key.transpose(2, 3)
         weights = (scores if bias is None else scores + bias).softmax(-1)
         return self.layers[3]((weights @ value).transpose(1, 2).reshape(x.shape))
@@ -259,44 +257,24 @@ class Translator(nn.Module):
 
 
 STYLES: dict[str, Style] = {
-    "gpt1": Style(after=True),
-    "gpt2": Style(packed=True),
-    "opt": Style(mlp="relu"),
+    "gpt1": Style(after=True), "gpt2": Style(packed=True), "opt": Style(mlp="relu"),
     "gpt_neox": Style(positions="rotary", parallel=True, packed=True, tied=False),
     "llama": Style(rms=True, positions="rotary", mlp="swiglu", bias=False, tied=False),
     "llama_gqa": Style(rms=True, positions="rotary", key_heads=2, mlp="swiglu", bias=False),
-    "mistral_window": Style(
-        rms=True, positions="rotary", key_heads=2, mlp="swiglu", window=8, bias=False, tied=False
-    ),
+    "mistral_window": Style(rms=True, positions="rotary", key_heads=2, mlp="swiglu", window=8, bias=False,
+                            tied=False),
     "bloom_alibi": Style(positions="alibi", packed=True),
-    "falcon_multi_query": Style(
-        positions="rotary", key_heads=1, parallel=True, bias=False, packed=True
-    ),
-    "mixtral_experts": Style(rms=True, positions="rotary", key_heads=2, mlp="experts", bias=False),
-}
+    "falcon_multi_query": Style(positions="rotary", key_heads=1, parallel=True, bias=False, packed=True),
+    "mixtral_experts": Style(rms=True, positions="rotary", key_heads=2, mlp="experts", bias=False)}
 NETWORKS: dict[str, Network] = {
-    **{
-        name: Network(lambda style=style: Decoder(style), tokens(VOCABULARY, LENGTH))
-        for name, style in STYLES.items()
-    },
-    "gpt2_opset_17": Network(
-        lambda: Decoder(Style(packed=True), 128, 4), tokens(VOCABULARY, LENGTH), opset=17
-    ),
-    "bert": Network(
-        lambda: Bert(segments=True, pooled=True),
-        together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH, LENGTH)),
-        "none",
-    ),
-    "distilbert": Network(
-        lambda: Bert(segments=False, pooled=False),
-        together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH)),
-    ),
-    "roberta_classifier": Network(
-        lambda: Bert(layers=3, segments=False, pooled=True),
-        together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH)),
-        "none",
-        opset=17,
-    ),
+    **{name: Network(lambda style=style: Decoder(style),
+                     tokens(VOCABULARY, LENGTH)) for name, style in STYLES.items()},
+    "gpt2_opset_17": Network(lambda: Decoder(Style(packed=True), 128, 4), tokens(VOCABULARY, LENGTH), opset=17),
+    "bert": Network(lambda: Bert(segments=True, pooled=True),
+                    together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH, LENGTH)), "none"),
+    "distilbert": Network(lambda: Bert(segments=False, pooled=False),
+                          together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH))),
+    "roberta_classifier": Network(lambda: Bert(layers=3, segments=False, pooled=True),
+                                  together(tokens(VOCABULARY, LENGTH), tokens(2, LENGTH)), "none", opset=17),
     "t5": Network(T5, tokens(VOCABULARY, LENGTH, 12)),
-    "transformer_translation": Network(Translator, tokens(VOCABULARY, LENGTH, 12)),
-}
+    "transformer_translation": Network(Translator, tokens(VOCABULARY, LENGTH, 12))}

@@ -13,13 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
 UNKNOWN = ("matmul", "linear", "_trilinear", "lstm", "gru", "addbmm", "mv", "addmv", "dot")
 # What may stand between a parameter and a product that is still the parameter's.
-VIEWS = (
-    *("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
-    *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
-    *("Stack", "Clone", "Alias", "AsStrided", "ToCopy", "Repeat"),
-    *("FakeQuantizePerTensorAffineCachemask", "FakeQuantizePerChannelAffineCachemask"),
-    "FakeQuantizePerTensorAffineCachemaskTensorQparams",
-)
+VIEWS = (*("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
+         *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
+         *("Stack", "Clone", "Alias", "AsStrided", "ToCopy", "Repeat"),
+         *("FakeQuantizePerTensorAffineCachemask", "FakeQuantizePerChannelAffineCachemask"),
+         "FakeQuantizePerTensorAffineCachemaskTensorQparams")
 
 
 @dataclass

@@ -250,19 +250,13 @@ def edge_lists(batch: int) -> tuple[Tensor, ...]:
 
 
 NETWORKS: dict[str, Network] = {
-    "nerf": Network(Nerf, floats((16, 3), (16, 3)), "mse"),
-    "siren": Network(siren, floats((2,)), "mse", batch=16),
+    "nerf": Network(Nerf, floats((16, 3), (16, 3)), "mse"), "siren": Network(siren, floats((2,)), "mse", batch=16),
     "pinn_heat": Network(Pinn, floats((2,)), "mse", batch=16),
-    "deeponet": Network(DeepONet, floats((50,), (20, 1)), "mse"),
-    "fno_1d": Network(fno, floats((2, 64)), "mse"),
+    "deeponet": Network(DeepONet, floats((50,), (20, 1)), "mse"), "fno_1d": Network(fno, floats((2, 64)), "mse"),
     "neural_ode_rk4": Network(NeuralOde, floats((8,))),
     "kan_radial": Network(lambda: nn.Sequential(Kan(8, 16), Kan(16, 2)), floats((8,))),
-    "gcn": Network(lambda: Graph("gcn"), GRAPH),
-    "graph_sage": Network(lambda: Graph("sage"), GRAPH),
-    "gin": Network(lambda: Graph("gin"), GRAPH),
-    "gat": Network(lambda: Graph("gat"), GRAPH),
+    "gcn": Network(lambda: Graph("gcn"), GRAPH), "graph_sage": Network(lambda: Graph("sage"), GRAPH),
+    "gin": Network(lambda: Graph("gin"), GRAPH), "gat": Network(lambda: Graph("gat"), GRAPH),
     "message_passing_edges": Network(MessagePassing, edge_lists, opset=16, fixed=True),
-    "schnet": Network(Schnet, floats((10, 16), (10, 3)), "mse"),
-    "pointnet": Network(PointNet, floats((3, 64))),
-    "pointnet_plus_plus": Network(PointGroups, floats((32, 3))),
-}
+    "schnet": Network(Schnet, floats((10, 16), (10, 3)), "mse"), "pointnet": Network(PointNet, floats((3, 64))),
+    "pointnet_plus_plus": Network(PointGroups, floats((32, 3)))}

@@ -99,9 +99,7 @@ class Rwkv(nn.Module):
         super().__init__()
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.mixes = nn.Parameter(torch.full((5, width), 0.5))
-        self.key, self.value, self.accept, self.output = (
-            nn.Linear(width, width, bias=False) for _ in range(4)
-        )
+        self.key, self.value, self.accept, self.output = (nn.Linear(width, width, bias=False) for _ in range(4))
         self.wide, self.narrow = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
         self.accept_channel = nn.Linear(width, width, bias=False)
         self.decay, self.first = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
@@ -140,9 +138,8 @@ class Retention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         batch, length, width = x.shape
         y = self.norm(x)
-        query, key, value = (
-            layer(y).view(batch, length, self.heads, -1).transpose(1, 2) for layer in self.layers[:3]
-        )
+        query, key, value = (layer(y).view(batch, length, self.heads,
+                                           -1).transpose(1, 2) for layer in self.layers[:3])
         kept = (query @ key.transpose(2, 3) * self.decay) @ value
         kept = self.groups(kept.transpose(1, 2).reshape(batch * length, width, 1)).view(x.shape)
         return x + self.layers[4](F.silu(self.layers[3](y)) * kept)
@@ -166,15 +163,14 @@ class TextCnn(nn.Module):
         return self.head(torch.cat([F.relu(conv(x)).max(-1).values for conv in self.convs], 1))
 
 
-NETWORKS: dict[str, Network] = {
-    "lstm_language_model": Network(lambda: RecurrentModel(nn.LSTM, num_layers=2), TEXT),
-    "gru_language_model": Network(lambda: RecurrentModel(nn.GRU), TEXT),
-    "elman_language_model": Network(lambda: RecurrentModel(nn.RNN), TEXT),
-    "bilstm_tagger": Network(lambda: RecurrentModel(nn.LSTM, bidirectional=True), TEXT),
-    "seq2seq_attention": Network(AttentiveTranslator, tokens(VOCABULARY, 10, 6)),
-    "conv_lstm": Network(ConvLstm, floats((4, 1, 16, 16)), "mse"),
-    "mamba_unrolled": Network(lambda: language_model(SelectiveState(), SelectiveState()), TEXT),
-    "rwkv_unrolled": Network(lambda: language_model(Rwkv(), Rwkv()), TEXT),
-    "retnet": Network(lambda: language_model(Retention(), Retention()), TEXT),
-    "text_cnn": Network(TextCnn, tokens(VOCABULARY, 30)),
-}
+NETWORKS: dict[str, Network] = {"lstm_language_model": Network(lambda: RecurrentModel(nn.LSTM, num_layers=2), TEXT),
+                                "gru_language_model": Network(lambda: RecurrentModel(nn.GRU), TEXT),
+                                "elman_language_model": Network(lambda: RecurrentModel(nn.RNN), TEXT),
+                                "bilstm_tagger": Network(lambda: RecurrentModel(nn.LSTM, bidirectional=True), TEXT),
+                                "seq2seq_attention": Network(AttentiveTranslator, tokens(VOCABULARY, 10, 6)),
+                                "conv_lstm": Network(ConvLstm, floats((4, 1, 16, 16)), "mse"),
+                                "mamba_unrolled": Network(lambda: language_model(SelectiveState(),
+                                                                                 SelectiveState()), TEXT),
+                                "rwkv_unrolled": Network(lambda: language_model(Rwkv(), Rwkv()), TEXT),
+                                "retnet": Network(lambda: language_model(Retention(), Retention()), TEXT),
+                                "text_cnn": Network(TextCnn, tokens(VOCABULARY, 30))}

@@ -30,7 +30,8 @@ def temporal() -> nn.Module:
     """TCN (Bai et al. 2018), its weights normalised."""
 
     def block(dilation: int) -> nn.Module:
-        convs = [nn.utils.weight_norm(nn.Conv1d(24, 24, 3, padding=2 * dilation, dilation=dilation)) for _ in range(2)]
+        convs = [nn.utils.weight_norm(nn.Conv1d(24, 24, 3, padding=2 * dilation,
+                                                dilation=dilation)) for _ in range(2)]
         cut = Lambda(lambda x: x[..., : -2 * dilation].contiguous())
         return Residual(nn.Sequential(convs[0], cut, nn.ReLU(), nn.Dropout(0.1), convs[1], cut, nn.ReLU()))
 
@@ -127,9 +128,8 @@ class Whisper(nn.Module):
 
     def __init__(self, width: int = 48) -> None:
         super().__init__()
-        self.stem = nn.Sequential(
-            *(nn.Conv1d(80, width, 3, padding=1), nn.GELU(), nn.Conv1d(width, width, 3, 2, 1), nn.GELU())
-        )
+        self.stem = nn.Sequential(*(nn.Conv1d(80, width, 3, padding=1), nn.GELU(), nn.Conv1d(width, width, 3, 2, 1),
+                                    nn.GELU()))
         self.register_buffer("sines", torch.sin(torch.outer(torch.arange(32.0), torch.arange(float(width)))))
         self.encoder, self.words = speech_encoder(width, 2), nn.Embedding(VOCABULARY, width)
         self.places = nn.Parameter(torch.zeros(16, width))
@@ -148,9 +148,8 @@ class Conformer(nn.Module):
 
     def __init__(self, width: int = 48) -> None:
         super().__init__()
-        self.halves = nn.ModuleList(
-            nn.Sequential(nn.LayerNorm(width), mlp(width, 96, width, act=nn.SiLU)) for _ in range(2)
-        )
+        self.halves = nn.ModuleList(nn.Sequential(nn.LayerNorm(width),
+                                                  mlp(width, 96, width, act=nn.SiLU)) for _ in range(2))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
         depthwise = nn.Conv1d(width, width, 15, padding=7, groups=width)
@@ -230,18 +229,12 @@ class Distilling(nn.Module):
 
 
 NETWORKS: dict[str, Network] = {
-    "tcn": Network(temporal, floats((2, 32)), "mse"),
-    "wavenet": Network(WaveNet, floats((1, 256)), "mse"),
+    "tcn": Network(temporal, floats((2, 32)), "mse"), "wavenet": Network(WaveNet, floats((1, 256)), "mse"),
     "conv_tasnet": Network(ConvTasNet, SOUND, "mse"),
-    "deepspeech2": Network(DeepSpeech, floats((1, 32, 40)), "none"),
-    "wav2vec2": Network(Wav2Vec, SOUND),
+    "deepspeech2": Network(DeepSpeech, floats((1, 32, 40)), "none"), "wav2vec2": Network(Wav2Vec, SOUND),
     "whisper": Network(Whisper, together(floats((80, 64)), tokens(VOCABULARY, 16))),
-    "conformer": Network(
-        lambda: nn.Sequential(nn.Linear(80, 48), Conformer(), Conformer(), nn.Linear(48, 30)),
-        floats((32, 80)),
-    ),
-    "hifi_gan": Network(hifi_gan, floats((80, 16)), "mse"),
-    "n_beats": Network(NBeats, floats((40,)), "mse"),
+    "conformer": Network(lambda: nn.Sequential(nn.Linear(80, 48), Conformer(), Conformer(), nn.Linear(48, 30)),
+                         floats((32, 80))),
+    "hifi_gan": Network(hifi_gan, floats((80, 16)), "mse"), "n_beats": Network(NBeats, floats((40,)), "mse"),
     "patch_tst": Network(PatchSeries, floats((7, 96)), "mse"),
-    "informer_encoder": Network(Distilling, floats((7, 48)), "mse"),
-}
+    "informer_encoder": Network(Distilling, floats((7, 48)), "mse")}

@@ -178,10 +178,8 @@ class TabNet(nn.Module):
         super().__init__()
         self.norm = nn.BatchNorm1d(13)
         self.shared = nn.Linear(13, 32, bias=False)
-        self.steps = nn.ModuleList(
-            nn.Sequential(nn.BatchNorm1d(32), nn.GLU(), nn.Linear(16, 32, bias=False), nn.BatchNorm1d(32), nn.GLU())
-            for _ in range(3)
-        )
+        self.steps = nn.ModuleList(nn.Sequential(nn.BatchNorm1d(32), nn.GLU(), nn.Linear(16, 32, bias=False),
+                                                 nn.BatchNorm1d(32), nn.GLU()) for _ in range(3))
         self.masks = nn.ModuleList(nn.Sequential(nn.Linear(8, 13), nn.BatchNorm1d(13)) for _ in range(2))
         self.head = nn.Linear(8, 2)
 
@@ -221,19 +219,14 @@ def mlp_resnet() -> nn.Module:
 
 NETWORKS: dict[str, Network] = {
     "mlp": Network(lambda: mlp(784, 512, 256, 10), floats((784,))),
-    "mlp_resnet": Network(mlp_resnet, floats((13,)), batch=2),
-    "dlrm": Network(Dlrm, CLICKS, "bce_with_logits"),
-    "dlrm_embedding_bags": Network(
-        BagDlrm, together(floats((13,)), tokens(100, 4, 4, 4)), "bce_with_logits"
-    ),
+    "mlp_resnet": Network(mlp_resnet, floats((13,)), batch=2), "dlrm": Network(Dlrm, CLICKS, "bce_with_logits"),
+    "dlrm_embedding_bags": Network(BagDlrm, together(floats((13,)), tokens(100, 4, 4, 4)), "bce_with_logits"),
     "wide_and_deep": Network(WideDeep, CLICKS, "bce_with_logits"),
     "deep_fm": Network(DeepFm, tokens(100, 8), "bce_with_logits"),
     "dcn_v2": Network(CrossNetwork, CLICKS, "bce_with_logits"),
     "ncf": Network(Collaborative, tokens(200, 1, 1), "bce_with_logits"),
     "din": Network(Interest, tokens(300, 12, 1), "bce_with_logits"),
     "two_tower_retrieval": Network(Retrieval, tokens(200, 1, 1), batch=8),
-    "tab_transformer": Network(TabTransformer, CLICKS),
-    "node_soft_trees": Network(SoftTrees, floats((13,))),
+    "tab_transformer": Network(TabTransformer, CLICKS), "node_soft_trees": Network(SoftTrees, floats((13,))),
     "tabnet": Network(TabNet, floats((13,)), batch=2),
-    "autorec_loss_inside": Network(AutoRec, floats((200,)), "none"),
-}
+    "autorec_loss_inside": Network(AutoRec, floats((200,)), "none")}

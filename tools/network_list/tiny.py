@@ -10,20 +10,15 @@ from .framework import Network, Residual, conv_norm, floats, pooled_head, separa
 def lenet() -> nn.Module:
     """LeCun et al. 1998, with averages and hyperbolic tangents."""
     return nn.Sequential(
-        *(nn.Conv2d(1, 6, 5), nn.Tanh(), nn.AvgPool2d(2)),
-        *(nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2)),
-        *(nn.Conv2d(16, 120, 5), nn.Tanh(), nn.Flatten()),
-        *(nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10)),
-    )
+        *(nn.Conv2d(1, 6, 5), nn.Tanh(), nn.AvgPool2d(2)), *(nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2)),
+        *(nn.Conv2d(16, 120, 5), nn.Tanh(), nn.Flatten()), *(nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10)))
 
 
 def keyword_spotting() -> nn.Module:
     """DS-CNN of MLPerf Tiny: 49 frames of 10 coefficients, 12 words."""
     stem = nn.Conv2d(1, 64, (10, 4), stride=2, padding=(5, 1), bias=False)
     blocks = [separable(64, 64) for _ in range(4)]
-    return nn.Sequential(
-        *(stem, nn.BatchNorm2d(64), nn.ReLU(), nn.Dropout(0.2), *blocks), pooled_head(64, 12)
-    )
+    return nn.Sequential(*(stem, nn.BatchNorm2d(64), nn.ReLU(), nn.Dropout(0.2), *blocks), pooled_head(64, 12))
 
 
 def mobilenet_v1(share: float, classes: int) -> nn.Module:
@@ -31,10 +26,8 @@ def mobilenet_v1(share: float, classes: int) -> nn.Module:
     widths = [int(width * share) for width in (32, 64, 128, 128, 256, 256, 512)]
     widths += [int(512 * share)] * 5 + [int(1024 * share)] * 2
     halved = (2, 4, 6, 12)
-    blocks = [
-        separable(before, after, 2 if i + 1 in halved else 1)
-        for i, (before, after) in enumerate(zip(widths, widths[1:]))
-    ]
+    blocks = [separable(before, after, 2 if i + 1 in halved else 1) for i, (before, after) in enumerate(
+                  zip(widths, widths[1:]))]
     return nn.Sequential(conv_norm(3, widths[0], 3, 2), *blocks, pooled_head(widths[-1], classes))
 
 
@@ -62,11 +55,9 @@ def anomaly_autoencoder() -> nn.Module:
 def inverted(before: int, after: int, wider: int, kernel: int, stride: int) -> nn.Module:
     """MobileNet v2's block with ReLU6."""
     width = before * wider
-    inner = nn.Sequential(
-        conv_norm(before, width, 1, act=nn.ReLU6),
-        conv_norm(width, width, kernel, stride, width, nn.ReLU6),
-        conv_norm(width, after, 1, act=None),
-    )
+    inner = nn.Sequential(conv_norm(before, width, 1, act=nn.ReLU6),
+                          conv_norm(width, width, kernel, stride, width, nn.ReLU6),
+                          conv_norm(width, after, 1, act=None))
     return Residual(inner) if stride == 1 and before == after else inner
 
 
@@ -107,13 +98,11 @@ def fasttext() -> nn.Module:
 
 
 NETWORKS: dict[str, Network] = {
-    "lenet5": Network(lenet, floats((1, 32, 32))),
-    "ds_cnn_kws": Network(keyword_spotting, floats((1, 49, 10))),
+    "lenet5": Network(lenet, floats((1, 32, 32))), "ds_cnn_kws": Network(keyword_spotting, floats((1, 49, 10))),
     "mobilenet_v1_025_vww": Network(lambda: mobilenet_v1(0.25, 2), floats((3, 96, 96))),
     "resnet8_mlperf_tiny": Network(resnet8, floats((3, 32, 32))),
     "autoencoder_mlperf_tiny": Network(anomaly_autoencoder, floats((640,)), "mse", batch=2),
     "mcunet": Network(mcunet, floats((3, 160, 160))),
     "efficientnet_lite0": Network(efficientnet_lite, floats((3, 224, 224))),
     "micro_speech": Network(micro_speech, floats((1, 49, 40))),
-    "fasttext_embedding_bag": Network(fasttext, tokens(5000, 20)),
-}
+    "fasttext_embedding_bag": Network(fasttext, tokens(5000, 20))}

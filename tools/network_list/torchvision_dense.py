@@ -18,9 +18,7 @@ class Segmentation(nn.Module):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.model = torchvision.models.get_model(
-            name, weights=None, weights_backbone=None, num_classes=21
-        )
+        self.model = torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=21)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.model(x)["out"]
@@ -43,9 +41,8 @@ class ProposalNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.backbone = resnet_fpn_backbone(
-            backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d, trainable_layers=5
-        )
+        self.backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d,
+                                            trainable_layers=5)
         self.head = rpn.RPNHead(256, 3)
 
     def forward(self, x: Tensor) -> list[Tensor]:
@@ -81,21 +78,11 @@ class Flow(nn.Module):
 def multiscale(*, second: bool) -> nn.Module:
     """Three blocks of a multi-scale ViT, first or second version, for small images."""
     none: list[int] = []
-    blocks = [
-        MSBlockConfig(1, 96, 192, none, [3, 3, 3], none, [1, 8, 8]),
-        MSBlockConfig(2, 192, 192, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, 4, 4]),
-        MSBlockConfig(2, 192, 192, none, [3, 3, 3], none, [1, 4, 4]),
-    ]
-    return MViT(
-        (64, 64),
-        8,
-        blocks,
-        residual_pool=second,
-        residual_with_cls_embed=not second,
-        rel_pos_embed=second,
-        proj_after_attn=second,
-        stochastic_depth_prob=0.0,
-    )
+    blocks = [MSBlockConfig(1, 96, 192, none, [3, 3, 3], none, [1, 8, 8]),
+              MSBlockConfig(2, 192, 192, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, 4, 4]),
+              MSBlockConfig(2, 192, 192, none, [3, 3, 3], none, [1, 4, 4])]
+    return MViT((64, 64), 8, blocks, residual_pool=second, residual_with_cls_embed=not second, rel_pos_embed=second,
+                proj_after_attn=second, stochastic_depth_prob=0.0)
 
 
 def segmentation(name: str) -> Network:
@@ -111,31 +98,16 @@ def video(name: str, frames: int, size: int) -> Network:
 
 
 NETWORKS: dict[str, Network] = {
-    **{
-        name: segmentation(name)
-        for name in (
-            "fcn_resnet50",
-            "deeplabv3_resnet50",
-            "deeplabv3_mobilenet_v3_large",
-            "lraspp_mobilenet_v3_large",
-        )
-    },
+    **{name: segmentation(name) for name in ("fcn_resnet50", "deeplabv3_resnet50", "deeplabv3_mobilenet_v3_large",
+                                             "lraspp_mobilenet_v3_large")},
     "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", 224),
-    "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", 224),
-    "ssd300_vgg16": detector("ssd300_vgg16", 300),
+    "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", 224), "ssd300_vgg16": detector("ssd300_vgg16", 300),
     "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", 320),
     "rpn_resnet18_fpn": Network(ProposalNetwork, floats((3, 224, 224)), "none", opset=17),
-    "box_head_roi_align": Network(
-        BoxHead,
-        lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
-        opset=17,
-        fixed=True,
-    ),
-    "r3d_18": video("r3d_18", 8, 112),
-    "mc3_18": video("mc3_18", 8, 112),
-    "r2plus1d_18": video("r2plus1d_18", 8, 112),
-    "s3d": video("s3d", 16, 224),
+    "box_head_roi_align": Network(BoxHead, lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
+                                  opset=17, fixed=True),
+    "r3d_18": video("r3d_18", 8, 112), "mc3_18": video("mc3_18", 8, 112),
+    "r2plus1d_18": video("r2plus1d_18", 8, 112), "s3d": video("s3d", 16, 224),
     "mvit_v1_small": Network(lambda: multiscale(second=False), floats((3, 8, 64, 64))),
     "mvit_v2_small": Network(lambda: multiscale(second=True), floats((3, 8, 64, 64))),
-    "raft_small": Network(Flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16),
-}
+    "raft_small": Network(Flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16)}

@@ -6,16 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .framework import (
-    Lambda,
-    Network,
-    Residual,
-    conv_norm,
-    floats,
-    mlp,
-    pooled_head,
-    separable,
-)
+from .framework import (Lambda, Network, Residual, conv_norm, floats, mlp, pooled_head, separable)
 
 SMALL = floats((3, 64, 64))
 
@@ -114,10 +105,8 @@ def nasnet() -> nn.Module:
     def cell(width: int) -> nn.Module:
         pooled = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
         added = Branches(separable(width, width, 1, 5), separable(width, width), join="add")
-        return nn.Sequential(
-            Branches(added, Residual(pooled), separable(width, width), nn.MaxPool2d(3, 1, 1)),
-            conv_norm(4 * width, width, 1),
-        )
+        return nn.Sequential(Branches(added, Residual(pooled), separable(width, width), nn.MaxPool2d(3, 1, 1)),
+                             conv_norm(4 * width, width, 1))
 
     return nn.Sequential(conv_norm(3, 32, 3, 2), cell(32), cell(32), pooled_head(32, 10))
 
@@ -165,10 +154,9 @@ class SpatialTransformer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.locate = nn.Sequential(
-            *(nn.Conv2d(1, 8, 7), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(8, 10, 5), nn.MaxPool2d(2)),
-            *(nn.ReLU(), nn.Flatten(), nn.Linear(10 * 9, 32), nn.ReLU(), nn.Linear(32, 6)),
-        )
+        self.locate = nn.Sequential(*(nn.Conv2d(1, 8, 7), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(8, 10, 5),
+                                      nn.MaxPool2d(2)),
+                                    *(nn.ReLU(), nn.Flatten(), nn.Linear(10 * 9, 32), nn.ReLU(), nn.Linear(32, 6)))
         self.classify = nn.Sequential(conv_norm(1, 16), nn.MaxPool2d(2), pooled_head(16, 10))
         self.register_buffer("pixels", torch.linspace(-1, 1, 28), persistent=False)
 
@@ -356,10 +344,8 @@ class CenterNet(nn.Module):
         down = [conv_norm(3, 32, 3, 2), conv_norm(32, 64, 3, 2), conv_norm(64, 128, 3, 2)]
         up = nn.ConvTranspose2d(128, 64, 4, 2, 1, bias=False)
         self.body = nn.Sequential(*down, up, nn.BatchNorm2d(64), nn.ReLU())
-        self.heads = nn.ModuleList(
-            nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, channels, 1))
-            for channels in (80, 2, 2)
-        )
+        self.heads = nn.ModuleList(nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(),
+                                                 nn.Conv2d(64, channels, 1)) for channels in (80, 2, 2))
 
     def forward(self, x: Tensor) -> list[Tensor]:
         x = self.body(x)
@@ -370,24 +356,16 @@ class CenterNet(nn.Module):
 NETWORKS: dict[str, Network] = {
     "se_resnet_small": Network(lambda: attended(SqueezeExcite(64)), SMALL),
     "cbam_resnet_small": Network(lambda: attended(Cbam(64)), SMALL),
-    "eca_resnet_small": Network(lambda: attended(Eca()), SMALL),
-    "ghostnet_small": Network(ghostnet, SMALL),
-    "xception_small": Network(xception, SMALL),
-    "nasnet_cells": Network(nasnet, SMALL),
-    "hrnet_small": Network(HighResolution, SMALL, "mse"),
-    "bisenet": Network(BiSeNet, SMALL),
+    "eca_resnet_small": Network(lambda: attended(Eca()), SMALL), "ghostnet_small": Network(ghostnet, SMALL),
+    "xception_small": Network(xception, SMALL), "nasnet_cells": Network(nasnet, SMALL),
+    "hrnet_small": Network(HighResolution, SMALL, "mse"), "bisenet": Network(BiSeNet, SMALL),
     "spatial_transformer": Network(SpatialTransformer, floats((1, 28, 28)), opset=16),
     "capsule_network": Network(Capsules, floats((1, 28, 28))),
-    "highway_network": Network(
-        lambda: nn.Sequential(nn.Linear(784, 50), *(Highway(50) for _ in range(8)), nn.Linear(50, 10)),
-        floats((784,)),
-    ),
+    "highway_network": Network(lambda: nn.Sequential(nn.Linear(784, 50), *(Highway(50) for _ in range(8)),
+                                                     nn.Linear(50, 10)), floats((784,))),
     "siamese": Network(lambda: Twins("siamese"), floats((3, 64, 64), (3, 64, 64)), "bce_with_logits"),
     "triplet_margin": Network(lambda: Twins("triplet"), floats(*[(3, 64, 64)] * 3), "none"),
     "arcface": Network(ArcFace, lambda batch: (*SMALL(batch), torch.randint(100, (batch, 1)))),
-    "convmixer": Network(conv_mixer, SMALL),
-    "yolo_v3_tiny": Network(YoloTiny, floats((3, 128, 128)), "none"),
+    "convmixer": Network(conv_mixer, SMALL), "yolo_v3_tiny": Network(YoloTiny, floats((3, 128, 128)), "none"),
     "yolo_v5_focus": Network(yolo_v5_focus, SMALL, "mse"),
-    "yolo_v8_small": Network(YoloV8, floats((3, 64, 64)), "none"),
-    "centernet": Network(CenterNet, SMALL, "none"),
-}
+    "yolo_v8_small": Network(YoloV8, floats((3, 64, 64)), "none"), "centernet": Network(CenterNet, SMALL, "none")}
