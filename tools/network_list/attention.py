@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torchvision
 from torch import Tensor, nn
@@ -48,27 +46,6 @@ class DeiT(nn.Module):
         return [head(x[:, i]) for i, head in enumerate(self.heads)]
 
 
-class TwoTowers(nn.Module):
-    """Images and texts in one space: CLIP, or SigLIP with a bias and mean pooling."""
-
-    def __init__(self, *, sigmoid: bool, width: int = 64) -> None:
-        super().__init__()
-        self.image = nn.Sequential(Patches(width, 0 if sigmoid else 1), encoder(width, 2))
-        self.words, self.places = nn.Embedding(300, width), nn.Parameter(torch.zeros(16, width))
-        self.text = encoder(width, 2)
-        self.projections = nn.ModuleList(nn.Linear(width, 32, bias=False) for _ in range(2))
-        self.scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
-        self.bias = nn.Parameter(torch.tensor(-10.0)) if sigmoid else None
-
-    def forward(self, image: Tensor, ids: Tensor) -> Tensor:
-        x, y = self.image(image), self.text(self.words(ids) + self.places)
-        x = x[:, 0] if self.bias is None else x.mean(1)
-        x, y = (layer(part) for layer, part in zip(self.projections, (x, y[:, -1])))
-        x, y = x / x.norm(dim=-1, keepdim=True), y / y.norm(dim=-1, keepdim=True)
-        logits = self.scale.exp() * x @ y.t()
-        return logits if self.bias is None else logits + self.bias
-
-
 class Captioner(nn.Module):
     """Words that attend to an image (as BLIP's decoder)."""
 
@@ -104,50 +81,6 @@ class Detr(nn.Module):
         x = x + places.flatten(0, 1)
         y = self.transformer(x, self.queries.expand(x.shape[0], -1, -1))
         return self.classes(y), self.boxes(y).sigmoid()
-
-
-class Mixer(nn.Module):
-    """MLPs along tokens, then along channels (Tolstikhin et al. 2021)."""
-
-    def __init__(self, width: int = 64, length: int = 64) -> None:
-        super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.along = mlp(length, 32, length, act=nn.GELU)
-        self.across = mlp(width, 128, width, act=nn.GELU)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.along(self.norms[0](x).transpose(1, 2)).transpose(1, 2)
-        return x + self.across(self.norms[1](x))
-
-
-class SpatialGate(nn.Module):
-    """gMLP's block (Liu et al. 2021): half of the channels gate the others along tokens."""
-
-    def __init__(self, width: int = 64, length: int = 64) -> None:
-        super().__init__()
-        self.norm, self.enter = nn.LayerNorm(width), nn.Linear(width, 2 * width)
-        self.inner, self.along = nn.LayerNorm(width), nn.Conv1d(length, length, 1)
-        self.leave = nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        u, v = F.gelu(self.enter(self.norm(x))).chunk(2, -1)
-        return x + self.leave(u * self.along(self.inner(v)))
-
-
-class Fourier(nn.Module):
-    """FNet's mixing (Lee-Thorp et al. 2022): the real part of a transform, as products."""
-
-    def __init__(self, width: int = 64, length: int = 64) -> None:
-        super().__init__()
-        for name, size in (("width", width), ("length", length)):
-            angles = torch.outer(torch.arange(size), torch.arange(size)) * (2 * math.pi / size)
-            self.register_buffer(f"cos_{name}", angles.cos())
-            self.register_buffer(f"sin_{name}", angles.sin())
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        mixed = self.cos_length @ x @ self.cos_width - self.sin_length @ x @ self.sin_width
-        return self.norm(x + mixed)
 
 
 class Linformer(nn.Module):
@@ -263,12 +196,7 @@ def vit_small() -> nn.Module:
 BOTH = together(IMAGE, tokens(300, 16))
 NETWORKS: dict[str, Network] = {
     "vit_small_opset_14": Network(vit_small, IMAGE), "deit": Network(DeiT, IMAGE, "none"),
-    "clip": Network(lambda: TwoTowers(sigmoid=False), BOTH, batch=4),
-    "siglip": Network(lambda: TwoTowers(sigmoid=True), BOTH, "bce_with_logits", batch=4),
     "blip_captioner": Network(Captioner, BOTH), "detr": Network(Detr, floats((3, 128, 128)), "none"),
-    "mlp_mixer": Network(lambda: upon_patches(Mixer(), Mixer()), IMAGE),
-    "gmlp": Network(lambda: upon_patches(SpatialGate(), SpatialGate()), IMAGE),
-    "fnet": Network(lambda: upon_patches(Fourier(), Fourier()), IMAGE),
     "linformer": Network(lambda: upon_patches(Linformer(), Linformer()), IMAGE),
     "performer": Network(lambda: upon_patches(Performer(), Performer()), IMAGE),
     "perceiver": Network(Perceiver, IMAGE), "compact_transformer": Network(Compact, IMAGE),

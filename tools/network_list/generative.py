@@ -11,17 +11,6 @@ from torch.nn import functional as F
 from .framework import Network, Residual, conv_norm, floats, mlp, together, tokens
 
 
-def dcgan_generator() -> nn.Module:
-    """Radford et al. 2016, a quarter as wide."""
-
-    def up(before: int, after: int, stride: int, padding: int) -> list[nn.Module]:
-        conv = nn.ConvTranspose2d(before, after, 4, stride, padding, bias=False)
-        return [conv, nn.BatchNorm2d(after), nn.ReLU(inplace=True)]
-
-    layers = up(100, 128, 1, 0) + up(128, 64, 2, 1) + up(64, 32, 2, 1) + up(32, 16, 2, 1)
-    return nn.Sequential(*layers, nn.ConvTranspose2d(16, 3, 4, 2, 1, bias=False), nn.Tanh())
-
-
 def dcgan_discriminator() -> nn.Module:
     layers: list[nn.Module] = [nn.Conv2d(3, 16, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
     for width in (16, 32, 64):
@@ -90,81 +79,6 @@ class Pix2Pix(nn.Module):
             x = F.dropout(self.norms[i](self.up[i](F.relu(x))), 0.5, self.training)
             x = torch.cat([x, skips[1 - i]], 1)
         return torch.tanh(self.up[2](F.relu(x)))
-
-
-class Modulated(nn.Module):
-    """StyleGAN 2's convolution: its weight is scaled by a style and normalised, sample by sample."""
-
-    def __init__(self, before: int, after: int, style: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(0.1 * torch.randn(1, after, before, 3, 3))
-        self.style = nn.Linear(style, before)
-        self.strength = nn.Parameter(torch.zeros(()))
-        self.bias = nn.Parameter(torch.zeros(after))
-
-    def forward(self, x: Tensor, style: Tensor, noise: Tensor) -> Tensor:
-        batch, channels, height, width = x.shape
-        weight = self.weight * self.style(style)[:, None, :, None, None]
-        weight = weight * torch.rsqrt(weight.pow(2).sum((2, 3, 4), keepdim=True) + 1e-8)
-        folded = x.reshape(1, batch * channels, height, width)
-        y = F.conv2d(folded, weight.flatten(0, 1), padding=1, groups=batch)
-        y = y.view(batch, -1, height, width) + self.strength * noise
-        return F.leaky_relu(y + self.bias[:, None, None], 0.2) * math.sqrt(2)
-
-
-class StyleGan(nn.Module):
-    """Mapping and synthesis of 16x16 images from a learned constant (Karras et al. 2020)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mapping = mlp(64, 64, 64, 64, act=lambda: nn.LeakyReLU(0.2))
-        self.constant = nn.Parameter(torch.ones(1, 32, 8, 8))
-        self.first, self.second = Modulated(32, 32, 64), Modulated(32, 16, 64)
-        self.image = nn.Conv2d(16, 3, 1)
-
-    def forward(self, z: Tensor, fine: Tensor, coarse: Tensor) -> Tensor:
-        style = self.mapping(z * torch.rsqrt(z.pow(2).mean(1, keepdim=True) + 1e-8))
-        x = self.first(self.constant.repeat(z.shape[0], 1, 1, 1), style, coarse)
-        x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
-        return self.image(self.second(x, style, fine))
-
-
-class Vae(nn.Module):
-    """Kingma and Welling 2014, convolutional; the noise is drawn in the network."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode = nn.Sequential(conv_norm(1, 16, 3, 2), conv_norm(16, 32, 3, 2), nn.Flatten())
-        self.mean, self.log_variance = nn.Linear(32 * 49, 16), nn.Linear(32 * 49, 16)
-        self.enter = nn.Linear(16, 32 * 49)
-        self.decode = nn.Sequential(*(nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.ReLU(),
-                                      nn.ConvTranspose2d(16, 1, 4, 2, 1)))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.encode(x)
-        mean, log_variance = self.mean(x), self.log_variance(x)
-        z = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
-        divergence = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum(1)
-        return self.decode(self.enter(z).view(-1, 32, 7, 7)), divergence
-
-
-class VqVae(nn.Module):
-    """Van den Oord et al. 2017: the nearest code, the gradient passed straight through."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode = nn.Sequential(conv_norm(3, 32, 4, 2), nn.Conv2d(32, 16, 1))
-        self.codes = nn.Embedding(64, 16)
-        self.decode = nn.Sequential(nn.ConvTranspose2d(16, 16, 4, 2, 1), nn.ReLU(), nn.Conv2d(16, 3, 1))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        z = self.encode(x).permute(0, 2, 3, 1)
-        weight = self.codes.weight
-        distance = z.pow(2).sum(-1, keepdim=True) + weight.pow(2).sum(1) - 2 * z @ weight.t()
-        code = self.codes(distance.argmin(-1))
-        commitment = (code - z.detach()).pow(2).mean() + 0.25 * (code.detach() - z).pow(2).mean()
-        straight = z + (code - z).detach()
-        return self.decode(straight.permute(0, 3, 1, 2)), commitment
 
 
 def time_embedding(steps: Tensor, width: int) -> Tensor:
@@ -280,14 +194,11 @@ class Dit(nn.Module):
 
 STEP = tokens(1000, 1)
 NETWORKS: dict[str, Network] = {
-    "dcgan_generator": Network(dcgan_generator, floats((100, 1, 1)), "mse"),
     "dcgan_discriminator": Network(dcgan_discriminator, floats((3, 64, 64)), "bce_with_logits"),
     "srgan_generator": Network(srgan_generator, floats((3, 24, 24)), "mse"),
     "srgan_discriminator": Network(srgan_discriminator, floats((3, 32, 32)), "bce_with_logits"),
     "cyclegan_generator": Network(cyclegan_generator, floats((3, 64, 64)), "mse"),
     "pix2pix": Network(Pix2Pix, floats((3, 64, 64)), "mse"),
-    "stylegan2": Network(StyleGan, floats((64,), (1, 16, 16), (1, 8, 8)), "mse", fixed=True),
-    "vae": Network(Vae, floats((1, 28, 28)), "none"), "vq_vae": Network(VqVae, floats((3, 32, 32)), "none"),
     "diffusion_unet": Network(DiffusionUNet, together(floats((3, 16, 16)), STEP), "mse"),
     "latent_diffusion": Network(lambda: DiffusionUNet(words=48),
                                 together(floats((3, 16, 16)), STEP, floats((7, 48))), "mse"),

@@ -22,36 +22,6 @@ class Embeddings(nn.Module):
         return torch.stack([table(ids[:, i]) for i, table in enumerate(self.tables)], 1)
 
 
-class Dlrm(nn.Module):
-    """Products of all pairs of embeddings (Naumov et al. 2019)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dense, self.sparse = mlp(13, 32, 16), Embeddings(8, 16)
-        rows, columns = torch.tril_indices(9, 9, -1)
-        self.pairs: list[int] = (rows * 9 + columns).tolist()
-        self.top = mlp(16 + len(self.pairs), 32, 1)
-
-    def forward(self, numbers: Tensor, ids: Tensor) -> Tensor:
-        dense = self.dense(numbers)
-        all_of_them = torch.cat([dense.unsqueeze(1), self.sparse(ids)], 1)
-        products = torch.bmm(all_of_them, all_of_them.transpose(1, 2)).flatten(1)[:, self.pairs]
-        return self.top(torch.cat([dense, products], 1))
-
-
-class BagDlrm(nn.Module):
-    """DLRM as published: one EmbeddingBag a feature, several values each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bags = nn.ModuleList(nn.EmbeddingBag(100, 16, mode="sum") for _ in range(3))
-        self.dense, self.top = mlp(13, 16), mlp(64, 32, 1)
-
-    def forward(self, numbers: Tensor, *ids: Tensor) -> Tensor:
-        parts = [bag(one) for bag, one in zip(self.bags, ids)]
-        return self.top(torch.cat([self.dense(numbers), *parts], 1))
-
-
 class WideDeep(nn.Module):
     """A linear model beside a deep one (Cheng et al. 2016)."""
 
@@ -63,36 +33,6 @@ class WideDeep(nn.Module):
     def forward(self, numbers: Tensor, ids: Tensor) -> Tensor:
         deep = self.layers(torch.cat([numbers, self.deep(ids).flatten(1)], 1))
         return self.numbers(numbers) + self.wide(ids).sum(1) + deep
-
-
-class DeepFm(nn.Module):
-    """A factorisation machine beside a deep network (Guo et al. 2017)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = Embeddings(8, 1), Embeddings(8, 8)
-        self.deep, self.bias = mlp(64, 64, 1), nn.Parameter(torch.zeros(1))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.second(ids)
-        pairs = 0.5 * (x.sum(1).pow(2) - x.pow(2).sum(1)).sum(1, keepdim=True)
-        return self.bias + self.first(ids).sum(1) + pairs + self.deep(x.flatten(1))
-
-
-class CrossNetwork(nn.Module):
-    """DCN v2 (Wang et al. 2021): features times a linear layer of features."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sparse = Embeddings(8, 8)
-        self.layers = nn.ModuleList(nn.Linear(77, 77) for _ in range(3))
-        self.head = nn.Linear(77, 1)
-
-    def forward(self, numbers: Tensor, ids: Tensor) -> Tensor:
-        first = x = torch.cat([numbers, self.sparse(ids).flatten(1)], 1)
-        for layer in self.layers:
-            x = first * layer(x) + x
-        return self.head(x)
 
 
 class Collaborative(nn.Module):
@@ -219,11 +159,7 @@ def mlp_resnet() -> nn.Module:
 
 NETWORKS: dict[str, Network] = {
     "mlp": Network(lambda: mlp(784, 512, 256, 10), floats((784,))),
-    "mlp_resnet": Network(mlp_resnet, floats((13,)), batch=2), "dlrm": Network(Dlrm, CLICKS, "bce_with_logits"),
-    "dlrm_embedding_bags": Network(BagDlrm, together(floats((13,)), tokens(100, 4, 4, 4)), "bce_with_logits"),
-    "wide_and_deep": Network(WideDeep, CLICKS, "bce_with_logits"),
-    "deep_fm": Network(DeepFm, tokens(100, 8), "bce_with_logits"),
-    "dcn_v2": Network(CrossNetwork, CLICKS, "bce_with_logits"),
+    "mlp_resnet": Network(mlp_resnet, floats((13,)), batch=2), "wide_and_deep": Network(WideDeep, CLICKS, "bce_with_logits"),
     "ncf": Network(Collaborative, tokens(200, 1, 1), "bce_with_logits"),
     "din": Network(Interest, tokens(300, 12, 1), "bce_with_logits"),
     "two_tower_retrieval": Network(Retrieval, tokens(200, 1, 1), batch=8),

@@ -34,5 +34,4 @@ NETWORKS: dict[str, Network] = {
     **{name: classifier(name) for name in PLAIN},
     # With their auxiliary heads: the gradients of all outputs are fed in.
     "googlenet": classifier("googlenet", 256, loss="none", init_weights=False),
-    "inception_v3": classifier("inception_v3", 299, "none", 2, init_weights=False),
-}
+    "inception_v3": classifier("inception_v3", 299, "none", 2, init_weights=False)}

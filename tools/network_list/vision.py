@@ -149,49 +149,6 @@ class BiSeNet(nn.Module):
         return F.interpolate(self.head(fused), scale_factor=4, mode="bilinear", align_corners=False)
 
 
-class SpatialTransformer(nn.Module):
-    """Learns where to look before it classifies (Jaderberg et al. 2015)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.locate = nn.Sequential(*(nn.Conv2d(1, 8, 7), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(8, 10, 5),
-                                      nn.MaxPool2d(2)),
-                                    *(nn.ReLU(), nn.Flatten(), nn.Linear(10 * 9, 32), nn.ReLU(), nn.Linear(32, 6)))
-        self.classify = nn.Sequential(conv_norm(1, 16), nn.MaxPool2d(2), pooled_head(16, 10))
-        self.register_buffer("pixels", torch.linspace(-1, 1, 28), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        matrix = self.locate(x).view(-1, 2, 3)
-        rows = self.pixels[:, None].expand(28, 28)
-        points = torch.stack([rows.t(), rows, torch.ones_like(rows)], -1).view(1, 784, 3)
-        grid = (points @ matrix.transpose(1, 2)).view(-1, 28, 28, 2)
-        return self.classify(F.grid_sample(x, grid, align_corners=False))
-
-
-class Capsules(nn.Module):
-    """Dynamic routing between capsules, three rounds (Sabour et al. 2017)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(1, 32, 9), nn.ReLU(), nn.Conv2d(32, 32, 9, 2))
-        self.weight = nn.Parameter(0.01 * torch.randn(1, 144, 10, 16, 8))
-
-    @staticmethod
-    def squash(x: Tensor) -> Tensor:
-        square = (x * x).sum(-1, keepdim=True)
-        return square / (1 + square) * x / torch.sqrt(square + 1e-8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        primary = self.squash(self.stem(x).flatten(1).view(-1, 144, 1, 8, 1).squeeze(-1))
-        votes = (self.weight @ primary.unsqueeze(-1)).squeeze(-1)
-        routing = torch.zeros_like(votes[..., :1])
-        for _ in range(3):
-            weights = torch.softmax(routing, 2)
-            chosen = self.squash((weights * votes).sum(1, keepdim=True))
-            routing = routing + (votes * chosen).sum(-1, keepdim=True)
-        return chosen.squeeze(1).norm(dim=-1)
-
-
 class Highway(nn.Module):
     """Layers with gates that pass their input on (Srivastava et al. 2015)."""
 
@@ -202,38 +159,6 @@ class Highway(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         gate = torch.sigmoid(self.gate(x))
         return gate * F.relu(self.change(x)) + (1 - gate) * x
-
-
-class Twins(nn.Module):
-    """One tower upon several images, then a function of what it says."""
-
-    def __init__(self, compare: str) -> None:
-        super().__init__()
-        self.tower = nn.Sequential(conv_norm(3, 32, 3, 2), conv_norm(32, 64, 3, 2), pooled_head(64, 32))
-        self.head = nn.Linear(32, 1)
-        self.compare = compare
-
-    def forward(self, *images: Tensor) -> Tensor:
-        codes = [self.tower(image) for image in images]
-        if self.compare == "siamese":
-            return self.head((codes[0] - codes[1]).abs())
-        anchor, same, other = (F.normalize(code) for code in codes)
-        return F.relu((anchor - same).norm(dim=1) - (anchor - other).norm(dim=1) + 1).mean()
-
-
-class ArcFace(nn.Module):
-    """Cosines with a margin of the angle (Deng et al. 2019)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tower = nn.Sequential(conv_norm(3, 32, 3, 2), conv_norm(32, 64, 3, 2), pooled_head(64, 64))
-        self.weight = nn.Parameter(0.1 * torch.randn(100, 64))
-
-    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        cosine = F.linear(F.normalize(self.tower(x)), F.normalize(self.weight)).clamp(-0.99, 0.99)
-        wanted = F.one_hot(labels[:, 0], 100)
-        sine = torch.sqrt(1 - cosine**2)
-        return 64 * torch.where(wanted > 0, cosine * 0.8776 - sine * 0.4794, cosine)
 
 
 def conv_mixer() -> nn.Module:
@@ -359,13 +284,8 @@ NETWORKS: dict[str, Network] = {
     "eca_resnet_small": Network(lambda: attended(Eca()), SMALL), "ghostnet_small": Network(ghostnet, SMALL),
     "xception_small": Network(xception, SMALL), "nasnet_cells": Network(nasnet, SMALL),
     "hrnet_small": Network(HighResolution, SMALL, "mse"), "bisenet": Network(BiSeNet, SMALL),
-    "spatial_transformer": Network(SpatialTransformer, floats((1, 28, 28)), opset=16),
-    "capsule_network": Network(Capsules, floats((1, 28, 28))),
     "highway_network": Network(lambda: nn.Sequential(nn.Linear(784, 50), *(Highway(50) for _ in range(8)),
                                                      nn.Linear(50, 10)), floats((784,))),
-    "siamese": Network(lambda: Twins("siamese"), floats((3, 64, 64), (3, 64, 64)), "bce_with_logits"),
-    "triplet_margin": Network(lambda: Twins("triplet"), floats(*[(3, 64, 64)] * 3), "none"),
-    "arcface": Network(ArcFace, lambda batch: (*SMALL(batch), torch.randint(100, (batch, 1)))),
     "convmixer": Network(conv_mixer, SMALL), "yolo_v3_tiny": Network(YoloTiny, floats((3, 128, 128)), "none"),
     "yolo_v5_focus": Network(yolo_v5_focus, SMALL, "mse"),
     "yolo_v8_small": Network(YoloV8, floats((3, 64, 64)), "none"), "centernet": Network(CenterNet, SMALL, "none")}
