@@ -4,24 +4,26 @@
     tools/measure_device.py -o my_gpu [--peaks bf16=989,fp32=67] [--bandwidth 3350]
 
 writes my_gpu.yaml, which a cluster file names as its device, and the points beside it: my_gpu_matmul.csv,
-my_gpu_vector.csv, my_gpu_attention.csv; my_gpu_other.csv has what the table does not read. Needs PyTorch
-with CUDA and two minutes. --peaks and --bandwidth are those of the data sheet; where they are left out, the
-highest rates that were measured stand for them.
+my_gpu_vector.csv, my_gpu_attention.csv. Needs PyTorch with CUDA and two minutes. --peaks and --bandwidth are those of the data sheet; where they are left out, the
+highest rates that were measured stand for them. The points are those of data/cluster/h100_*.csv.
 
 A point is the device's time alone: a kernel that waits holds the device while the host launches the
 repetitions behind it, and events before and behind them say what they take. Operands and results take
 turns so that no repetition finds the last one's in the cache.
 """
 import argparse
+import csv
 import datetime
 import math
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+TABLES = Path(__file__).resolve().parent.parent / "data" / "cluster"
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
 # What cuBLAS cuts products into, up to Ampere, and from Hopper on.
 TILES = ("[[128, 256, 1], [256, 128, 1], [128, 128, 0.97], [64, 256, 0.85], [256, 64, 0.85], [64, 128, 0.85], "
@@ -93,17 +95,31 @@ class Device:
 
 
 class Rows:
-    """A CSV file of points, written as they come."""
+    """A CSV file of points, written as they come, with the columns and rows of the H100's."""
 
-    def __init__(self, path, comment, columns):
-        self.file = open(path, "w", encoding="utf-8")
-        for line in comment.splitlines():
-            self.file.write(f"# {line}\n")
-        self.file.write(",".join(columns) + "\n")
+    def __init__(self, base, kind, source, quick):
+        lines = (TABLES / f"h100_{kind}.csv").read_text(encoding="utf-8").splitlines()
+        self.columns, *points = csv.reader(line for line in lines if not line.startswith("#"))
+        self.points = [point[:-1] for point in points]
+        if quick:  # the smallest of each kind
+            kinds = {}
+            for point in sorted(self.points, key=lambda point: math.prod(int(word) for word in point if word.isdigit())):
+                kinds.setdefault(tuple(word for word in point if not word.isdigit()), point)
+            self.points = list(kinds.values())
+        self.file = open(f"{base}_{kind}.csv", "w", encoding="utf-8")
+        self.file.write("# Times of kernels on the device alone, operands not in its cache.\n"
+                        f"# source: {source}\n" + ",".join(self.columns) + "\n")
 
-    def add(self, *cells):
-        self.file.write(",".join(str(c) for c in cells) + "\n")
-        self.file.flush()
+    def measure(self, measure):
+        """Writes nanoseconds, by measure(point), of every point, and returns all that could be measured."""
+        found = []
+        for point in self.points:
+            ns = attempt(" ".join(point), lambda: measure(point))
+            if ns:
+                self.file.write(",".join([*point, str(round(ns))]) + "\n")
+                self.file.flush()
+                found.append((point, ns))
+        return found
 
 
 def attempt(what, measure):
@@ -156,50 +172,15 @@ def fp8_ns(device, m, n, k):
     return device.kernel_ns(run)
 
 
-def products():
-    """(m, n, k, batch, type)."""
-    rows = []
-    for hidden in (256, 768, 1024, 2048, 4096, 8192, 12288):
-        for tokens in (256, 1024, 4096, 16384):
-            rows += [(tokens, 4 * hidden, hidden, 1), (tokens, hidden, 4 * hidden, 1)]
-            if tokens >= 1024:
-                rows.append((4 * hidden, hidden, tokens, 1))
-    rows += [(tokens, 3 * hidden, hidden, 1) for hidden in (512, 1536, 5120) for tokens in (512, 2048, 8192)]
-    for hidden in (768, 1024, 2048, 4096):
-        for tokens in (2048, 8192):
-            rows += [(tokens, 4 * hidden, hidden, 1), (tokens, hidden, 4 * hidden, 1),
-                     (4 * hidden, hidden, tokens, 1)]
-    rows += [(tokens, hidden, hidden, 1) for hidden in (768, 1024, 2048, 4096, 8192) for tokens in (1024, 8192)]
-    rows += [(hidden, hidden, tokens, 1) for hidden in (512, 1536, 5120) for tokens in (2048, 8192)]
-    rows += [(tokens, hidden, hidden, 1) for hidden in (128, 384, 1280, 3072) for tokens in (128, 8192)]
-    for hidden in (768, 2048, 5120):  # logits
-        rows += [(4096, 50304, hidden, 1), (4096, hidden, 50304, 1), (50304, hidden, 4096, 1)]
-    rows += [(size, size, size, 1) for size in (128, 512, 1024, 2048, 3072, 4096, 6144, 8192, 16384)]
-    rows += [(m, n, n, 1) for n in (4096, 12288) for m in (1, 16, 64)]
-    rows += [(1000, 1000, 1000, 1), (1023, 4097, 2047, 1), (3000, 3000, 3000, 1), (8192, 4100, 1030, 1)]
-    for batch in (16, 128):  # attention
-        for s in (128, 512, 1024, 2048, 4096):
-            for d in (64, 128):
-                if batch * s * s <= 1 << 29:
-                    rows += [(s, s, d, batch), (s, d, s, batch)]
-    rows = [(*row, "bf16") for row in dict.fromkeys(rows)]
-    rows += [(tokens, n, hidden, 1, "bf16") for n, hidden in ((50257, 768), (1027, 1030), (4100, 4098))
-             for tokens in (1024, 8192)]  # rows that do not begin at multiples of 16 bytes
-    shapes = [(256, 1024, 1024), (1024, 1024, 1024), (1024, 4096, 1024), (2048, 2048, 2048), (4096, 1024, 4096),
-              (4096, 4096, 4096), (1024, 4096, 16384), (8192, 8192, 8192), (8192, 768, 3072), (8192, 3072, 768)]
-    rows += [(*shape, 1, name) for name in ("tf32", "fp32", "fp8") for shape in shapes]
-    rows += [(m, m, 64, 128, name) for name in ("tf32", "fp32") for m in (128, 1024)]
-    rows += [(m, 64, m, 128, name) for name in ("tf32", "fp32") for m in (128, 1024)]
-    return rows
+def measure_products(device, table):
+    """TFLOP/s of the fastest product of each type."""
+    def matmul(point):
+        m, n, k, batch = map(int, point[:4])
+        return matmul_ns(device, m, n, k, batch, point[4])
 
-
-def measure_products(device, table, quick):
     best = {}
-    for m, n, k, batch, name in products()[:: 40 if quick else 1]:
-        ns = attempt(f"product {m} {n} {k} {batch} {name}", lambda: matmul_ns(device, m, n, k, batch, name))
-        if ns:
-            table.add(m, n, k, batch, name, round(ns))
-            best[name] = max(best.get(name, 0), 2e-3 * m * n * k * batch / ns)
+    for (m, n, k, batch, name), ns in table.measure(matmul):
+        best[name] = max(best.get(name, 0), 2e-3 * int(m) * int(n) * int(k) * int(batch) / ns)
     return best
 
 
@@ -246,181 +227,85 @@ def norm_backward_ns(device, rows, columns, of_data):
     return in_turn(device, operands, gradient, (6 if of_data else 4) * rows * columns)
 
 
-def measure_vectors(device, table, quick):
-    def add(kernel, rows, columns, measure):
-        ns = attempt(f"{kernel} {rows} {columns}", measure)
-        if ns:
-            table.add(kernel, rows, columns, "bf16", round(ns))
+def tanh_gelu(x):
+    return F.gelu(x, approximate="tanh")
 
-    def tanh_gelu(x):
-        return F.gelu(x, approximate="tanh")
 
-    for log in range(10, 18 if quick else 30, 2):
-        n = 1 << log
-        add("elementwise", 1, n, lambda: in_turn(
-            device, lambda: (random(device, n), random(device, n)), torch.add, 6 * n))
-        add("gelu", 1, n, lambda: in_turn(device, lambda: (random(device, n),), tanh_gelu, 4 * n))
-        add("gelu_backward", 1, n, lambda: backward_ns(device, lambda: (random(device, n),), tanh_gelu, 6 * n))
-    for columns in (256, 768, 1024, 2048, 4096, 8192, 12288)[:: 7 if quick else 1]:
-        def norm(x, weight, bias, columns=columns):
-            return F.layer_norm(x, (columns,), weight, bias)
-        for rows in (128, 512, 2048, 8192, 32768)[:: 5 if quick else 1]:
-            def operands(rows=rows, columns=columns):
-                return random(device, rows, columns), random(device, columns), random(device, columns)
-            nbytes = 2 * rows * columns
-            add("layernorm", rows, columns, lambda: in_turn(device, operands, norm, 2 * nbytes))
-            add("layernorm_backward", rows, columns, lambda: norm_backward_ns(device, rows, columns, True))
-            add("layernorm_weights", rows, columns, lambda: norm_backward_ns(device, rows, columns, False))
-            add("column_sum", rows, columns, lambda: in_turn(
-                device, lambda: (random(device, rows, columns),), lambda x: x.sum(0), nbytes))
+def vector_ns(device, kernel, rows, columns, name):
+    nbytes = 2 * rows * columns
+
+    def tensors(count=1):
+        return [random(device, rows, columns) for _ in range(count)]
+
+    def norm(x, weight, bias):
+        return F.layer_norm(x, (columns,), weight, bias)
 
     def softmax(x):
         return F.softmax(x, -1)
-    for columns in (128, 512, 1024, 2048, 4096, 16384, 50304)[:: 7 if quick else 1]:
-        for rows in (1024, 8192, 65536, 262144)[:: 4 if quick else 1]:
-            if rows * columns > 1 << 29:
-                continue
-            nbytes = 2 * rows * columns
-            add("softmax", rows, columns, lambda: in_turn(
-                device, lambda: (random(device, rows, columns),), softmax, 2 * nbytes))
-            add("softmax_backward", rows, columns, lambda: backward_ns(
-                device, lambda: (random(device, rows, columns),), softmax, 3 * nbytes))
+
+    if kernel == "update":
+        return update_ns(device, columns, name)
+    if kernel in ("layernorm_backward", "layernorm_weights"):
+        return norm_backward_ns(device, rows, columns, kernel == "layernorm_backward")
+    if kernel == "layernorm":
+        return in_turn(device, lambda: (*tensors(), random(device, columns), random(device, columns)), norm, 2 * nbytes)
+    if kernel == "elementwise":
+        return in_turn(device, lambda: tensors(2), torch.add, 3 * nbytes)
+    if kernel == "column_sum":
+        return in_turn(device, tensors, lambda x: x.sum(0), nbytes)
+    operate = tanh_gelu if kernel.startswith("gelu") else softmax
+    if kernel.endswith("_backward"):
+        return backward_ns(device, tensors, operate, 3 * nbytes)
+    return in_turn(device, tensors, operate, 2 * nbytes)
 
 
-def attention_shapes(quick):
-    """(batch x heads, sequence, size, causal)."""
-    if quick:
-        return [(2, 64, 64, True)]
-    shapes = []
-    for size in (64, 128):
-        for sequence in (128, 256, 512, 1024, 2048, 4096, 8192, 16384):
-            for heads in (16, 48, 128):
-                if heads * sequence <= 1 << 20:
-                    shapes.append((heads, sequence, size, True))
-        shapes += [(64, sequence, size, False) for sequence in (512, 2048, 8192)]
-    return shapes + [(64, 1024, size, True) for size in (80, 96, 100, 256)] + [(48, 1000, 64, True)]
+def update_ns(device, count, name):
+    """AdamW of so many numbers in 148 tensors, or in 300 where they are more than a thousand million."""
+    tensors = 300 if count > 1_000_000_000 else 148
+    weights = [random(device, count // tensors, dtype=TYPES[name]).requires_grad_() for _ in range(tensors)]
+    for weight in weights:
+        weight.grad = random(device, count // tensors, dtype=TYPES[name])
+    optimizer = torch.optim.AdamW(weights, lr=1e-4, **({"fused": True} if device.is_gpu else {}))
+    return device.kernel_ns(lambda i: optimizer.step(), most=10)
 
 
-def measure_attention(device, table, quick):
-    for heads, sequence, size, causal in attention_shapes(quick):
-        samples = max(1, heads // 16)
-        each = heads // samples
+def attention_ns(device, heads, sequence, size, causal, direction):
+    samples = max(1, heads // 16)
 
-        def operands(samples=samples, each=each, sequence=sequence, size=size):
-            # As a product for all three leaves them: heads lie within a token.
-            return [random(device, samples, sequence, each, size).transpose(1, 2) for _ in range(3)]
+    def operands():
+        # As a product for all three leaves them: heads lie within a token.
+        shape = (samples, sequence, heads // samples, size)
+        return [random(device, *shape).transpose(1, 2) for _ in range(3)]
 
-        def attend(q, k, v, causal=causal):
-            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-        nbytes = 2 * heads * sequence * size
-        name = f"attention {heads} {sequence} {size} {causal}"
-        yes = "yes" if causal else "no"
-        ns = attempt(name, lambda: in_turn(device, operands, attend, 4 * nbytes))
-        if ns:
-            table.add(heads, sequence, size, yes, "forward", "bf16", round(ns))
-        ns = attempt(name + " backward", lambda: backward_ns(device, operands, attend, 8 * nbytes))
-        if ns:
-            table.add(heads, sequence, size, yes, "backward", "bf16", round(ns))
+    def attend(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    nbytes = 2 * heads * sequence * size
+    if direction == "forward":
+        return in_turn(device, operands, attend, 4 * nbytes)
+    return backward_ns(device, operands, attend, 8 * nbytes)
 
 
-# Bandwidth, launches, the optimiser, long runs.
+# Bandwidth and launches.
 
-def measure_copies(device, other, quick):
+def measure_copies(device, quick):
+    """GB/s of the fastest copy."""
     best = 0.0
     for log in range(14, 20 if quick else 33, 2):
         n = 1 << log
-        ns = attempt(f"copy {n}",
-                     lambda: in_turn(device,
-                                     lambda: (torch.randint(0, 255, (n,), device=device.name, dtype=torch.uint8),),
-                                     torch.clone, 2 * n))
-        if ns:
-            other.add("copy", n, "", "", round(ns))
-            best = max(best, 2 * n / ns)
+
+        def operands(n=n):
+            return (torch.randint(0, 255, (n,), device=device.name, dtype=torch.uint8),)
+
+        ns = attempt(f"copy {n}", lambda: in_turn(device, operands, torch.clone, 2 * n))
+        best = max(best, 2 * n / ns if ns else 0.0)
     return best
 
 
-def measure_hot(device, other, quick):
-    """The same operands again and again: what the cache holds is read from there."""
-    for log in range(12, 16 if quick else 28, 2):
-        n = 1 << log
-        x, y, z = random(device, n), random(device, n), random(device, n)
-        ns = attempt("add, from the cache", lambda: device.kernel_ns(lambda i: torch.add(x, y, out=z)))
-        other.add("add_from_cache", n, "", "", round(ns or 0))
-    for m, n, k in ((1024, 768, 768), (1024, 3072, 768), (8192, 768, 768), (8192, 3072, 768), (2048, 2048, 2048)):
-        a, b = random(device, m, k), random(device, n, k).t()
-        out = torch.empty(m, n, device=device.name, dtype=torch.bfloat16)
-        ns = attempt("product, from the cache", lambda: device.kernel_ns(lambda i: torch.mm(a, b, out=out)))
-        other.add("matmul_from_cache", m, n, k, round(ns or 0))
-
-
-def measure_layouts(device, other):
-    """What the order of operands in memory makes of a product, and another type of the same size."""
-    for m, n, k in ((4096, 4096, 4096), (8192, 3072, 768), (8192, 768, 3072), (768, 3072, 8192)):
-        for form in ("nt", "nn", "tn"):
-            a = random(device, k, m).t() if form[0] == "t" else random(device, m, k)
-            b = random(device, n, k).t() if form[1] == "t" else random(device, k, n)
-            ns = attempt("layouts", lambda: device.kernel_ns(lambda i: torch.mm(a, b)))
-            other.add("matmul_" + form, m, n, k, round(ns or 0))
-    for size in (1024, 4096, 8192):
-        a, b = random(device, size, size, dtype=torch.float16), random(device, size, size, dtype=torch.float16)
-        ns = attempt("fp16", lambda: device.kernel_ns(lambda i: torch.mm(a, b.t())))
-        other.add("matmul_fp16", size, size, size, round(ns or 0))
-
-
-def measure_losses(device, other, quick):
-    for rows, columns in ((512, 1024),) if quick else ((1024, 50304), (8192, 50304), (8192, 1024), (16384, 32000)):
-        labels = torch.randint(0, columns, (rows,), device=device.name)
-        nbytes = 2 * rows * columns
-
-        def loss(x, labels=labels):
-            return F.cross_entropy(x, labels)
-        ns = attempt("loss", lambda: in_turn(device, lambda: (random(device, rows, columns),), loss, 2 * nbytes))
-        other.add("cross_entropy", rows, columns, "", round(ns or 0))
-        ns = attempt("loss",
-                     lambda: backward_ns(device, lambda: (random(device, rows, columns),), loss, 3 * nbytes))
-        other.add("cross_entropy_backward", rows, columns, "", round(ns or 0))
-    for tokens, rows, columns in ((512, 1024, 256),) if quick else ((1024, 50304, 768), (8192, 50304, 768),
-                                                                   (8192, 50304, 4096)):
-        index = torch.randint(0, rows, (tokens,), device=device.name)
-        table = random(device, rows, columns)
-        gradient = random(device, tokens, columns)
-        ns = attempt("embedding", lambda: device.kernel_ns(lambda i: F.embedding(index, table)))
-        other.add("embedding", tokens, rows, columns, round(ns or 0))
-        ns = attempt("embedding", lambda: device.kernel_ns(
-            lambda i: torch.ops.aten.embedding_dense_backward(gradient, index, rows, -1, False), most=20))
-        other.add("embedding_backward", tokens, rows, columns, round(ns or 0))
-
-
-def measure_updates(device, table, other, quick):
-    for tensors, each in ((4, 1000),) if quick else ((148, 100_000), (148, 1_000_000), (300, 4_000_000)):
-        for name in ("bf16", "fp32"):
-            dtype = TYPES[name]
-            weights = [random(device, each, dtype=dtype).requires_grad_() for _ in range(tensors)]
-            for weight in weights:
-                weight.grad = random(device, each, dtype=dtype)
-            optimizer = torch.optim.AdamW(weights, lr=1e-4, **({"fused": True} if device.is_gpu else {}))
-            ns = attempt("adamw", lambda: device.kernel_ns(lambda i: optimizer.step(), most=10))
-            if ns:
-                table.add("update", 1, tensors * each, name, round(ns))
-            ns = attempt("clip", lambda: device.kernel_ns(
-                lambda i: torch.nn.utils.clip_grad_norm_(weights, 1.0), most=10))
-            other.add("clip_grad_norm_" + name, tensors, each, "", round(ns or 0))
-            del weights, optimizer
-
-
-def measure_launch(device, other):
+def measure_launch(device):
     """One element added: what a kernel takes besides its work."""
     x, y = random(device, 1), random(device, 1)
-    ns = device.kernel_ns(lambda i: torch.add(x, y, out=x), most=500)
-    other.add("empty_kernel", "", "", "", round(ns))
-    for name, run in (("host_add", lambda: torch.add(x, y, out=x)), ("host_add_new", lambda: x + y)):
-        device.wait()
-        begin = time.perf_counter()
-        for _ in range(800):
-            run()
-        other.add(name, "", "", "", round((time.perf_counter() - begin) / 800 * 1e9))
-        device.wait()
-    return ns
+    return device.kernel_ns(lambda i: torch.add(x, y, out=x), most=500)
 
 
 class SmallBlock(torch.nn.Module):
@@ -434,7 +319,7 @@ class SmallBlock(torch.nn.Module):
         return x + self.down(F.gelu(self.up(self.norm(x))))
 
 
-def measure_host(device, other):
+def measure_host(device):
     """Forward and backward passes of a network whose kernels are all shorter than their launch."""
     net = torch.nn.Sequential(*[SmallBlock() for _ in range(50)]).to(device.name, torch.bfloat16)
     x = random(device, 16, 64)
@@ -457,48 +342,7 @@ def measure_host(device, other):
             step()
             device.wait()
         kernels = sum(1 for event in trace.events() if str(event.device_type).endswith("CUDA"))
-    ns = statistics.median(times) * 1e9 / max(kernels, 1)
-    other.add("host_ns_per_kernel", kernels, "", "", round(ns))
-    return ns
-
-
-def measure_sustained(device, other, seconds):
-    """A large product for so long: its rate by half seconds."""
-    size = 8192 if device.is_gpu else 64
-    a, b = random(device, size, size), random(device, size, size)
-    out = torch.empty_like(a)
-    begin = time.perf_counter()
-    ns = 0.0
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        count = 0
-        while time.perf_counter() - start < 0.5:
-            for _ in range(20):
-                torch.mm(a, b, out=out)
-            device.wait()
-            count += 20
-        ns = (time.perf_counter() - start) * 1e9 / count
-        other.add("sustained", size, f"{time.perf_counter() - begin:.2f}", "", round(ns))
-    return ns
-
-
-def measure_mixed(device, other, seconds):
-    """Products and sums in turn, for so long, and what they take in short queues."""
-    size = 4096 if device.is_gpu else 64
-    a, b, out = (random(device, size, size) for _ in range(3))
-    x, y, z = (random(device, 8 * size, size) for _ in range(3))
-
-    def run(_):
-        torch.mm(a, b, out=out)
-        torch.add(x, y, out=z)
-    other.add("mixed_short", size, "", "", round(device.kernel_ns(run)))
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        for _ in range(500):
-            run(0)
-        device.wait()
-        other.add("mixed_sustained", size, "", "", round((time.perf_counter() - start) * 1e9 / 500))
+    return statistics.median(times) * 1e9 / max(kernels, 1)
 
 
 def rounded(value, digits=3):
@@ -540,7 +384,6 @@ def main():
     parser.add_argument("-o", "--output", required=True, metavar="NAME", help="files begin with this")
     parser.add_argument("--peaks", default="", help="TFLOP/s of the data sheet by type: bf16=989,tf32=495")
     parser.add_argument("--bandwidth", type=float, help="GB/s of the data sheet")
-    parser.add_argument("--sustained", type=float, default=15, metavar="SECONDS", help="of the long product")
     parser.add_argument("--quick", action="store_true", help="few points, to try the script")
     parser.add_argument("--cpu", action="store_true", help="on the host, to try the script")
     arguments = parser.parse_args()
@@ -548,8 +391,6 @@ def main():
     torch.manual_seed(1)
     versions = f"{device.title}, PyTorch {torch.__version__}, {datetime.date.today().isoformat()}"
     base = arguments.output
-    other = Rows(base + "_other.csv", f"What a kernel table does not read.\nsource: {versions}",
-                 ("what", "a", "b", "c", "ns"))
     begin = time.perf_counter()
 
     def told(what):
@@ -558,29 +399,18 @@ def main():
     (warm @ warm).sum().item()
     free, total = torch.cuda.mem_get_info() if device.is_gpu else (0, 0)
     workspace = total - free - (torch.cuda.memory_reserved() if device.is_gpu else 0)
-    launch = measure_launch(device, other)
-    host = measure_host(device, other)
-    copied = measure_copies(device, other, arguments.quick)
+    launch = measure_launch(device)
+    host = measure_host(device)
+    copied = measure_copies(device, arguments.quick)
     told(f"launch {launch:.0f} ns, host {host:.0f} ns, copy {copied:.0f} GB/s, workspace {workspace / 1e6:.0f} MB")
-    text = f"Times of kernels on the device alone, operands not in its cache.\nsource: {versions}"
-    best = measure_products(device, Rows(base + "_matmul.csv", text, ("m", "n", "k", "batch", "type", "ns")),
-                            arguments.quick)
+    best = measure_products(device, Rows(base, "matmul", versions, arguments.quick))
     told("products: " + ", ".join(f"{key} {value:.0f} TFLOP/s" for key, value in best.items()))
-    measure_attention(device, Rows(base + "_attention.csv", text,
-                                   ("heads", "sequence", "size", "causal", "pass", "type", "ns")), arguments.quick)
+    Rows(base, "attention", versions, arguments.quick).measure(
+        lambda point: attention_ns(device, *map(int, point[:3]), point[3] == "yes", point[4]))
     told("attention")
-    vectors = Rows(base + "_vector.csv", text, ("kernel", "rows", "columns", "type", "ns"))
-    measure_vectors(device, vectors, arguments.quick)
+    Rows(base, "vector", versions, arguments.quick).measure(
+        lambda point: vector_ns(device, point[0], int(point[1]), int(point[2]), point[3]))
     told("other kernels")
-    measure_hot(device, other, arguments.quick)
-    if device.is_gpu:
-        measure_layouts(device, other)
-    measure_losses(device, other, arguments.quick)
-    measure_updates(device, vectors, other, arguments.quick)
-    told("cache, losses, updates")
-    measure_mixed(device, other, 0.1 if arguments.quick else 3)
-    last = measure_sustained(device, other, 1 if arguments.quick else arguments.sustained)
-    told(f"sustained {last:.0f} ns")
     peaks = parsed_peaks(arguments.peaks) or {key: rounded(value) for key, value in best.items()}
     bandwidth = arguments.bandwidth or rounded(copied)
     write_table(base + ".yaml", device, {"source": versions, "peaks": peaks, "bandwidth": bandwidth,

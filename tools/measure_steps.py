@@ -1,40 +1,25 @@
 #!/usr/bin/env python3
 """Measures training steps of GPTs on one GPU, for a model of them to be held against.
 
-    tools/measure_steps.py -o steps.csv [--limit SECONDS] [--profiles FOLDER]
+    tools/measure_steps.py -o steps.csv [--limit SECONDS]
 
-One row a setup: the median time of a step, and the most memory that was allocated, and reserved, in one.
-What a step is stands in COMMENT and in the classes below it. Needs PyTorch with CUDA.
+Setups are those of data/cluster/h100_steps.csv, whose head says what a step is. One row a setup: the median
+time of a step, and the most memory that was allocated, and reserved, in one. Needs PyTorch with CUDA.
 """
 import argparse
+import csv
 import datetime
 import gc
-import os
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-COMMENT = """Training steps of GPTs, forward, backward and update, measured by tools/measure_steps.py.
-GPT-2's form: tokens and positions embedded, layers of norm, attention, norm, feed-forward part of four times
-the width with tanh gelu, a norm, logits by the embedding's table, cross-entropy of bf16 logits; biases; no dropout.
-Eager PyTorch on one device. All tensors bf16, of type fp32 rows all fp32 with TF32 products.
-attention: sdpa is scaled_dot_product_attention(is_causal=True); eager is a product, a multiplication by the scale,
-masked_fill, softmax, a product. recompute full: torch.utils.checkpoint(use_reentrant=True) around every layer.
-optimizer: fused AdamW, or SGD with momentum (foreach); states bf16 lie beside bf16 weights, states fp32 have
-fp32 master weights: gradients are cast into new fp32 tensors, and updated weights are copied back.
-gradients: held ones are zeroed, freed ones are set to none before each step. clip: clip_grad_norm_.
-step_ns: median between events at the ends of steps, which follow each other without a wait.
-bytes: most allocated and most reserved by PyTorch's allocator in a step; workspaces of cuBLAS are in it."""
-
-COLUMNS = ("layers", "hidden", "heads", "sequence", "vocabulary", "micro_batch", "micro_batches", "type",
-           "attention", "recompute", "optimizer", "states", "gradients", "clip", "step_ns", "allocated_bytes",
-           "reserved_bytes")
-
-PROFILED = (0, 1, 2, 6, 13, 15, 24, 41)  # setups whose kernels are listed
+STEPS = Path(__file__).resolve().parent.parent / "data" / "cluster" / "h100_steps.csv"
 
 
 class Layer(torch.nn.Module):
@@ -144,62 +129,13 @@ class Step:
 
 
 def setups():
-    """From those that wait for the host to those that fill the memory."""
-    rows = []
-
-    def add(layers, hidden, heads, sequence, micro_batch, vocabulary=50304, **other):
-        row = {"layers": layers, "hidden": hidden, "heads": heads, "sequence": sequence, "vocabulary": vocabulary,
-               "micro_batch": micro_batch, "micro_batches": 1, "type": "bf16", "attention": "sdpa",
-               "recompute": "none", "optimizer": "adamw", "states": "bf16", "gradients": "held", "clip": "no"}
-        rows.append({**row, **other})
-    master = {"states": "fp32"}
-    full = {"recompute": "full"}
-    eager = {"attention": "eager"}
-    add(4, 128, 4, 128, 1, 1024)
-    add(12, 768, 12, 1024, 8)
-    add(24, 2048, 16, 2048, 4, **master)
-    add(32, 4096, 32, 2048, 1)
-    add(6, 384, 6, 256, 64, 256)
-    add(24, 1024, 16, 1024, 8)
-    add(24, 1024, 16, 2048, 4, **eager)
-    add(12, 256, 4, 256, 4, 1024)
-    add(12, 768, 12, 1024, 1)
-    add(12, 768, 12, 1024, 32)
-    add(24, 1024, 16, 1024, 32, **full)
-    add(24, 2048, 16, 2048, 8, **full)
-    add(32, 2560, 32, 2048, 2, **master)
-    add(16, 4096, 32, 2048, 4)
-    add(16, 4096, 32, 4096, 2)
-    add(8, 8192, 64, 2048, 2)
-    add(12, 768, 12, 4096, 4)
-    add(12, 768, 12, 16384, 1)
-    add(10, 1000, 10, 1000, 3)
-    add(24, 1024, 16, 1024, 8, optimizer="sgd")
-    add(12, 768, 12, 1024, 8, micro_batches=4)
-    add(12, 768, 12, 1024, 8, gradients="freed")
-    add(24, 1024, 16, 1024, 8, **master, clip="yes")
-    add(12, 768, 12, 1024, 8, **eager)
-    add(12, 768, 12, 1024, 4, type="fp32", states="fp32", **eager)
-    add(4, 128, 4, 128, 8, 1024, **eager)
-    add(24, 2048, 32, 1024, 4, **eager)
-    add(4, 512, 8, 512, 16, 8192)
-    add(12, 768, 12, 1024, 4)
-    add(12, 768, 12, 1024, 16, **master)
-    add(12, 768, 12, 8192, 2)
-    add(12, 768, 8, 1024, 8)
-    add(24, 1024, 16, 512, 8)
-    add(24, 1024, 16, 1024, 4)
-    add(24, 1024, 16, 2048, 8)
-    add(36, 1280, 20, 1024, 8)
-    add(24, 2048, 16, 2048, 1, **master)
-    add(24, 2048, 32, 1024, 8)
-    add(16, 3072, 24, 2048, 2)
-    add(32, 2560, 32, 2048, 8, **full)
-    add(32, 4096, 32, 2048, 4, **full)
-    add(4, 12288, 96, 2048, 2)
-    add(48, 512, 8, 256, 2, 8192)
-    add(12, 768, 12, 1024, 64, **full)
-    return rows
+    """The comment of the table, its columns, and its rows without what was measured."""
+    lines = STEPS.read_text(encoding="utf-8").splitlines()
+    comment = [line for line in lines if line.startswith("#")]
+    columns, *rows = csv.reader(line for line in lines if not line.startswith("#"))
+    values = [[int(word) if word.isdigit() else word for word in row] for row in rows]
+    return comment[: next(i for i, line in enumerate(comment) if "source:" in line)], columns, [
+        dict(zip(columns[:-3], row)) for row in values]
 
 
 def measure(setup, device):
@@ -234,62 +170,37 @@ def measure(setup, device):
     return round(ns), torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 
 
-def write_profile(setup, folder):
-    """All kernels of a step, in their order. Whoever has used the profiler launches slower afterwards."""
-    step = Step(setup, "cuda")
-    for _ in range(3):
-        step.run()
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CUDA]) as trace:
-        step.run()
-        torch.cuda.synchronize()
-    events = [e for e in trace.events() if str(e.device_type).endswith("CUDA")]
-    events.sort(key=lambda e: e.time_range.start)
-    name = "_".join(str(setup[key]) for key in ("layers", "hidden", "sequence", "micro_batch", "attention",
-                                                "states"))
-    with open(os.path.join(folder, f"profile_{name}.txt"), "w", encoding="utf-8") as file:
-        for event in events:
-            file.write(f"{event.time_range.start:.1f} {event.time_range.elapsed_us():.1f} {event.name[:150]}\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", required=True, metavar="FILE.csv")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="no setup begins after this")
-    parser.add_argument("--profiles", metavar="FOLDER", help="lists the kernels of some setups there")
     parser.add_argument("--only", metavar="KEY=VALUE", help="the setups of which this is true")
     parser.add_argument("--cpu", action="store_true", help="the smallest setups on the host, to try the script")
     arguments = parser.parse_args()
     begin = time.perf_counter()
     title = "host" if arguments.cpu else torch.cuda.get_device_name(0)
     torch.backends.cuda.matmul.allow_tf32 = True
+    comment, columns, rows = setups()
+    key, _, value = (arguments.only or "").partition("=")
     with open(arguments.output, "w", encoding="utf-8") as file:
-        for line in COMMENT.splitlines():
-            file.write(f"# {line}\n")
-        file.write(f"# source: {title}, PyTorch {torch.__version__}, {datetime.date.today().isoformat()}\n")
-        file.write(",".join(COLUMNS) + "\n")
-        for number, setup in enumerate(setups()):
-            key, _, value = (arguments.only or "").partition("=")
-            if key and str(setup[key]) != value:
-                continue
-            if arguments.cpu and setup["hidden"] > 256:
+        file.write("\n".join(comment) + f"\n# source: {title}, PyTorch {torch.__version__}, "
+                   f"{datetime.date.today().isoformat()}\n" + ",".join(columns) + "\n")
+        for number, setup in enumerate(rows):
+            if key and str(setup[key]) != value or arguments.cpu and setup["hidden"] > 256:
                 continue
             if time.perf_counter() - begin > arguments.limit:
                 print(f"the last setups are left out, from {number} on", file=sys.stderr)
                 break
             try:
                 result = measure(setup, "cpu" if arguments.cpu else "cuda")
-                file.write(",".join(str(setup[key]) for key in COLUMNS[:-3]) + ",%d,%d,%d\n" % result)
+            except Exception as error:  # pylint: disable=broad-except
+                print(f"{setup}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
+            else:
+                file.write(",".join(map(str, (*setup.values(), *result))) + "\n")
                 file.flush()
                 print(f"{time.perf_counter() - begin:6.1f} s  {number}: {result[0] * 1e-6:.2f} ms, "
                       f"{result[1] * 1e-9:.2f} GB", flush=True)
-            except Exception as error:  # pylint: disable=broad-except
-                print(f"{setup}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
             gc.collect()
-        for number in PROFILED if arguments.profiles else ():
-            write_profile(setups()[number], arguments.profiles)
-            gc.collect()
-            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
