@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx, what the chips of
 docs/validation.md were measured with, and tests/fixtures/stream/resnet18_begin.onnx, what Stream's recorded runs
-schedule: as shapes without values. Needs nothing but Python.
+schedule: as shapes without values.
 
-    python3 tools/make_chip_networks.py [FOLDER] [FOLDER_OF_THE_LAST]
+    /usr/bin/python3 tools/make_chip_networks.py [FOLDER] [FOLDER_OF_THE_LAST]
 """
 
 from __future__ import annotations
@@ -11,56 +11,30 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import onnx
+from onnx import helper
+
 Node = tuple[str, str, list[str], dict[str, int | list[int]]]
 Shapes = dict[str, list[int]]
 
 
-def varint(value: int) -> bytes:
-    out = b""
-    while value >= 128:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(number: int, value: int | str | bytes) -> bytes:
-    """A field of a protocol buffer: a number, or text or a message with its length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def attribute(name: str, value: int | list[int]) -> bytes:
-    if isinstance(value, int):
-        return field(1, name) + field(3, value) + field(20, 2)
-    return field(1, name) + b"".join(field(8, one) for one in value) + field(20, 7)
-
-
-def node(name: str, kind: str, inputs: list[str], attributes: dict[str, int | list[int]]) -> bytes:
-    out = b"".join(field(1, one) for one in inputs) + field(2, name + "_out")
-    out += field(3, name) + field(4, kind)
-    return out + b"".join(field(5, attribute(*one)) for one in sorted(attributes.items()))
-
-
-def tensor(name: str, shape: list[int]) -> bytes:
-    axes = b"".join(field(1, field(1, size)) for size in shape)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, axes)))
-
-
-def weight(file: str, name: str, shape: list[int]) -> bytes:
+def weight(file: str, name: str, shape: list[int]) -> onnx.TensorProto:
     """An fp32 initializer whose values lie in a file that there is not."""
-    out = b"".join(field(1, size) for size in shape) + field(2, 1) + field(8, name)
-    return out + field(13, field(1, "location") + field(2, file)) + field(14, 1)
+    made = onnx.TensorProto(name=name, data_type=onnx.TensorProto.FLOAT, dims=shape,
+                            data_location=onnx.TensorProto.EXTERNAL)
+    made.external_data.add(key="location", value=file)
+    return made
 
 
 def model(graph: str, nodes: list[Node], image: list[int], weights: Shapes, output: list[int]) -> bytes:
-    body = b"".join(field(1, node(*one)) for one in nodes) + field(2, graph)
-    body += b"".join(field(5, weight(graph + ".weights", *one)) for one in weights.items())
-    body += field(11, tensor("input", image))
-    body += field(12, tensor(nodes[-1][0] + "_out", output))
-    opset = field(1, "") + field(2, 17)
-    return field(1, 8) + field(2, "monet") + field(7, body) + field(8, opset)
+    made = [helper.make_node(kind, inputs, [f"{name}_out"], name=name, **attributes)
+            for name, kind, inputs, attributes in nodes]
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+            for name, shape in (("input", image), (f"{nodes[-1][0]}_out", output))]
+    initializers = [weight(f"{graph}.weights", *one) for one in weights.items()]
+    body = helper.make_graph(made, graph, ends[:1], ends[1:], initializers)
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(body, producer_name="monet", ir_version=8, opset_imports=[opset]).SerializeToString()
 
 
 def convolution(name: str, source: str, kernel: int, pads: list[int], stride: int = 1, bias: bool = False) -> Node:

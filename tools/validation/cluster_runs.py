@@ -1,7 +1,6 @@
 """Measured training runs as experiments of `monet cluster`, and how far a model of them is off.
 
-A run is a dictionary: what the experiment needs, `metrics` (measured), and `refused` (why it cannot be
-modelled), where that is so. What the tables leave out is taken from the papers and repositories that they
+A run is a dictionary: what the experiment needs, and `metrics` (measured). What the tables leave out is taken from the papers and repositories that they
 name, and stated here.
 """
 import csv
@@ -106,19 +105,11 @@ def bloom_layers(run):
 
 
 def complete(run, by_model):
-    """What a set leaves out; `refused` where it cannot be known or said."""
+    """What a set leaves out."""
     if not run["layers"] and run["id"].startswith("bloom"):
         run["layers"] = bloom_layers(run)
     if not run["micro_batch"]:  # another row of the set has the same network with one
         run["micro_batch"] = by_model.get((run["model"], run["device"]), 1)
-    if not run["heads"] or not run["layers"] or not run["vocabulary"]:
-        run["refused"] = "heads, layers or vocabulary are not printed"
-    elif run["precision"] == "fp8":
-        run["refused"] = "fp8"
-    elif run["cluster"] is None:
-        run["refused"] = "no such device"
-    elif run["data"] * run["tensor"] * run["pipeline"] * run["context"] != run["devices"]:
-        run["refused"] = "degrees do not multiply to the devices"
     parts = run["pipeline"] * run["virtual"]
     if run["layers"] % parts:
         run["stage_layers"] = embedding_as_layer(run["layers"], parts)
@@ -174,29 +165,6 @@ def single_node_runs(path):
     return runs
 
 
-def why_not_memory(row, flags):
-    """Why a case of megatron_memory.csv has no counterpart, empty where it has one."""
-    family = row["case"].split("/")[0]
-    if family not in ("gpt", "bert", "moe", "mixtral"):
-        return f"{family}: another kind of network"
-    for flag, why in (("multi-latent-attention", "latent attention"),
-                      ("mtp-num-layers", "prediction of several tokens"),
-                      ("num-distributed-optimizer-instances", "states cut over a part of the data ranks"),
-                      ("pipeline-model-parallel-layout", "layers of any kind on any stage"),
-                      ("moe-shared-expert-intermediate-size", "shared experts"), ("hybrid", "Mamba layers"),
-                      ("flextron", "Mamba layers"), ("is-hybrid-model", "Mamba layers"),
-                      ("moe-layer-freq", "dense layers before those with experts")):
-        if any(word.startswith(flag) for word in flags):
-            return why
-    if row["precision"] == "fp8":
-        return "fp8"
-    if not row["layers"] or not row["dp"] or not float(row["mem_max_bytes"] or 0):
-        return "layers, ranks or bytes are not printed"
-    if integer(row, "etp", integer(row, "tp", 1)) != integer(row, "tp", 1) and row["experts"]:
-        return "experts cut over other tensor ranks"
-    return ""
-
-
 def attention_of(value):
     """Whether attention ran as one kernel, and whether that is printed: the Transformer Engine chooses otherwise,
     and is taken to have had such a kernel."""
@@ -245,9 +213,6 @@ def memory_run(row):
         run["stage_layers"] = [int(first)] + [middle] * (stages - 2) + [int(last)]
     elif "account_for_embedding" in row["case"] or layers % (stages * virtual):
         run["stage_layers"] = embedding_as_layer(layers, stages * virtual)
-    why = why_not_memory(row, flags)
-    if why:
-        run["refused"] = why
     return run
 
 

@@ -41,10 +41,8 @@ def command_of(tool: Tool, run: Run, host_ns: int | None = None) -> str:
 class Set:
     def __init__(self, tool: Tool, name: str, file: str, settings: dict[str, Any], prefix: str) -> None:
         self.name = name
-        runs = [run for run in cluster_runs.read_runs(MEASURED / f"{file}.csv", settings) if run["id"].startswith(
-                    prefix)]
-        self.runs = [run for run in runs if "refused" not in run]
-        self.refused = len(runs) - len(self.runs)
+        runs = cluster_runs.read_runs(MEASURED / f"{file}.csv", settings)
+        self.runs = [run for run in runs if run["id"].startswith(prefix)]
         self.commands = [command_of(tool, run) for run in self.runs]
         self.results = tool.run_all(self.commands)
         self.rows = [(run, row) for run, result in zip(self.runs, self.results)
