@@ -29,9 +29,8 @@ class Gan(nn.Module):
         super().__init__()
         self.generator = nn.Sequential(nn.Linear(3, 6, bias=False), nn.BatchNorm1d(6, eps=2**-17, momentum=0.125),
                                        nn.ReLU(), nn.Linear(6, 4, bias=False))
-        self.discriminator = nn.Sequential(nn.Linear(4, 5, bias=False),
-                                           nn.BatchNorm1d(5, eps=2**-17, momentum=0.125), nn.LeakyReLU(0.25),
-                                           nn.Linear(5, 1))
+        self.discriminator = nn.Sequential(nn.Linear(4, 5, bias=False), nn.BatchNorm1d(5, eps=2**-17, momentum=0.125),
+                                           nn.LeakyReLU(0.25), nn.Linear(5, 1))
 
     def forward(self, noise: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         return self.discriminator_loss(noise, real), self.generator_loss(noise)

@@ -45,8 +45,7 @@ def write_family(family: str, directory: Path) -> None:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="FAMILY", action="append", choices=families())
-    parser.add_argument("--output", metavar="DIR", type=Path,
-                        default=REPOSITORY / "tests" / "fixtures" / "gradients",
+    parser.add_argument("--output", metavar="DIR", type=Path, default=REPOSITORY / "tests" / "fixtures" / "gradients",
                         help="where the files go (default: tests/fixtures/gradients)")
     return parser.parse_args()
 

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -288,8 +287,7 @@ def train(recording: Recording, name: str) -> dict:
             rows = states.setdefault(state, [None] * len(parameters))
             rows[i] = in_short(f"{key}.{state}", numbers)
     return {"name": name, "options": options, "losses": losses, "changes": changes, "states": states,
-            "buffers": [in_short(key,
-                                 buffer) for key, buffer in model.named_buffers() if buffer.is_floating_point()]}
+            "buffers": [in_short(key, buffer) for key, buffer in model.named_buffers() if buffer.is_floating_point()]}
 
 
 def record(name: str) -> dict:
@@ -315,8 +313,7 @@ def write(name: str, directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="NETWORK", action="append", choices=sorted(RECORDINGS))
-    parser.add_argument("--output", metavar="DIR", type=Path,
-                        default=REPOSITORY / "tests" / "fixtures" / "networks",
+    parser.add_argument("--output", metavar="DIR", type=Path, default=REPOSITORY / "tests" / "fixtures" / "networks",
                         help="where the files go (default: tests/fixtures/networks)")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)

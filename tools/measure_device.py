@@ -103,7 +103,8 @@ class Rows:
         self.points = [point[:-1] for point in points]
         if quick:  # the smallest of each kind
             kinds = {}
-            for point in sorted(self.points, key=lambda point: math.prod(int(word) for word in point if word.isdigit())):
+            for point in sorted(self.points,
+                                key=lambda point: math.prod(int(word) for word in point if word.isdigit())):
                 kinds.setdefault(tuple(word for word in point if not word.isdigit()), point)
             self.points = list(kinds.values())
         self.file = open(f"{base}_{kind}.csv", "w", encoding="utf-8")
@@ -127,8 +128,7 @@ def attempt(what, measure):
     try:
         return measure()
     except Exception as error:  # pylint: disable=broad-except
-        print(f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-              file=sys.stderr)
+        print(f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", file=sys.stderr)
         return None
 
 
@@ -152,8 +152,7 @@ def matmul_ns(device, m, n, k, batch, name):
         out = [torch.empty(batch, m, n, device=device.name, dtype=dtype) for _ in range(sets)]
         return device.kernel_ns(lambda i: torch.bmm(left[i % sets], right[i % sets], out=out[i % sets]))
     along = k > m and k > n
-    left = [random(device, k, m, dtype=dtype).t() if along else random(device, m, k,
-                                                                       dtype=dtype) for _ in range(sets)]
+    left = [random(device, k, m, dtype=dtype).t() if along else random(device, m, k, dtype=dtype) for _ in range(sets)]
     right = [random(device, k, n, dtype=dtype) if along else random(device, n, k,
                                                                     dtype=dtype).t() for _ in range(sets)]
     out = [torch.empty(m, n, device=device.name, dtype=dtype) for _ in range(sets)]
@@ -248,7 +247,8 @@ def vector_ns(device, kernel, rows, columns, name):
     if kernel in ("layernorm_backward", "layernorm_weights"):
         return norm_backward_ns(device, rows, columns, kernel == "layernorm_backward")
     if kernel == "layernorm":
-        return in_turn(device, lambda: (*tensors(), random(device, columns), random(device, columns)), norm, 2 * nbytes)
+        return in_turn(device, lambda: (*tensors(), random(device, columns), random(device, columns)), norm,
+                       2 * nbytes)
     if kernel == "elementwise":
         return in_turn(device, lambda: tensors(2), torch.add, 3 * nbytes)
     if kernel == "column_sum":

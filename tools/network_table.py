@@ -223,8 +223,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     arguments = parse_arguments()
     monet = arguments.monet.resolve()
-    chosen = [(family,
-               name) for family, networks in FAMILIES.items() for name in networks if name in arguments.only]
+    chosen = [(family, name) for family, networks in FAMILIES.items() for name in networks if name in arguments.only]
     rows = []
     with contextlib.ExitStack() as stack:
         directory = arguments.keep

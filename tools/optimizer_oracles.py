@@ -15,10 +15,8 @@ from torch import Tensor
 
 # The options as a training file has them.
 OPTIONS: dict[str, dict] = {
-    "sgd": {"type": "sgd", "learning_rate": 0.05},
-    "momentum": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9},
-    "nesterov_decay": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True,
-                       "weight_decay": 0.01},
+    "sgd": {"type": "sgd", "learning_rate": 0.05}, "momentum": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9},
+    "nesterov_decay": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
     "dampening": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.8, "dampening": 0.25, "weight_decay": 0.01},
     "adam": {"type": "adam", "learning_rate": 0.002, "epsilon": 1e-6},
     "adam_decay": {"type": "adam", "learning_rate": 0.002, "betas": [0.8, 0.95], "epsilon": 1e-6,
@@ -85,9 +83,8 @@ def options_of(key: str, parameter: Tensor, options: dict) -> dict:
 
 # --- PyTorch's -------------------------------------------------------------------------------
 
-PYTORCH = {"sgd": torch.optim.SGD, "momentum": torch.optim.SGD, "adam": torch.optim.Adam,
-           "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad,
-           "sparse_adam": torch.optim.SparseAdam}
+PYTORCH = {"sgd": torch.optim.SGD, "momentum": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+           "rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad, "sparse_adam": torch.optim.SparseAdam}
 ARGUMENTS = {"learning_rate": "lr", "epsilon": "eps", "learning_rate_decay": "lr_decay",
              "initial_accumulator": "initial_accumulator_value"}  # others have the same name
 STATES = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment", "square_avg": "second_moment",

@@ -31,14 +31,20 @@ STEPS = ("inference", "sgd", "adam")
 SLACK = 1.02  # more cycles than this times the least so far count as growth
 
 
-def run(*command: object) -> tuple[dict, float]:
-    """The result of a command as JSON, and the CPU seconds that it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    words = [MONET, *map(str, command), "--json", "-"]
+def execute(*command: object) -> bytes:
+    """What a command prints."""
+    words = [MONET, *map(str, command)]
     done = subprocess.run(words, capture_output=True, cwd=ROOT, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}\n{done.stderr.decode()}")
-    return json.loads(done.stdout), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return done.stdout
+
+
+def run(*command: object) -> tuple[dict, float]:
+    """The result of a command as JSON, and the CPU seconds that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    result = json.loads(execute(*command, "--json", "-"))
+    return result, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def step_of(network: str, batch: int, chip: str | Path, training: str) -> list[object]:
@@ -83,8 +89,7 @@ def fused(wanted: list[str]) -> None:
             pair = [row(f"{kind}, {mode}", result["inference"] if kind == "inference" else result)
                     for mode, (result, _) in found.items()]
             rows += [*pair,
-                     [f"{kind}, ratio", *(after / before for before, after in zip(*(one[1:-1] for one in pair))),
-                      ""]]
+                     [f"{kind}, ratio", *(after / before for before, after in zip(*(one[1:-1] for one in pair))), ""]]
         print(f"### {network}, batch {batch}, on {chip}\n")
         table(["", "latency, Mcycles", "energy, mJ", "off-chip, MB", "peak live, MB", "peak on-chip, MB", "tiles"],
               rows)
@@ -141,7 +146,8 @@ def stored(wanted: list[str]) -> None:
 
 def experiment(name: str, *options: object) -> dict:
     with tempfile.TemporaryDirectory() as folder:
-        return run("run", f"examples/{name}.yaml", "-o", folder, *options)[0]
+        execute("run", f"examples/{name}.yaml", "-o", folder, *options)
+        return json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
 
 
 def before_update(step: dict, key: str) -> float:
@@ -156,8 +162,7 @@ def study_batches() -> None:
         for rows, key, unit in zip(figures.values(), ("latency_cycles", "energy_pj"), (1e6, 1e9)):
             whole = [step[key] / unit for step in steps]
             bare = [before_update(step, key) / unit for step in steps[:2]]
-            rows.append([batch, *whole, *bare, steps[0]["inference"][key] / unit, whole[0] / batch,
-                         bare[0] / batch])
+            rows.append([batch, *whole, *bare, steps[0]["inference"][key] / unit, whole[0] / batch, bare[0] / batch])
     for title, rows in figures.items():
         print(f"{title}:\n")
         table(["batch", "step", "images over cores", "Adam unfused", "without optimiser",
@@ -174,8 +179,7 @@ def study_adapters() -> None:
         # Fused, updates run with their gradients.
         bare = "-" if file.endswith("fused") else before_update(step, "latency_cycles") / 1e6
         products = [step["macs"][part] / 1e9 for part in ("forward", "backward_input", "backward_weight")]
-        rows.append([name, *products, step["latency_cycles"] / 1e6, bare, step["energy_pj"] / 1e9,
-                     offchip_mb(step)])
+        rows.append([name, *products, step["latency_cycles"] / 1e6, bare, step["energy_pj"] / 1e9, offchip_mb(step)])
         memory.append([name, step["peak_memory_bytes"] / 1e6,
                        *(step["memory"][f"{part}_bytes"] / 1e6 for part in owners)])
     table(["", "forward, GMAC", "dX, GMAC", "dW, GMAC", "latency, Mcycles", "before the update", "energy, mJ",

@@ -218,8 +218,7 @@ def main():
         for name, count, code, found in pool.map(compare, cases.items()):
             parts += count
             different += bool(found)
-            print(f"{'differs' if found else 'same':8}{name} ({count} parts, exit code {code.decode()})",
-                  flush=True)
+            print(f"{'differs' if found else 'same':8}{name} ({count} parts, exit code {code.decode()})", flush=True)
             for line in found:
                 print("        " + line, flush=True)
     shutil.rmtree(root)

@@ -20,42 +20,36 @@ def cases() -> Iterator[Case]:
 
 def plain() -> Iterator[Case]:
     """At several shapes; the spread reaches every branch."""
-    functions = {"Relu": (torch.relu, "", 1.0), "Sigmoid": (torch.sigmoid, "", 3.0),
-                 "Tanh": (torch.tanh, "", 2.0), "Softplus": (F.softplus, "", 6.0),
-                 "Softsign": (F.softsign, "", 4.0), "Selu": (torch.selu, "", 3.0),
+    functions = {"Relu": (torch.relu, "", 1.0), "Sigmoid": (torch.sigmoid, "", 3.0), "Tanh": (torch.tanh, "", 2.0),
+                 "Softplus": (F.softplus, "", 6.0), "Softsign": (F.softsign, "", 4.0), "Selu": (torch.selu, "", 3.0),
                  "HardSwish": (F.hardswish, "", 5.0), "Gelu": (F.gelu, "ai.monet", 3.0),
                  "Silu": (F.silu, "ai.monet", 5.0), "Mish": (F.mish, "ai.monet", 5.0)}
     for op_type, (function, domain, scale) in functions.items():
         for i, shape in enumerate(SHAPES):
-            yield op(f"{op_type.lower()}_{i}", op_type, [data("X", shape, scale=scale)], function,
-                     domain=domain)
+            yield op(f"{op_type.lower()}_{i}", op_type, [data("X", shape, scale=scale)], function, domain=domain)
     # Far from zero, where a careless exponential overflows.
     for op_type in ("Sigmoid", "Tanh", "Silu", "Mish", "Gelu", "Softsign"):
         function, domain, _ = functions[op_type]
         yield op(f"{op_type.lower()}_far", op_type, [data("X", values=[-800.0, -40.0, -6.5, 0.0, 6.5, 19.0])],
                  function, domain=domain)
     # Exactly at kinks.
-    kinks = {"Relu": torch.relu, "HardSwish": F.hardswish, "Abs": torch.abs, "HardSigmoid": None,
-             "Clip": None}
+    kinks = {"Relu": torch.relu, "HardSwish": F.hardswish, "Abs": torch.abs, "HardSigmoid": None, "Clip": None}
     for op_type, function in kinks.items():
         if function is None:
             continue
-        yield op(f"{op_type.lower()}_kinks", op_type, [data("X", values=[-3.0, -0.0, 0.0, 3.0, 1.0, -1.0])],
-                 function)
+        yield op(f"{op_type.lower()}_kinks", op_type, [data("X", values=[-3.0, -0.0, 0.0, 3.0, 1.0, -1.0])], function)
 
 
 def with_attributes() -> Iterator[Case]:
     shape = (3, 5)
     for alpha in (0.0, 0.25, 1.5, -0.5):
-        yield op(f"leakyrelu_{alpha}", "LeakyRelu", [data("X", shape)], lambda x: F.leaky_relu(x, alpha),
-                 alpha=alpha)
+        yield op(f"leakyrelu_{alpha}", "LeakyRelu", [data("X", shape)], lambda x: F.leaky_relu(x, alpha), alpha=alpha)
         yield op(f"thresholdedrelu_{alpha}", "ThresholdedRelu", [data("X", shape, scale=2.0)],
                  lambda x: F.threshold(x, alpha, 0.0), alpha=alpha)
     yield op("leakyrelu_default", "LeakyRelu", [data("X", shape)], lambda x: F.leaky_relu(x, 0.01))
     for alpha in (0.5, 1.0, 2.0):
         yield op(f"elu_{alpha}", "Elu", [data("X", shape, scale=3.0)], lambda x: F.elu(x, alpha), alpha=alpha)
-        yield op(f"celu_{alpha}", "Celu", [data("X", shape, scale=3.0)], lambda x: F.celu(x, alpha),
-                 alpha=alpha)
+        yield op(f"celu_{alpha}", "Celu", [data("X", shape, scale=3.0)], lambda x: F.celu(x, alpha), alpha=alpha)
     yield op("shrink_soft", "Shrink", [data("X", shape, scale=2.0)], lambda x: F.softshrink(x, 0.5),
              lambd=0.5, bias=0.5)
     yield op("shrink_hard", "Shrink", [data("X", shape)], lambda x: F.hardshrink(x, 0.25), lambd=0.25)
@@ -69,8 +63,7 @@ def with_attributes() -> Iterator[Case]:
     for i, test_shape in enumerate(SHAPES):
         yield op(f"gelu_tanh_{i}", "Gelu", [data("X", test_shape, scale=3.0)],
                  lambda x: F.gelu(x, approximate="tanh"), domain="ai.monet", approximate="tanh")
-    yield op("gelu_opset20", "Gelu", [data("X", shape, scale=3.0)], F.gelu, domain="ai.monet",
-             approximate="none")
+    yield op("gelu_opset20", "Gelu", [data("X", shape, scale=3.0)], F.gelu, domain="ai.monet", approximate="none")
     for alpha in (1.0, 1.75):
         yield op(f"silu_alpha_{alpha}", "Silu", [data("X", shape, scale=3.0)],
                  lambda x: x * torch.sigmoid(alpha * x), domain="ai.monet", alpha=alpha)
@@ -81,11 +74,9 @@ def slopes() -> Iterator[Case]:
     x = (2, 3, 2, 4)
     for slope in ((), (1,), (3, 1, 1), (4,), (1, 3, 1, 1), (2, 3, 2, 4), (2, 1)):
         yield op(f"prelu_{'x'.join(map(str, slope)) or 'scalar'}", "PRelu",
-                 [data("X", x), data("S", slope, offset=0.25, scale=0.5)],
-                 lambda x, s: torch.where(x > 0, x, s * x))
+                 [data("X", x), data("S", slope, offset=0.25, scale=0.5)], lambda x, s: torch.where(x > 0, x, s * x))
     for shape in ((3, 4), (5,), (2, 4, 3)):
-        yield op(f"prelu_of_{len(shape)}_axes", "PRelu",
-                 [data("X", shape), data("S", (shape[-1],), offset=0.25)],
+        yield op(f"prelu_of_{len(shape)}_axes", "PRelu", [data("X", shape), data("S", (shape[-1],), offset=0.25)],
                  lambda x, s: torch.where(x > 0, x, s * x))
 
 
@@ -96,8 +87,7 @@ def softmaxes() -> Iterator[Case]:
             for axis in range(-len(shape), len(shape)):
                 yield op(f"{op_type.lower()}_{short(shape)}_axis{axis}", op_type,
                          [data("X", shape, scale=2.0)], lambda x: function(x, axis), axis=axis)
-        yield op(f"{op_type.lower()}_default_axis", op_type, [data("X", (2, 3, 4))],
-                 lambda x: function(x, -1))
+        yield op(f"{op_type.lower()}_default_axis", op_type, [data("X", (2, 3, 4))], lambda x: function(x, -1))
         yield op(f"{op_type.lower()}_large", op_type, [data("X", (2, 5), scale=300.0, offset=700.0)],
                  lambda x: function(x, -1))
         # Before operator set 13 all axes from `axis` on were one.
@@ -113,17 +103,15 @@ def chain(name: str, lines: list[str], function, **numbers: float) -> Case:
     """`numbers` are scalar constants."""
     inputs = [data("X", (2, 3, 5), scale=3.0)]
     inputs += [constant(key, value) for key, value in numbers.items()]
-    return graph(f"chain_{name}", lines, inputs, lambda x, *rest: function(x),
-                 counts_as="chain of an activation")
+    return graph(f"chain_{name}", lines, inputs, lambda x, *rest: function(x), counts_as="chain of an activation")
 
 
 def chains() -> Iterator[Case]:
     """Constants are single precision in the file; what is recognised is exact again."""
     half = {"half": 0.5, "one": 1.0}
     root = {"root": math.sqrt(2.0)}
-    yield chain("gelu_erf_exported",
-                ["D = Div X root", "E = Erf D", "A = Add E one", "M = Mul X A", "Y = Mul M half"], F.gelu,
-                **half, **root)
+    yield chain("gelu_erf_exported", ["D = Div X root", "E = Erf D", "A = Add E one", "M = Mul X A", "Y = Mul M half"],
+                F.gelu, **half, **root)
     yield chain("gelu_erf_inverse_root",
                 ["D = Mul inverse X", "E = Erf D", "A = Add one E", "H = Mul half X", "Y = Mul H A"], F.gelu,
                 **half, inverse=math.sqrt(0.5))
@@ -132,9 +120,8 @@ def chains() -> Iterator[Case]:
                 **half, **root)
     gelu_tanh = {"three": 3.0, "cube": 0.044715, "k": math.sqrt(2 / math.pi)}
     yield chain("gelu_tanh_exported",
-                ["H = Mul X half", "P = Pow X three", "C = Mul P cube", "S = Add X C", "K = Mul S k",
-                 "T = Tanh K", "A = Add T one", "Y = Mul H A"], lambda x: F.gelu(x, approximate="tanh"),
-                **half, **gelu_tanh)
+                ["H = Mul X half", "P = Pow X three", "C = Mul P cube", "S = Add X C", "K = Mul S k", "T = Tanh K",
+                 "A = Add T one", "Y = Mul H A"], lambda x: F.gelu(x, approximate="tanh"), **half, **gelu_tanh)
     yield chain("gelu_tanh_factored",
                 ["Q = Mul X X", "C = Mul Q cube", "B = Add C one", "L = Mul X B", "K = Mul k L", "T = Tanh K",
                  "A = Add one T", "M = Mul X A", "Y = Mul M half"], lambda x: F.gelu(x, approximate="tanh"),
@@ -149,12 +136,10 @@ def chains() -> Iterator[Case]:
                 F.mish, one=1.0)
     yield chain("hardswish_relu6", ["A = Add X three", "C = Clip A zero six", "M = Mul X C", "Y = Div M six"],
                 F.hardswish, three=3.0, zero=0.0, six=6.0)
-    yield chain("hardswish_scaled_gate",
-                ["A = Add X three", "C = Clip A zero six", "G = Div C six", "Y = Mul G X"], F.hardswish,
-                three=3.0, zero=0.0, six=6.0)
+    yield chain("hardswish_scaled_gate", ["A = Add X three", "C = Clip A zero six", "G = Div C six", "Y = Mul G X"],
+                F.hardswish, three=3.0, zero=0.0, six=6.0)
     # Looks alike, but is not: must stay as it is.
-    yield chain("twice_a_gate", ["S = Sigmoid X", "M = Mul X S", "Y = Mul M two"], lambda x: 2 * F.silu(x),
-                two=2.0)
+    yield chain("twice_a_gate", ["S = Sigmoid X", "M = Mul X S", "Y = Mul M two"], lambda x: 2 * F.silu(x), two=2.0)
     yield chain("gated_by_shifted", ["A = Add X one", "S = Sigmoid A", "Y = Mul X S"],
                 lambda x: x * torch.sigmoid(x + 1), one=1.0)
     yield chain("erf_of_another_width",

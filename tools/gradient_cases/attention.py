@@ -40,26 +40,22 @@ def chains() -> Iterator[Case]:
                     lambda q, k, v, scale, mask: attention(q, k, v, 0.25, mask))
         causal = np.tril(np.ones(score[-2:], dtype=bool))
         yield graph(f"attention_{name}_causal",
-                    [*head, Node("Div", ["S", "root"], ["N"]), Node("Where", ["keep", "N", "low"], ["M"]),
-                     *tail],
+                    [*head, Node("Div", ["S", "root"], ["N"]), Node("Where", ["keep", "N", "low"], ["M"]), *tail],
                     [*operands, constant("root", 2.0), constant("keep", causal), constant("low", -1e4)],
                     lambda q, k, v, root, keep, low: attention_where(q, k, v, keep, low))
         yield graph(f"attention_{name}_filled",
-                    [*head, Node("Where", ["drop", "low", "S"], ["N"]), Node("Add", ["mask", "N"], ["M"]),
-                     *tail],
+                    [*head, Node("Where", ["drop", "low", "S"], ["N"]), Node("Add", ["mask", "N"], ["M"]), *tail],
                     [*operands, constant("drop", ~causal), constant("low", -3.0),
                      buffer("mask", (1,) * (len(score) - 1) + score[-1:])],
                     lambda q, k, v, drop, low, mask: torch.softmax(
                         torch.where(drop, low, q @ k.transpose(-1, -2)) + mask, -1) @ v)
         yield graph(f"attention_{name}_filled_last",
-                    [*head, Node("Add", ["S", "mask"], ["N"]), Node("Where", ["drop", "low", "N"], ["M"]),
-                     *tail],
+                    [*head, Node("Add", ["S", "mask"], ["N"]), Node("Where", ["drop", "low", "N"], ["M"]), *tail],
                     [*operands, constant("drop", ~causal), constant("low", -3.0), buffer("mask", score)],
                     lambda q, k, v, drop, low, mask: torch.softmax(
                         torch.where(drop, low, q @ k.transpose(-1, -2) + mask), -1) @ v)
         yield graph(f"attention_{name}_trained_bias", [*head, Node("Add", ["S", "bias"], ["M"]), *tail],
-                    [*operands, data("bias", score[-2:])],
-                    lambda q, k, v, bias: attention(q, k, v, 1.0, bias))
+                    [*operands, data("bias", score[-2:])], lambda q, k, v, bias: attention(q, k, v, 1.0, bias))
 
 
 def attention_where(q: Tensor, k: Tensor, v: Tensor, keep: Tensor, low: Tensor) -> Tensor:

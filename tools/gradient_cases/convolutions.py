@@ -19,8 +19,7 @@ def cases() -> Iterator[Case]:
 
 
 def conv(name: str, x: tuple[int, ...], w: tuple[int, ...], *, strides: list[int] | None = None,
-         dilations: list[int] | None = None, pads: list[int] | None = None, group: int = 1,
-         bias: bool = True) -> Case:
+         dilations: list[int] | None = None, pads: list[int] | None = None, group: int = 1, bias: bool = True) -> Case:
     spatial = len(x) - 2
     strides = strides or [1] * spatial
     dilations = dilations or [1] * spatial
@@ -87,8 +86,7 @@ def automatic() -> Iterator[Case]:
                      lambda x, w: F.conv2d(same(x, size, stride, upper), w, stride=stride),
                      kernel_shape=[size, size], strides=[stride, stride], auto_pad=mode)
     yield op("conv_VALID", "Conv", [data("X", (1, 2, 7, 6)), data("W", (3, 2, 3, 2), scale=0.5)],
-             lambda x, w: F.conv2d(x, w, stride=(2, 1)), kernel_shape=[3, 2], auto_pad="VALID",
-             strides=[2, 1])
+             lambda x, w: F.conv2d(x, w, stride=(2, 1)), kernel_shape=[3, 2], auto_pad="VALID", strides=[2, 1])
     yield op("conv_defaults", "Conv", [data("X", (2, 2, 5, 5)), data("W", (3, 2, 3, 3), scale=0.5)], F.conv2d)
 
 
@@ -108,8 +106,7 @@ def transpose(name: str, x: tuple[int, ...], w: tuple[int, ...], *, stride: list
     if bias:
         inputs.append(data("B", (w[1] * group,)))
     return op(f"transposed_{name}", "ConvTranspose", inputs,
-              lambda x, w, b=None: TRANSPOSED[spatial](x, w, b, stride, padding, extra, group, dilation),
-              **attributes)
+              lambda x, w, b=None: TRANSPOSED[spatial](x, w, b, stride, padding, extra, group, dilation), **attributes)
 
 
 def transposed() -> Iterator[Case]:

@@ -29,9 +29,8 @@ def unary() -> Iterator[Case]:
         "Asin": (torch.asin, 0.0, 0.9), "Asinh": (torch.asinh, 0.0, 3.0), "Atan": (torch.atan, 0.0, 3.0),
         "Atanh": (torch.atanh, 0.0, 0.9), "Cos": (torch.cos, 0.0, 4.0), "Cosh": (torch.cosh, 0.0, 2.0),
         "Erf": (torch.erf, 0.0, 2.0), "Exp": (torch.exp, 0.0, 2.0), "Log": (torch.log, 1.5, 1.0),
-        "Neg": (torch.neg, 0.0, 1.0), "Reciprocal": (torch.reciprocal, 1.5, 1.0),
-        "Sin": (torch.sin, 0.0, 4.0), "Sinh": (torch.sinh, 0.0, 2.0), "Sqrt": (torch.sqrt, 1.5, 1.0),
-        "Tan": (torch.tan, 0.0, 1.2)}
+        "Neg": (torch.neg, 0.0, 1.0), "Reciprocal": (torch.reciprocal, 1.5, 1.0), "Sin": (torch.sin, 0.0, 4.0),
+        "Sinh": (torch.sinh, 0.0, 2.0), "Sqrt": (torch.sqrt, 1.5, 1.0), "Tan": (torch.tan, 0.0, 1.2)}
     for op_type, (function, offset, scale) in functions.items():
         for shape in ((5,), (2, 3, 2), ()):
             yield op(f"{op_type.lower()}_{shape_name(shape)}", op_type,
@@ -85,8 +84,7 @@ def powers() -> Iterator[Case]:
     yield op("pow_at_zero", "Pow",
              [data("X", values=[0.0, 0.0, 2.0, 2.0]), data("P", values=[0.0, 2.0, 0.0, 1.0])], torch.pow)
     yield op("pow_of_a_number", "Pow", [constant("B", 2.0), data("P", (2, 3), scale=2.0)], torch.pow)
-    yield op("pow_exponents_given", "Pow", [data("X", (2, 3), offset=1.5), constant("P", [1.0, 2.0, 0.5])],
-             torch.pow)
+    yield op("pow_exponents_given", "Pow", [data("X", (2, 3), offset=1.5), constant("P", [1.0, 2.0, 0.5])], torch.pow)
     yield graph("pow_broadcast_square", ["S = Pow X P", "Y = Mul S W"],
                 [data("X", (3,)), constant("P", 2.0), data("W", (2, 3))], lambda x, p, w: x**2 * w)
 

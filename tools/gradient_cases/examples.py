@@ -16,10 +16,9 @@ def cases() -> Iterator[Case]:
 
 
 def products() -> Iterator[Case]:
-    yield op("conv_stride2_bias", "Conv",
-             [data("X", (2, 3, 7, 6)), data("W", (4, 3, 3, 3), scale=0.3), data("B", (4,))],
-             lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1), kernel_shape=[3, 3], strides=[2, 2],
-             pads=[1, 1, 1, 1])
+    yield op(
+        "conv_stride2_bias", "Conv", [data("X", (2, 3, 7, 6)), data("W", (4, 3, 3, 3), scale=0.3), data("B", (4,))],
+        lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     yield op("gemm_transposed", "Gemm", [data("A", (4, 3)), data("B", (5, 4)), data("C", (5,))],
              lambda a, b, c: 0.5 * a.T @ b.T + 2.0 * c, transA=1, transB=1, alpha=0.5, beta=2.0)
 

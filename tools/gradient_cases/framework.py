@@ -174,8 +174,7 @@ class Node:
         if self.domain:
             record["domain"] = self.domain
         if self.attributes:
-            record["attributes"] = {key: attribute_to_json(key, value) for key,
-                                    value in self.attributes.items()}
+            record["attributes"] = {key: attribute_to_json(key, value) for key, value in self.attributes.items()}
         return record
 
 
@@ -261,8 +260,7 @@ def op(name: str, op_type: str, inputs: Sequence[Input | None], torch: Callable,
     return Case(name, inputs, torch, op_type, domain, attributes, outputs, opset, counts_as=counts_as)
 
 
-def graph(name: str, lines: Sequence[str | Node], inputs: Sequence[Input], torch: Callable,
-          **options: object) -> Case:
+def graph(name: str, lines: Sequence[str | Node], inputs: Sequence[Input], torch: Callable, **options: object) -> Case:
     """A case of several operators, written as parse() reads them; `options` are those of Case."""
     return Case(name, inputs, torch, nodes=parse(*lines), **options)
 
@@ -281,8 +279,7 @@ def parse(*lines: str | Node) -> list[Node]:
         op_type, *words = call.split()
         names = [word for word in words if "=" not in word]
         pairs = [word.split("=") for word in words if "=" in word]
-        inputs, outputs = (["" if word == "-" else word for word in part] for part in (names,
-                                                                                       outputs.split()))
+        inputs, outputs = (["" if word == "-" else word for word in part] for part in (names, outputs.split()))
         domain, _, op_type = op_type.rpartition(".")
         nodes.append(Node(op_type, inputs, outputs, {key: literal(text) for key, text in pairs}, domain))
     return nodes
@@ -313,9 +310,8 @@ def as_torch(tensor: Input, numbers: np.ndarray) -> Tensor:
 def feed_gradients(results: Sequence[Tensor], names: Sequence[str], seed: int) -> None:
     """Backward from all outputs that depend on data, each with numbers named NAME.grad."""
     roots = [(r, n) for r, n in zip(results, names) if r.requires_grad]
-    gradients = [
-        torch.from_numpy(Numbers(f"{name}.grad", seed).uniform(root.numel()).reshape(root.shape)) for root,
-        name in roots]
+    gradients = [torch.from_numpy(Numbers(f"{name}.grad",
+                                          seed).uniform(root.numel()).reshape(root.shape)) for root, name in roots]
     if roots:
         torch.autograd.backward([root for root, _ in roots], gradients)
 

@@ -73,28 +73,27 @@ class ConvNextBlock(nn.Module):
 
 def convolutional() -> Iterator[Case]:
     image = data("x", (2, 4, 6, 5))
-    modules = {
-        "squeeze_excite": SqueezeExcite(4), "inverted_residual": Inverted(), "convnext": ConvNextBlock(4),
-        "conv_bn_relu": nn.Sequential(nn.Conv2d(4, 6, 3, stride=2), batch_norm(6), nn.ReLU()),
-        "conv_groups": nn.Conv2d(4, 6, (3, 2), groups=2, dilation=(2, 1), padding=(2, 1)),
-        "conv_reflect": nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"),
-        "conv_replicate": nn.Conv2d(4, 3, 3, padding=1, padding_mode="replicate"),
-        "conv_transposed": nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1),
-        "max_pool_ceil": nn.MaxPool2d(3, stride=2, padding=1, ceil_mode=True),
-        "max_pool_indices": nn.Sequential(nn.Conv2d(4, 4, 3), nn.MaxPool2d(2)),
-        "average_pool": nn.AvgPool2d(3, stride=2, padding=1),
-        "average_pool_inside": nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
-        "adaptive_pool": nn.AdaptiveAvgPool2d((3, 5)), "adaptive_max_pool": nn.AdaptiveMaxPool2d(1),
-        "local_response": nn.Sequential(nn.Conv2d(4, 4, 1), nn.GroupNorm(2, 4, eps=EPSILON)),
-        "instance_norm": nn.InstanceNorm2d(4, eps=EPSILON, affine=True),
-        "instance_norm_plain": nn.InstanceNorm2d(4, eps=EPSILON),
-        "upsample_nearest": nn.Upsample(scale_factor=2, mode="nearest"),
-        "upsample_bilinear": nn.Upsample(scale_factor=2, mode="bilinear"),
-        "upsample_corners": nn.Upsample(size=(9, 7), mode="bilinear", align_corners=True),
-        "pixel_shuffle": nn.PixelShuffle(2), "flatten_linear": nn.Sequential(nn.Flatten(), nn.Linear(120, 3)),
-        "zero_pad": nn.ZeroPad2d((1, 2, 0, 3)), "reflection_pad": nn.ReflectionPad2d((1, 2, 0, 3)),
-        "constant_pad": nn.ConstantPad2d((1, -1, 2, 0), 0.5), "prelu": nn.PReLU(4),
-        "unfold_stride": nn.Conv2d(4, 6, 2, stride=2, bias=False)}
+    modules = {"squeeze_excite": SqueezeExcite(4), "inverted_residual": Inverted(), "convnext": ConvNextBlock(4),
+               "conv_bn_relu": nn.Sequential(nn.Conv2d(4, 6, 3, stride=2), batch_norm(6), nn.ReLU()),
+               "conv_groups": nn.Conv2d(4, 6, (3, 2), groups=2, dilation=(2, 1), padding=(2, 1)),
+               "conv_reflect": nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"),
+               "conv_replicate": nn.Conv2d(4, 3, 3, padding=1, padding_mode="replicate"),
+               "conv_transposed": nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1),
+               "max_pool_ceil": nn.MaxPool2d(3, stride=2, padding=1, ceil_mode=True),
+               "max_pool_indices": nn.Sequential(nn.Conv2d(4, 4, 3), nn.MaxPool2d(2)),
+               "average_pool": nn.AvgPool2d(3, stride=2, padding=1),
+               "average_pool_inside": nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
+               "adaptive_pool": nn.AdaptiveAvgPool2d((3, 5)), "adaptive_max_pool": nn.AdaptiveMaxPool2d(1),
+               "local_response": nn.Sequential(nn.Conv2d(4, 4, 1), nn.GroupNorm(2, 4, eps=EPSILON)),
+               "instance_norm": nn.InstanceNorm2d(4, eps=EPSILON, affine=True),
+               "instance_norm_plain": nn.InstanceNorm2d(4, eps=EPSILON),
+               "upsample_nearest": nn.Upsample(scale_factor=2, mode="nearest"),
+               "upsample_bilinear": nn.Upsample(scale_factor=2, mode="bilinear"),
+               "upsample_corners": nn.Upsample(size=(9, 7), mode="bilinear", align_corners=True),
+               "pixel_shuffle": nn.PixelShuffle(2), "flatten_linear": nn.Sequential(nn.Flatten(), nn.Linear(120, 3)),
+               "zero_pad": nn.ZeroPad2d((1, 2, 0, 3)), "reflection_pad": nn.ReflectionPad2d((1, 2, 0, 3)),
+               "constant_pad": nn.ConstantPad2d((1, -1, 2, 0), 0.5), "prelu": nn.PReLU(4),
+               "unfold_stride": nn.Conv2d(4, 6, 2, stride=2, bias=False)}
     for name, module in modules.items():
         yield named("convolutional module", exported(f"conv_{name}", module, [image]))
     for rank, layer, pool in ((1, nn.Conv1d, nn.MaxPool1d), (3, nn.Conv3d, nn.MaxPool3d)):
@@ -143,10 +142,9 @@ def rearranging() -> Iterator[Case]:
     calls: dict[str, Callable[[Tensor], Tensor]] = {
         "chunk": lambda x: torch.cat([part * i for i, part in enumerate(x.chunk(3, 3), 1)], 1),
         "split_unequal": lambda x: torch.cat([p.sum(3) for p in x.split([1, 3, 2], 3)], 2),
-        "slice_steps": lambda x: x[:, ::2, 1:4:2, -3:] * 2.0,
-        "slice_negative": lambda x: x[:, -2:, :-1].tanh(), "flip": lambda x: x.flip(3).flip(1) * 2.0,
-        "roll": lambda x: x.roll(2, 3) + x, "select": lambda x: x[:, 1] * x[:, 2],
-        "stack": lambda x: torch.stack([x[:, 0], x[:, 2]], 1),
+        "slice_steps": lambda x: x[:, ::2, 1:4:2, -3:] * 2.0, "slice_negative": lambda x: x[:, -2:, :-1].tanh(),
+        "flip": lambda x: x.flip(3).flip(1) * 2.0, "roll": lambda x: x.roll(2, 3) + x,
+        "select": lambda x: x[:, 1] * x[:, 2], "stack": lambda x: torch.stack([x[:, 0], x[:, 2]], 1),
         "unbind": lambda x: sum(part * (i + 1.0) for i, part in enumerate(x.unbind(1))),
         "expand": lambda x: x[:, :1].expand(2, 5, 4, 6) * 3.0, "repeat": lambda x: x.repeat(1, 2, 1, 3),
         "tile_new_axis": lambda x: x.repeat(2, 1, 1, 1, 1),
@@ -169,31 +167,28 @@ def arithmetic() -> Iterator[Case]:
     y = data("y", (4, 1), offset=2.0, scale=0.5)
     calls: dict[str, Callable[[Tensor], Tensor]] = {
         "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "mish": F.mish,
-        "hardswish": lambda x: F.hardswish(4.0 * x),
-        "hardsigmoid": lambda x: F.hardtanh(0.25 * x + 0.5, 0.0, 1.0), "softplus": F.softplus,
-        "softsign": F.softsign, "elu": lambda x: F.elu(x, 0.5), "selu": F.selu,
+        "hardswish": lambda x: F.hardswish(4.0 * x), "hardsigmoid": lambda x: F.hardtanh(0.25 * x + 0.5, 0.0, 1.0),
+        "softplus": F.softplus, "softsign": F.softsign, "elu": lambda x: F.elu(x, 0.5), "selu": F.selu,
         "celu": lambda x: F.celu(x, 0.5), "glu": lambda x: F.glu(x, 1), "logsigmoid": F.logsigmoid,
         "tanhshrink": F.tanhshrink, "hardtanh": lambda x: F.hardtanh(x, -0.5, 0.25),
         "relu6": lambda x: F.relu6(8.0 * x), "leaky_relu": lambda x: F.leaky_relu(x, 0.25),
-        "clamp": lambda x: x.clamp(-0.5, 0.5) + x.clamp(min=0.25) + x.clamp(max=0.1),
-        "square": lambda x: x**2 + x**3, "variance": lambda x: x.var(-1) + x.var(-1, unbiased=False),
+        "clamp": lambda x: x.clamp(-0.5, 0.5) + x.clamp(min=0.25) + x.clamp(max=0.1), "square": lambda x: x**2 + x**3,
+        "variance": lambda x: x.var(-1) + x.var(-1, unbiased=False),
         "standardised": lambda x: (x - x.mean(1, keepdim=True)) / (x.std(1, keepdim=True) + 0.5),
         "norm": lambda x: F.normalize(x, dim=1), "frobenius": lambda x: x.norm(dim=(1, 2)) * 2.0,
         "logsumexp": lambda x: torch.logsumexp(x, 1), "softmin": lambda x: F.softmin(x, 1),
         "log_softmax": lambda x: F.log_softmax(x, 1), "amax": lambda x: x.amax(1) + x.amin(1),
         "max_all": lambda x: x.amax((0, 2)) * 2.0, "mean_all": lambda x: x.mean() * x,
-        "sum_axes": lambda x: x.sum((0, 2)) * x.sum((0, 2), keepdim=True).mean(),
-        "product": lambda x: x.prod(1), "abs_neg": lambda x: -x.abs() + x.neg(),
-        "sin_cos": lambda x: x.sin() * x.cos(), "where": lambda x: torch.where(x > 0.25, x * 2.0, x - 1.0),
+        "sum_axes": lambda x: x.sum((0, 2)) * x.sum((0, 2), keepdim=True).mean(), "product": lambda x: x.prod(1),
+        "abs_neg": lambda x: -x.abs() + x.neg(), "sin_cos": lambda x: x.sin() * x.cos(),
+        "where": lambda x: torch.where(x > 0.25, x * 2.0, x - 1.0),
         "masked_fill": lambda x: x.masked_fill(x < 0.0, 0.5) * x,
-        "einsum_trace": lambda x: torch.einsum("ijk,ljk->il", x, x),
-        "self_product": lambda x: x @ x.transpose(1, 2), "shared": lambda x: x * x + x * x.sum() - x / 2.0,
-        "dead_branch": lambda x: x * 2.0 + (x > 0.0).to(x.dtype)}
+        "einsum_trace": lambda x: torch.einsum("ijk,ljk->il", x, x), "self_product": lambda x: x @ x.transpose(1, 2),
+        "shared": lambda x: x * x + x * x.sum() - x / 2.0, "dead_branch": lambda x: x * 2.0 + (x > 0.0).to(x.dtype)}
     for name, call in calls.items():
         yield function(f"math_{name}", call, x)
-    for name, call in {"log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt,
-                       "reciprocal": torch.reciprocal, "power": lambda x: x**1.5 + x**-0.5 + 2.0**x,
-                       "log1p": torch.log1p}.items():
+    for name, call in {"log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal,
+                       "power": lambda x: x**1.5 + x**-0.5 + 2.0**x, "log1p": torch.log1p}.items():
         yield function(f"math_{name}", call, positive)
     for name, call in {"mul_div": lambda x, y: x * y / (y + 1.0), "pow_tensor": lambda x, y: (x + 2.0) ** y,
                        "maximum": torch.maximum, "minimum": lambda x, y: torch.minimum(x, y - 2.0),

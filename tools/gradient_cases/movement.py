@@ -9,9 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import (
-    Case, Input, constant, data, exported, f32, graph, in_turn, integer, op, short
-)
+from gradient_cases.framework import (Case, Input, constant, data, exported, f32, graph, in_turn, integer, op, short)
 
 
 def cases() -> Iterator[Case]:
@@ -43,15 +41,13 @@ def views() -> Iterator[Case]:
     yield op("transpose_default", "Transpose", [data("X", (2, 3, 4))], lambda x: x.permute(2, 1, 0))
     for axis in (0, 1, 2, -1, 3):
         yield op(f"flatten_{axis}", "Flatten", [data("X", (2, 3, 4))],
-                 lambda x: x.reshape(int(np.prod((2, 3, 4)[: axis if axis >= 0 else 3 + axis])), -1),
-                 axis=axis)
+                 lambda x: x.reshape(int(np.prod((2, 3, 4)[: axis if axis >= 0 else 3 + axis])), -1), axis=axis)
     for axes in ((0,), (2,), (0, 2), (-1,), (0, -1)):
         yield with_constants(
             f"squeeze_{short(axes)}", "Squeeze", [data("X", (1, 3, 1)), constant("axes", axes)],
             lambda x: x.reshape([s for i, s in enumerate((1, 3, 1)) if i not in {a % 3 for a in axes}]))
     yield op("squeeze_all", "Squeeze", [data("X", (1, 3, 1, 2))], lambda x: x.squeeze())
-    for axes, shape in (((0,), (1, 2, 3)), ((-1,), (2, 3, 1)), ((1, 3), (2, 1, 3, 1)),
-                        ((0, 1, -1), (1, 1, 2, 3, 1))):
+    for axes, shape in (((0,), (1, 2, 3)), ((-1,), (2, 3, 1)), ((1, 3), (2, 1, 3, 1)), ((0, 1, -1), (1, 1, 2, 3, 1))):
         yield with_constants(f"unsqueeze_{short(axes)}", "Unsqueeze",
                              [data("X", (2, 3)), constant("axes", axes)], lambda x: x.reshape(shape))
     for shape, target in (((3, 1), (2, 3, 4)), ((1,), (2, 3)), ((), (2, 2)), ((2, 1, 3), (2, 4, 3)),
@@ -83,10 +79,9 @@ def slices() -> Iterator[Case]:
     shape = (5, 6, 7)
     for number, (starts, ends, axes, steps) in enumerate(
         (([1], [4], [0], [1]), ([0], [LARGE], [1], [2]), ([1], [LARGE], [2], [3]), ([-3], [-1], [1], [1]),
-         ([-1], [SMALL], [0], [-1]), ([5], [0], [2], [-2]), ([-2], [-6], [1], [-1]),
-         ([100], [SMALL], [2], [-3]), ([0, 1], [3, 5], [0, 2], [1, 1]),
-         ([4, 0, 6], [SMALL, LARGE, SMALL], [0, 1, 2], [-2, 4, -3]), ([1, 1], [-1, -1], [-2, -1], [2, 1]),
-         ([0, 0, 0], [1, 1, 1], [0, 1, 2], [1, 1, 1]), ([2], [100], [0], [1]))):
+         ([-1], [SMALL], [0], [-1]), ([5], [0], [2], [-2]), ([-2], [-6], [1], [-1]), ([100], [SMALL], [2], [-3]),
+         ([0, 1], [3, 5], [0, 2], [1, 1]), ([4, 0, 6], [SMALL, LARGE, SMALL], [0, 1, 2], [-2, 4, -3]),
+         ([1, 1], [-1, -1], [-2, -1], [2, 1]), ([0, 0, 0], [1, 1, 1], [0, 1, 2], [1, 1, 1]), ([2], [100], [0], [1]))):
         yield with_constants(f"slice_{number}", "Slice",
                              [data("X", shape), constant("starts", starts), constant("ends", ends),
                               constant("axes", axes), constant("steps", steps)],
@@ -101,8 +96,7 @@ def slices() -> Iterator[Case]:
 
 def splits_and_joins() -> Iterator[Case]:
     for axis, sizes in ((0, (2, 2, 2)), (1, (1, 3, 2)), (-1, (4, 1)), (2, (5,)), (0, (5, 1))):
-        yield with_constants(f"split_{axis}_{short(sizes)}", "Split",
-                             [data("X", (6, 6, 5)), constant("sizes", sizes)],
+        yield with_constants(f"split_{axis}_{short(sizes)}", "Split", [data("X", (6, 6, 5)), constant("sizes", sizes)],
                              lambda x: torch.split(x, list(sizes), axis), axis=axis, outputs=len(sizes))
     yield op("split_equal", "Split", [data("X", (2, 6))], lambda x: torch.chunk(x, 3, 1), axis=1, outputs=3)
     yield graph("split_unused", ["A B C = Split X sizes axis=0", "Y = Mul A A"],
@@ -151,8 +145,7 @@ def pads() -> Iterator[Case]:
     for mode in ("constant", "reflect", "edge"):
         for shape, amounts in (((5,), (2, 1)), ((3, 4), (1, 0, 0, 2)),
                                ((2, 3, 4, 5), (0, 0, 1, 2, 0, 0, 2, 1)), ((2, 3, 4), (1, 2, 3, 1, 2, 0))):
-            yield with_constants(f"pad_{mode}_{short(amounts)}", "Pad",
-                                 [data("X", shape), constant("pads", amounts)],
+            yield with_constants(f"pad_{mode}_{short(amounts)}", "Pad", [data("X", shape), constant("pads", amounts)],
                                  lambda x: pad_all(x, amounts, mode), mode=mode)
     for amounts in ((-1, 0, 0, -2), (1, -1, -1, 2), (-1, -1, -1, -1), (2, -3, 0, 1)):
         yield with_constants(f"pad_negative_{short(amounts)}", "Pad",
@@ -226,14 +219,12 @@ def gathers() -> Iterator[Case]:
         shape = [3, 4, 5]
         limit = shape[axis]
         shape[axis] = 2
-        yield op(f"gather_elements_{axis}", "GatherElements",
-                 [data("X", (3, 4, 5)), integer("I", shape, limit)], lambda x, i: torch.gather(x, axis, i),
-                 axis=axis)
+        yield op(f"gather_elements_{axis}", "GatherElements", [data("X", (3, 4, 5)), integer("I", shape, limit)],
+                 lambda x, i: torch.gather(x, axis, i), axis=axis)
     yield op("gather_elements_longer", "GatherElements", [data("X", (3, 4)), integer("I", (7, 4), 3)],
              lambda x, i: torch.gather(x, 0, i), axis=0)
-    yield op("gather_elements_negative", "GatherElements",
-             [data("X", (2, 3)), integer("I", (2, 4), 6, offset=-3)], lambda x, i: torch.gather(x, 1, i % 3),
-             axis=1)
+    yield op("gather_elements_negative", "GatherElements", [data("X", (2, 3)), integer("I", (2, 4), 6, offset=-3)],
+             lambda x, i: torch.gather(x, 1, i % 3), axis=1)
     yield op("gather_nd_elements", "GatherND", [data("X", (3, 4)), integer("I", (5, 2), 3)],
              lambda x, i: x[i[:, 0], i[:, 1]])
     yield op("gather_nd_rows", "GatherND", [data("X", (3, 4, 2)), integer("I", (2, 3, 1), 3)],
@@ -255,8 +246,7 @@ def selections() -> Iterator[Case]:
                 f"top_k_{axis}_{largest}", "TopK", [data("X", (4, 5, 6)), constant("k", [3])],
                 lambda x: torch.topk(x, 3, axis, bool(largest)), axis=axis, largest=largest, outputs=2)
     yield graph("top_k_of_view", ["T = Transpose X perm=[1,0]", "Y I = TopK T k axis=1"],
-                [data("X", (5, 3)), constant("k", [2])], lambda x, k: torch.topk(x.T, 2, 1)[0],
-                output_names=["Y"])
+                [data("X", (5, 3)), constant("k", [2])], lambda x, k: torch.topk(x.T, 2, 1)[0], output_names=["Y"])
     for time, batch in ((0, 1), (1, 0)):
         shape = (4, 3, 2) if time == 0 else (3, 4, 2)
         yield with_constants(f"reverse_sequence_{time}", "ReverseSequence",
@@ -290,11 +280,9 @@ def scatters() -> Iterator[Case]:
                                  [data("X", shape), constant("I", order), data("U", (2, 3))],
                                  lambda x, u, axis=axis, i=order, add=reduction == "add": (
                                      x.scatter_add(axis, torch.from_numpy(i), u) if add else x.scatter(
-                                         axis, torch.from_numpy(i), u)), axis=axis, reduction=reduction,
-                                 opset=16)
+                                         axis, torch.from_numpy(i), u)), axis=axis, reduction=reduction, opset=16)
     rows = np.array([[3], [0]])
-    yield with_constants("scatter_nd_rows", "ScatterND",
-                         [data("X", (4, 3)), constant("I", rows), data("U", (2, 3))],
+    yield with_constants("scatter_nd_rows", "ScatterND", [data("X", (4, 3)), constant("I", rows), data("U", (2, 3))],
                          lambda x, u: x.index_put((torch.from_numpy(rows[:, 0]),), u))
     places = np.array([[[0, 1], [2, 0]], [[1, 1], [2, 2]]])
     yield with_constants(
@@ -302,8 +290,7 @@ def scatters() -> Iterator[Case]:
         lambda x, u: x.index_put((torch.from_numpy(places[..., 0]), torch.from_numpy(places[..., 1])), u))
     yield op("scatter_nd_add", "ScatterND", [data("X", (4, 3)), integer("I", (5, 1), 4), data("U", (5, 3))],
              lambda x, i, u: x.index_put((i[:, 0],), u, accumulate=True), reduction="add")
-    yield graph("scatter_nd_of_view",
-                ["T = Transpose X perm=[1,0]", "U = Reshape V shape", "Y = ScatterND T I U"],
+    yield graph("scatter_nd_of_view", ["T = Transpose X perm=[1,0]", "U = Reshape V shape", "Y = ScatterND T I U"],
                 [data("X", (3, 4)), data("V", (6,)), constant("shape", [2, 3]), constant("I", rows)],
                 lambda x, v, shape, i: x.T.index_put((i[:, 0],), v.reshape(2, 3)))
 
@@ -332,8 +319,7 @@ def resizes() -> Iterator[Case]:
                      sizes=(1, 2, *sizes))
         corners = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
         yield resize(f"linear_corners_{short(sizes)}", image, corners,
-                     lambda x: F.interpolate(x, size=sizes, mode="bilinear", align_corners=True),
-                     sizes=(1, 2, *sizes))
+                     lambda x: F.interpolate(x, size=sizes, mode="bilinear", align_corners=True), sizes=(1, 2, *sizes))
         for mode, aligned in (("half_pixel", False), ("align_corners", True)):
             yield resize(f"cubic_{mode}_{short(sizes)}", image,
                          {"mode": "cubic", "coordinate_transformation_mode": mode, "cubic_coeff_a": -0.75},
@@ -346,26 +332,23 @@ def resizes() -> Iterator[Case]:
                      scales=(1, 1, *scales))
     yield resize("linear_1d", (2, 2, 5), {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
                  lambda x: F.interpolate(x, size=12, mode="linear", align_corners=False), sizes=(2, 2, 12))
-    yield resize("linear_3d", (1, 1, 2, 3, 4),
-                 {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+    yield resize("linear_3d", (1, 1, 2, 3, 4), {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
                  lambda x: F.interpolate(x, size=(4, 3, 5), mode="trilinear", align_corners=True),
                  sizes=(1, 1, 4, 3, 5))
-    yield resize(
-        "linear_to_one", image, {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
-        lambda x: F.interpolate(x, size=(1, 1), mode="bilinear", align_corners=True), sizes=(1, 2, 1, 1))
+    yield resize("linear_to_one", image, {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+                 lambda x: F.interpolate(x, size=(1, 1), mode="bilinear", align_corners=True), sizes=(1, 2, 1, 1))
     yield resize("nearest_exact", image,
                  {"mode": "nearest", "coordinate_transformation_mode": "half_pixel",
                   "nearest_mode": "round_prefer_ceil"},
                  lambda x: F.interpolate(x, size=(7, 5), mode="nearest-exact"), sizes=(1, 2, 7, 5))
-    yield resize("linear_asymmetric", (1, 1, 3, 3),
-                 {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, asymmetric,
-                 scales=(1, 1, 2, 2))
+    yield resize("linear_asymmetric", (1, 1, 3, 3), {"mode": "linear", "coordinate_transformation_mode": "asymmetric"},
+                 asymmetric, scales=(1, 1, 2, 2))
     for mode in ("nearest", "linear"):
-        yield with_constants(
-            f"upsample_{mode}", "Upsample",
-            [data("X", (1, 2, 3, 4)), constant("scales", np.array((1, 1, 2, 3), np.float32))],
-            (lambda x: F.interpolate(x, scale_factor=(2, 3), mode="nearest")) if mode == "nearest" else lambda x: asymmetric(
-                x, (2, 3)), mode=mode, opset=9)
+        yield with_constants(f"upsample_{mode}", "Upsample",
+                             [data("X", (1, 2, 3, 4)), constant("scales", np.array((1, 1, 2, 3), np.float32))],
+                             (lambda x: F.interpolate(x, scale_factor=(2, 3),
+                                                      mode="nearest")) if mode == "nearest" else lambda x: asymmetric(
+                                 x, (2, 3)), mode=mode, opset=9)
 
 
 def asymmetric(x: Tensor, factors: tuple[int, int] = (2, 2)) -> Tensor:
@@ -447,8 +430,7 @@ def modules() -> Iterator[Case]:
     yield exported("exported_tokens", Tokens(), [data("input", (2, 2, 4, 4))])
     yield exported("exported_repeated", Repeated(), [data("input", (2, 3, 2))])
     yield exported("exported_embedding", nn.Embedding(7, 3), [integer("input", (2, 5), 7)])
-    for layer, inputs in ((nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)),
-                          (nn.ReplicationPad1d((2, 1)), (2, 3, 4)),
+    for layer, inputs in ((nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)), (nn.ReplicationPad1d((2, 1)), (2, 3, 4)),
                           (nn.ConstantPad2d((1, -1, 2, 0), f32(0.3)), (1, 2, 4, 5)),
                           (nn.ZeroPad2d((-1, 1, 0, -2)), (1, 2, 4, 5)), (nn.PixelShuffle(2), (2, 8, 2, 3)),
                           (nn.PixelUnshuffle(2), (2, 2, 4, 6)), (nn.Flatten(1, 2), (2, 3, 2, 2)),

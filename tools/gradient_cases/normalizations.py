@@ -8,9 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gradient_cases.framework import (
-    Case, Node, buffer, constant, data, exported, f32, graph, in_turn, op, short
-)
+from gradient_cases.framework import (Case, Node, buffer, constant, data, exported, f32, graph, in_turn, op, short)
 
 EPSILON = f32(1e-5)
 
@@ -57,15 +55,13 @@ def layer_norms() -> Iterator[Case]:
                 tail = shape[axis:]
                 inputs = [data("X", shape, scale=2.0), scale("S", tail)]
                 inputs += [data("B", tail)] if bias else []
-                yield op(f"layernorm_{short(shape)}_axis{axis}_{'bias' if bias else 'plain'}",
-                         "LayerNormalization", inputs,
-                         lambda x, s, b=None, tail=tail: F.layer_norm(x, tail, s, b, EPSILON),
+                yield op(f"layernorm_{short(shape)}_axis{axis}_{'bias' if bias else 'plain'}", "LayerNormalization",
+                         inputs, lambda x, s, b=None, tail=tail: F.layer_norm(x, tail, s, b, EPSILON),
                          axis=axis if bias else axis - len(shape), epsilon=EPSILON)
     yield op("layernorm_frozen_scale", "LayerNormalization",
              [data("X", (2, 3, 4)), constant("S", 1.0), data("B", (4,))],
              lambda x, s, b: F.layer_norm(x, (4,), None, b, EPSILON), axis=-1, epsilon=EPSILON)
-    yield op("layernorm_default_epsilon", "LayerNormalization",
-             [data("X", (2, 4)), scale("S", (4,)), data("B", (4,))],
+    yield op("layernorm_default_epsilon", "LayerNormalization", [data("X", (2, 4)), scale("S", (4,)), data("B", (4,))],
              lambda x, s, b: F.layer_norm(x, (4,), s, b, 1e-5))
 
 
@@ -148,14 +144,12 @@ def chains() -> Iterator[Case]:
     yield chain("rms_over_the_first_axis",
                 ["Q = Mul X X", "V = ReduceMean Q axes=[0]", "A = Add V eps", "R = Sqrt A", "Y = Div X R"],
                 [x, numbers[1]], lambda x, eps: rms_norm(x, 1.0, (0,)))
-    yield chain("rms_of_another",
-                ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "Y = Div B R"],
-                [x, numbers[1], data("B", (2, 3, 4))],
-                lambda x, eps, b: b * torch.rsqrt((x * x).mean(-1, True) + EPSILON))
+    yield chain(
+        "rms_of_another", ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "Y = Div B R"],
+        [x, numbers[1], data("B", (2, 3, 4))], lambda x, eps, b: b * torch.rsqrt((x * x).mean(-1, True) + EPSILON))
     yield chain("rmsnorm_by_a_gate",
                 ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "N = Div X R",
-                 "Y = Mul N G"], [x, numbers[1], data("G", (2, 1, 4))],
-                lambda x, eps, g: rms_norm(x, g, (-1,)))
+                 "Y = Mul N G"], [x, numbers[1], data("G", (2, 1, 4))], lambda x, eps, g: rms_norm(x, g, (-1,)))
 
 
 class RmsNorm(nn.Module):
@@ -179,8 +173,7 @@ def modules() -> Iterator[Case]:
              "instance_norm_plain": (nn.InstanceNorm2d(4, eps=EPSILON), image),
              "batch_norm_1d": (nn.BatchNorm1d(4, eps=EPSILON, momentum=0.125), data("input", (5, 4))),
              "batch_norm_2d": (nn.BatchNorm2d(4, eps=EPSILON, momentum=0.125), image),
-             "batch_norm_3d": (nn.BatchNorm3d(2, eps=EPSILON, momentum=0.125),
-                               data("input", (2, 2, 3, 2, 2))),
+             "batch_norm_3d": (nn.BatchNorm3d(2, eps=EPSILON, momentum=0.125), data("input", (2, 2, 3, 2, 2))),
              "layer_norm": (nn.LayerNorm(4, eps=EPSILON), rows),
              "layer_norm_plain": (nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False), rows),
              "rms_norm": (RmsNorm(4), rows)}

@@ -12,9 +12,8 @@ from onnx import numpy_helper
 if TYPE_CHECKING:
     from gradient_cases.framework import Case, Input, Node
 
-TENSOR_TYPES = {"float": onnx.TensorProto.FLOAT, "double": onnx.TensorProto.DOUBLE,
-                "int64": onnx.TensorProto.INT64, "int32": onnx.TensorProto.INT32,
-                "bool": onnx.TensorProto.BOOL}
+TENSOR_TYPES = {"float": onnx.TensorProto.FLOAT, "double": onnx.TensorProto.DOUBLE, "int64": onnx.TensorProto.INT64,
+                "int32": onnx.TensorProto.INT32, "bool": onnx.TensorProto.BOOL}
 
 
 def check_model(case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]) -> None:

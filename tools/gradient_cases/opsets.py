@@ -63,8 +63,7 @@ def parts() -> Iterator[Case]:
     yield op("pad_axes_opset18", "Pad",
              [data("X", (2, 3, 4)), constant("pads", [1, 2, 0, 3]), constant("value", 0.5),
               constant("axes", [-1, 0])], lambda x, *_: F.pad(x, (1, 0, 0, 0, 2, 3), value=0.5), opset=18)
-    yield op("pad_all_axes_opset19", "Pad",
-             [data("X", (1, 2, 4)), constant("pads", [0, 0, 1, 0, 0, 2]), None, None],
+    yield op("pad_all_axes_opset19", "Pad", [data("X", (1, 2, 4)), constant("pads", [0, 0, 1, 0, 0, 2]), None, None],
              lambda x, *_: F.pad(x, (1, 2), mode="reflect"), opset=19, mode="reflect")
     for name, shape, axes, wanted in (("crop", (2, 7, 6), [1, 2], [4, 3]), ("pad", (2, 3), None, [5, 6]),
                                       ("both", (5, 2, 4), [-1, 0], [7, 2]), ("neither", (2, 3), [0], [2])):
@@ -79,8 +78,7 @@ def parts() -> Iterator[Case]:
                 [data("X", (2, 3, 4)), constant("open", [-1]), constant("axis", [0])],
                 lambda x, *_: torch.tanh(x.reshape(-1, 3).T), opset=21)
     yield graph("constant_of_shape_opset20",
-                ["S = Shape X",
-                 Node("ConstantOfShape", ["S"], ["O"], {"value": torch.full((1,), 2.0).numpy()}),
+                ["S = Shape X", Node("ConstantOfShape", ["S"], ["O"], {"value": torch.full((1,), 2.0).numpy()}),
                  "Y = Mul X O"], [data("X", (2, 3))], lambda x: 2 * x, opset=20)
 
 
@@ -128,9 +126,8 @@ def layers() -> Iterator[Case]:
                  lambda x: F.gelu(x, approximate=form), opset=20, approximate=form)
     yield op("average_pool_dilated", "AveragePool", [data("X", (2, 3, 7, 6))],
              lambda x: average_dilated(x, 2, 3), opset=19, kernel_shape=[2, 2], dilations=[3, 3])
-    yield op("average_pool_opset19", "AveragePool", [data("X", (2, 3, 7, 6))],
-             lambda x: F.avg_pool2d(x, (3, 2), 2), opset=19, kernel_shape=[3, 2], strides=[2, 2],
-             dilations=[1, 1], count_include_pad=1)
+    yield op("average_pool_opset19", "AveragePool", [data("X", (2, 3, 7, 6))], lambda x: F.avg_pool2d(x, (3, 2), 2),
+             opset=19, kernel_shape=[3, 2], strides=[2, 2], dilations=[1, 1], count_include_pad=1)
     yield graph("lp_pool_rounded_up",
                 ["P = LpPool X kernel_shape=[3] strides=[3] ceil_mode=1 dilations=[1]", "Y = Mul P W"],
                 [buffer("X", (2, 3, 7), offset=2.0), data("W", (3,))],
@@ -156,9 +153,8 @@ def images() -> Iterator[Case]:
         if "padding" in pair:
             attributes["pads"] = list(pair["padding"] * 2)
         yield op(f"col2im_{name}", "Col2Im",
-                 [data("X", (2, 3 * elements, made.shape[2])), constant("image", image),
-                  constant("block", block)], lambda x, *_, i=image, b=block, o=options: F.fold(x, i, b, **o),
-                 opset=18, **attributes)
+                 [data("X", (2, 3 * elements, made.shape[2])), constant("image", image), constant("block", block)],
+                 lambda x, *_, i=image, b=block, o=options: F.fold(x, i, b, **o), opset=18, **attributes)
     for align in (0, 1):
         for size in ((2, 3, 4, 5), (1, 2, 3, 2, 4)):
             rank = len(size) - 2

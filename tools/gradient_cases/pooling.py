@@ -8,9 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import (
-    Case, Node, constant, data, exported, f32, graph, in_turn, op, outside, short
-)
+from gradient_cases.framework import (Case, Node, constant, data, exported, f32, graph, in_turn, op, outside, short)
 
 MAXIMUM = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -124,8 +122,7 @@ def averages() -> Iterator[Case]:
                  count_include_pad=1)
     yield op("average_uneven_exclude", "AveragePool", [data("X", (1, 2, 6, 5))],
              lambda x: F.avg_pool2d(outside(x, [1, 0, 0, 1], 0.0), (3, 2), 1) / F.avg_pool2d(
-                 outside(torch.ones_like(x), [1, 0, 0, 1], 0.0), (3, 2), 1), kernel_shape=[3, 2],
-             pads=[1, 0, 0, 1])
+                 outside(torch.ones_like(x), [1, 0, 0, 1], 0.0), (3, 2), 1), kernel_shape=[3, 2], pads=[1, 0, 0, 1])
     yield graph("average_of_channels_last",
                 ["T = Transpose X perm=[0,3,1,2]", "Y = AveragePool T kernel_shape=[3,3] pads=[1,1,1,1]"],
                 [data("X", (2, 5, 4, 3))],
@@ -140,8 +137,7 @@ def whole() -> Iterator[Case]:
         ones = [1] * len(axes)
         adaptive = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
         for levels in (0, 3):
-            yield op(f"global_max_{short(shape)}_l{levels}", "GlobalMaxPool",
-                     [data("X", shape, levels=levels)],
+            yield op(f"global_max_{short(shape)}_l{levels}", "GlobalMaxPool", [data("X", shape, levels=levels)],
                      lambda x, f=adaptive[len(axes)], ones=ones: f(x, ones))
 
 
@@ -159,8 +155,7 @@ def responses() -> Iterator[Case]:
     alpha = f32(1e-4)
     yield op("lrn_defaults", "LRN", [data("X", (1, 8, 2, 2), scale=20.0)],
              lambda x: F.local_response_norm(x, 5, alpha, 0.75, 1.0), size=5, alpha=alpha)
-    yield graph("lrn_of_view",
-                ["T = Transpose X perm=[0,2,1]", "Y = LRN T size=3 alpha=0.5 beta=0.5 bias=1.0"],
+    yield graph("lrn_of_view", ["T = Transpose X perm=[0,2,1]", "Y = LRN T size=3 alpha=0.5 beta=0.5 bias=1.0"],
                 [data("X", (2, 3, 5))], lambda x: response(x.transpose(1, 2), 3, 0.5, 0.5, 1.0))
 
 
@@ -168,10 +163,9 @@ def modules() -> Iterator[Case]:
     image = [data("input", (2, 3, 8, 6))]
     line = [data("input", (2, 3, 12))]
     for name, module, inputs in (
-        ("adaptive_1", nn.AdaptiveAvgPool2d(1), image),
-        ("adaptive_pair", nn.AdaptiveAvgPool2d((4, 3)), image),
-        ("adaptive_none", nn.AdaptiveAvgPool2d((2, None)), image),
-        ("adaptive_1d", nn.AdaptiveAvgPool1d(4), line), ("adaptive_1d_one", nn.AdaptiveAvgPool1d(1), line),
+        ("adaptive_1", nn.AdaptiveAvgPool2d(1), image), ("adaptive_pair", nn.AdaptiveAvgPool2d((4, 3)), image),
+        ("adaptive_none", nn.AdaptiveAvgPool2d((2, None)), image), ("adaptive_1d", nn.AdaptiveAvgPool1d(4), line),
+        ("adaptive_1d_one", nn.AdaptiveAvgPool1d(1), line),
         ("adaptive_3d", nn.AdaptiveAvgPool3d((2, 1, 3)), [data("input", (1, 2, 4, 3, 6))]),
         ("adaptive_max", nn.AdaptiveMaxPool2d(1), image), ("adaptive_max_1d", nn.AdaptiveMaxPool1d(4), line),
         ("average_padded", nn.AvgPool2d(3, 2, 1), image),
@@ -198,8 +192,7 @@ def power(shape: tuple[int, ...], kernel: list[int], p: int, *, strides: list[in
     strides = strides or [1] * len(kernel)
     pads = pads or [0] * (2 * len(kernel))
     return op(f"power_{short(shape)}_{short(kernel)}_{p}_s{short(strides)}_p{short(pads)}", "LpPool",
-              [data("X", shape)],
-              lambda x: windows(x, kernel, strides, pads).abs().pow(p).sum(-1) ** (1.0 / p),
+              [data("X", shape)], lambda x: windows(x, kernel, strides, pads).abs().pow(p).sum(-1) ** (1.0 / p),
               kernel_shape=kernel, strides=strides, pads=pads, p=p)
 
 
@@ -212,12 +205,10 @@ def powers() -> Iterator[Case]:
         for shape in ((2, 3, 7), (2, 3, 4, 5), (1, 2, 3, 2, 4)):
             yield op(f"global_power_{short(shape)}_{p}", "GlobalLpPool", [data("X", shape)],
                      lambda x: (x.abs().pow(p).flatten(2).sum(-1) ** (1.0 / p)).reshape(*x.shape[:2],
-                                                                                        *[1] * (x.dim() - 2)),
-                     p=p)
+                                                                                        *[1] * (x.dim() - 2)), p=p)
     # Of a window of zeros the norm has no slope; ours is zero.
     yield op("power_of_zeros", "LpPool", [data("X", values=[[[0.0, 0.0, 3.0, -4.0]]])],
-             lambda x: torch.linalg.vector_norm(windows(x, [2], [2], [0, 0]), dim=-1), kernel_shape=[2],
-             strides=[2])
+             lambda x: torch.linalg.vector_norm(windows(x, [2], [2], [0, 0]), dim=-1), kernel_shape=[2], strides=[2])
     yield graph("power_of_channels_last",
                 ["T = Transpose X perm=[0,3,1,2]", "Y = LpPool T kernel_shape=[2,2] strides=[1,2]"],
                 [data("X", (2, 5, 4, 3))],

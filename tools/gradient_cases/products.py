@@ -29,12 +29,11 @@ def matmuls() -> Iterator[Case]:
     yield graph("matmul_with_itself", ["Y = MatMul A A"], [data("A", (2, 3, 3))], lambda a: a @ a)
     yield graph("matmul_with_own_transpose", ["T = Transpose A perm=[0,2,1]", "Y = MatMul A T"],
                 [data("A", (2, 3, 4))], lambda a: a @ a.transpose(1, 2))
-    yield graph("matmul_heads",
-                ["R = Reshape X shape", "Q = Transpose R perm=[0,2,1,3]", "K = Transpose R perm=[0,2,3,1]",
-                 "S = MatMul Q K", "O = MatMul S Q", "T = Transpose O perm=[0,2,1,3]", "M = Reshape T back",
-                 "Y = MatMul M W"],
-                [data("X", (2, 3, 8)), constant("shape", [2, 3, 2, 4]), constant("back", [0, 0, 8]),
-                 data("W", (8, 5))], heads)
+    yield graph(
+        "matmul_heads",
+        ["R = Reshape X shape", "Q = Transpose R perm=[0,2,1,3]", "K = Transpose R perm=[0,2,3,1]", "S = MatMul Q K",
+         "O = MatMul S Q", "T = Transpose O perm=[0,2,1,3]", "M = Reshape T back", "Y = MatMul M W"],
+        [data("X", (2, 3, 8)), constant("shape", [2, 3, 2, 4]), constant("back", [0, 0, 8]), data("W", (8, 5))], heads)
 
 
 def heads(x: Tensor, shape: Tensor, back: Tensor, w: Tensor) -> Tensor:
@@ -58,18 +57,15 @@ def gemms() -> Iterator[Case]:
                                                                           b.T if right else b) + c),
                          transA=left, transB=right)
     for alpha, beta in ((0.5, 1.0), (1.0, 0.0), (2.0, -0.25), (-1.5, 3.0)):
-        yield op(f"gemm_alpha{alpha}_beta{beta}", "Gemm",
-                 [data("A", (3, 4)), data("B", (5, 4)), data("C", (5,))],
+        yield op(f"gemm_alpha{alpha}_beta{beta}", "Gemm", [data("A", (3, 4)), data("B", (5, 4)), data("C", (5,))],
                  lambda a, b, c: alpha * a @ b.T + beta * c, alpha=alpha, beta=beta, transB=1)
     odd = f32(0.1)
-    yield op("gemm_odd_alpha", "Gemm", [data("A", (1, 4)), data("B", (4, 2))], lambda a, b: odd * a @ b,
-             alpha=odd)
+    yield op("gemm_odd_alpha", "Gemm", [data("A", (1, 4)), data("B", (4, 2))], lambda a, b: odd * a @ b, alpha=odd)
 
 
 def einsum(equation: str, *shapes: tuple[int, ...]) -> Case:
     safe = equation.replace("->", "_to_").replace(",", "_").replace(".", "e").replace(" ", "-")
-    return op(f"einsum_{safe}_{named(*shapes)}", "Einsum",
-              [data("ABCD"[i], shape) for i, shape in enumerate(shapes)],
+    return op(f"einsum_{safe}_{named(*shapes)}", "Einsum", [data("ABCD"[i], shape) for i, shape in enumerate(shapes)],
               lambda *operands: torch.einsum(equation, *operands), equation=equation)
 
 

@@ -18,9 +18,8 @@ from gradient_cases.framework import Case, Node, constant, data
 CASES = 120
 LARGEST = 120  # elements of a tensor
 
-UNARY: dict[str, Callable[[Tensor], Tensor]] = {"Tanh": torch.tanh, "Sigmoid": torch.sigmoid,
-                                                "Relu": torch.relu, "Neg": torch.neg, "Abs": torch.abs,
-                                                "Erf": torch.erf}
+UNARY: dict[str, Callable[[Tensor], Tensor]] = {"Tanh": torch.tanh, "Sigmoid": torch.sigmoid, "Relu": torch.relu,
+                                                "Neg": torch.neg, "Abs": torch.abs, "Erf": torch.erf}
 BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"Add": torch.add, "Sub": torch.sub, "Mul": torch.mul}
 
 
@@ -47,8 +46,7 @@ class RandomGraph:
         self.inputs.append(constant(name, values))
         return name
 
-    def emit(self, op_type: str, inputs: list[str], call: Callable[..., Tensor],
-             **attributes: object) -> None:
+    def emit(self, op_type: str, inputs: list[str], call: Callable[..., Tensor], **attributes: object) -> None:
         """The shape is what PyTorch makes of zeros."""
         read = [torch.zeros(self.shapes[name]) for name in inputs if name in self.shapes]
         shape = tuple(call(*read).shape)
@@ -106,8 +104,7 @@ class RandomGraph:
             self.emit("Expand", [x, self.constant(sizes)], lambda v: v.expand(sizes))
         elif kind == "reduce":
             keep = self.random.randint(0, 1)
-            self.emit("ReduceMean", [x], lambda v: v.mean(axis, keepdim=bool(keep)), axes=[axis],
-                      keepdims=keep)
+            self.emit("ReduceMean", [x], lambda v: v.mean(axis, keepdim=bool(keep)), axes=[axis], keepdims=keep)
         else:
             self.emit("Unsqueeze", [x, self.constant([0])], lambda v: v.unsqueeze(0))
 
@@ -117,8 +114,7 @@ class RandomGraph:
         read = {name for node in self.nodes for name in node.inputs}
         inputs = [tensor for tensor in self.inputs if tensor.name in read]
         outputs = [node.outputs[0] for node in self.nodes if node.outputs[0] not in read]
-        return Case(name, inputs,
-                    lambda *tensors: self.run(dict(zip([t.name for t in inputs], tensors)), outputs),
+        return Case(name, inputs, lambda *tensors: self.run(dict(zip([t.name for t in inputs], tensors)), outputs),
                     nodes=self.nodes, output_names=outputs, counts_as="random graph")
 
     def run(self, values: dict[str, Tensor], outputs: list[str]) -> tuple[Tensor, ...]:

@@ -76,8 +76,7 @@ def within() -> Iterator[Case]:
     yield exported("exported_gru_started", Started(nn.GRU(3, 4)), [x, h])
     yield exported("exported_rnn_started", Started(nn.RNN(3, 4)), [x, h])
     both = [data("h0", (2, 2, 4)), data("c0", (2, 2, 4))]
-    yield exported("exported_lstm_started_both_ways", StartedCells(nn.LSTM(3, 4, bidirectional=True)),
-                   [x, *both])
+    yield exported("exported_lstm_started_both_ways", StartedCells(nn.LSTM(3, 4, bidirectional=True)), [x, *both])
     yield exported("exported_lstm_embedded", Embedded(nn.LSTM), [integer("input", (2, 4), 7)])
     yield exported("exported_gru_embedded", Embedded(nn.GRU), [integer("input", (2, 4), 7)])
     yield exported("exported_lstm_unbatched", Unbatched(nn.LSTM(3, 4)), [data("input", (4, 3))])

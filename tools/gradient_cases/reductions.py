@@ -20,11 +20,9 @@ def product(x: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
 
 FUNCTIONS: dict[str, Function] = {
     "ReduceSum": lambda x, a, k: x.sum(a, k), "ReduceMean": lambda x, a, k: x.mean(a, k),
-    "ReduceMax": lambda x, a, k: x.amax(a, k), "ReduceMin": lambda x, a, k: x.amin(a, k),
-    "ReduceProd": product, "ReduceL1": lambda x, a, k: x.abs().sum(a, k),
-    "ReduceL2": lambda x, a, k: torch.linalg.vector_norm(x, 2, a, k),
-    "ReduceSumSquare": lambda x, a, k: (x * x).sum(a, k),
-    "ReduceLogSumExp": lambda x, a, k: torch.logsumexp(x, a, k),
+    "ReduceMax": lambda x, a, k: x.amax(a, k), "ReduceMin": lambda x, a, k: x.amin(a, k), "ReduceProd": product,
+    "ReduceL1": lambda x, a, k: x.abs().sum(a, k), "ReduceL2": lambda x, a, k: torch.linalg.vector_norm(x, 2, a, k),
+    "ReduceSumSquare": lambda x, a, k: (x * x).sum(a, k), "ReduceLogSumExp": lambda x, a, k: torch.logsumexp(x, a, k),
     "ReduceLogSum": lambda x, a, k: torch.log(x.sum(a, k))}
 
 
@@ -73,17 +71,14 @@ def zeros() -> Iterator[Case]:
 
 def others() -> Iterator[Case]:
     yield op("reducesum_noop", "ReduceSum", [data("X", (2, 3))], lambda x: x * 1, noop_with_empty_axes=1)
-    yield op("reducesum_opset11", "ReduceSum", [data("X", (2, 3))], lambda x: x.sum(1), opset=11, axes=[1],
-             keepdims=0)
-    yield op("reducemean_opset18", "ReduceMean", [data("X", (2, 3, 2))], lambda x: x.mean((0, 1), True),
-             axes=[0, 1])
+    yield op("reducesum_opset11", "ReduceSum", [data("X", (2, 3))], lambda x: x.sum(1), opset=11, axes=[1], keepdims=0)
+    yield op("reducemean_opset18", "ReduceMean", [data("X", (2, 3, 2))], lambda x: x.mean((0, 1), True), axes=[0, 1])
     for axis in (0, 1, -1):
         for reverse in (0, 1):
             for exclusive in (0, 1):
                 yield op(f"cumsum_{axis}_{reverse}{exclusive}", "CumSum",
                          [data("X", (2, 3, 4)), constant("axis", axis)],
-                         lambda x, at: cumulate(x, axis, reverse, exclusive), reverse=reverse,
-                         exclusive=exclusive)
+                         lambda x, at: cumulate(x, axis, reverse, exclusive), reverse=reverse, exclusive=exclusive)
     yield graph("standard_deviation",
                 ["M = ReduceMean X axes=[-1]", "D = Sub X M", "Q = Mul D D", "V = ReduceMean Q axes=[-1]",
                  "Y = Sqrt V"], [data("X", (3, 5))], lambda x: x.var(-1, unbiased=False, keepdim=True).sqrt(),

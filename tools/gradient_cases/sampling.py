@@ -47,28 +47,23 @@ def grids() -> Iterator[Case]:
     yield grid("bilinear", "zeros", False, (1, 2, 3, 3), (3, 2), 1e6)
     for padding in PADDINGS:
         yield op(f"grid_of_pixels_{padding}", "GridSample",
-                 [data("X", (1, 2, 3, 3)),
-                  constant("G", [[[[-0.5, 0.5], [0.0, 0.0]], [[0.25, -0.75], [0.5, -0.5]]]])],
-                 lambda x, g: F.grid_sample(x, g, "bilinear", padding, True), padding_mode=padding,
-                 align_corners=1)
+                 [data("X", (1, 2, 3, 3)), constant("G", [[[[-0.5, 0.5], [0.0, 0.0]], [[0.25, -0.75], [0.5, -0.5]]]])],
+                 lambda x, g: F.grid_sample(x, g, "bilinear", padding, True), padding_mode=padding, align_corners=1)
 
 
 def grids_of_views() -> Iterator[Case]:
     """Images with channels last, and a flow whose coordinates are channels."""
-    yield graph("grid_of_channels_last",
-                ["T = Transpose X perm=[0,3,1,2]", "Y = GridSample T G padding_mode=border"],
+    yield graph("grid_of_channels_last", ["T = Transpose X perm=[0,3,1,2]", "Y = GridSample T G padding_mode=border"],
                 [data("X", (2, 5, 4, 3)), data("G", (2, 3, 4, 2))],
-                lambda x, g: F.grid_sample(x.permute(0, 3, 1, 2), g, padding_mode="border",
-                                           align_corners=False), counts_as="GridSample")
+                lambda x, g: F.grid_sample(x.permute(0, 3, 1, 2), g, padding_mode="border", align_corners=False),
+                counts_as="GridSample")
     yield graph("grid_of_flow", ["T = Transpose G perm=[0,2,3,1]", "Y = GridSample X T align_corners=1"],
                 [data("X", (2, 3, 5, 4)), data("G", (2, 2, 3, 4))],
-                lambda x, g: F.grid_sample(x, g.permute(0, 2, 3, 1), align_corners=True),
-                counts_as="GridSample")
-    yield graph("grid_of_rows", ["R = Reshape G shape", "S = GridSample X R", "Y = Reshape S flat"],
-                [data("X", (2, 3, 5, 4)), data("G", (2, 12, 2)), constant("shape", [2, 3, 4, 2]),
-                 constant("flat", [2, 36])],
-                lambda x, g, *_: F.grid_sample(x, g.view(2, 3, 4, 2), align_corners=False).flatten(1),
-                counts_as="GridSample")
+                lambda x, g: F.grid_sample(x, g.permute(0, 2, 3, 1), align_corners=True), counts_as="GridSample")
+    yield graph(
+        "grid_of_rows", ["R = Reshape G shape", "S = GridSample X R", "Y = Reshape S flat"],
+        [data("X", (2, 3, 5, 4)), data("G", (2, 12, 2)), constant("shape", [2, 3, 4, 2]), constant("flat", [2, 36])],
+        lambda x, g, *_: F.grid_sample(x, g.view(2, 3, 4, 2), align_corners=False).flatten(1), counts_as="GridSample")
 
 
 # --- RoiAlign --------------------------------------------------------------------------------
@@ -124,8 +119,7 @@ def regions() -> Iterator[Case]:
     yield region("avg", 0, False, (1, 1), f32(1.0 / 3.0), opset=10)
     yield graph("region_of_channels_last",
                 ["T = Transpose X perm=[0,3,1,2]",
-                 "S = RoiAlign T boxes images output_height=2 output_width=3 sampling_ratio=2",
-                 "Y = Reshape S flat"],
+                 "S = RoiAlign T boxes images output_height=2 output_width=3 sampling_ratio=2", "Y = Reshape S flat"],
                 [data("X", (2, 8, 9, 4)), constant("boxes", BOXES), constant("images", IMAGES),
                  constant("flat", [5, 24])],
                 lambda x, boxes, images, _: torchvision.ops.roi_align(

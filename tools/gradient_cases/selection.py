@@ -26,8 +26,7 @@ def top_k(axis: int, largest: int) -> Case:
                 inputs=[data("X", (4, 5, 6)), constant("k", [3])],
                 nodes=[Node("TopK", ["X", "k"], ["values", "places"], {"axis": axis, "largest": largest}),
                        Node("Mul", ["values", "values"], ["Y"])],
-                torch=lambda x, k: torch.topk(x, 3, dim=axis, largest=bool(largest))[0] ** 2,
-                counts_as="TopK")
+                torch=lambda x, k: torch.topk(x, 3, dim=axis, largest=bool(largest))[0] ** 2, counts_as="TopK")
 
 
 def reverse_sequence(batch: int, time: int) -> Case:

@@ -261,8 +261,7 @@ STYLES: dict[str, Style] = {
     "gpt_neox": Style(positions="rotary", parallel=True, packed=True, tied=False),
     "llama": Style(rms=True, positions="rotary", mlp="swiglu", bias=False, tied=False),
     "llama_gqa": Style(rms=True, positions="rotary", key_heads=2, mlp="swiglu", bias=False),
-    "mistral_window": Style(rms=True, positions="rotary", key_heads=2, mlp="swiglu", window=8, bias=False,
-                            tied=False),
+    "mistral_window": Style(rms=True, positions="rotary", key_heads=2, mlp="swiglu", window=8, bias=False, tied=False),
     "bloom_alibi": Style(positions="alibi", packed=True),
     "falcon_multi_query": Style(positions="rotary", key_heads=1, parallel=True, bias=False, packed=True),
     "mixtral_experts": Style(rms=True, positions="rotary", key_heads=2, mlp="experts", bias=False)}

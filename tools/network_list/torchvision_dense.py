@@ -106,8 +106,7 @@ NETWORKS: dict[str, Network] = {
     "rpn_resnet18_fpn": Network(ProposalNetwork, floats((3, 224, 224)), "none", opset=17),
     "box_head_roi_align": Network(BoxHead, lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
                                   opset=17, fixed=True),
-    "r3d_18": video("r3d_18", 8, 112), "mc3_18": video("mc3_18", 8, 112),
-    "r2plus1d_18": video("r2plus1d_18", 8, 112), "s3d": video("s3d", 16, 224),
-    "mvit_v1_small": Network(lambda: multiscale(second=False), floats((3, 8, 64, 64))),
+    "r3d_18": video("r3d_18", 8, 112), "mc3_18": video("mc3_18", 8, 112), "r2plus1d_18": video("r2plus1d_18", 8, 112),
+    "s3d": video("s3d", 16, 224), "mvit_v1_small": Network(lambda: multiscale(second=False), floats((3, 8, 64, 64))),
     "mvit_v2_small": Network(lambda: multiscale(second=True), floats((3, 8, 64, 64))),
     "raft_small": Network(Flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16)}

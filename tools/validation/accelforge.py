@@ -38,8 +38,7 @@ def least_rows(tool: Tool) -> list[Row]:
               bits) for products, bits in UNFUSED.items()]
     for (products, buffer), bits in LEAST.items():
         within = f", buffer of {buffer:,} bits" if buffer else ""
-        asked.append((f"{products} products{within}", chain(products, f" --buffer {buffer}" if buffer else ""),
-                      bits))
+        asked.append((f"{products} products{within}", chain(products, f" --buffer {buffer}" if buffer else ""), bits))
     results = tool.run_all(command for _, command, _ in asked)
     return [Row(f"least bits across DRAM: {what}", [(bits, found["best"])], [command], "`best`",
                 "bits") for (what, command, bits), found in zip(asked, results)]

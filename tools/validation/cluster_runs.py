@@ -156,12 +156,11 @@ def single_node_runs(path):
                 continue
             gpus, batch, micro, hidden, heads, layers, sequence, tensor, data, pipeline = map(int, row[:10])
             runs.append({**MEGATRON, "id": f"vtrain-{len(runs)}", "metrics": {"iteration_s": float(row[10]) * 1e-3},
-                         "device": "a100", "cluster": "selene.yaml", "note": "",
-                         "devices": gpus, "layers": layers, "hidden": hidden, "heads": heads,
-                         "kv_heads": heads, "sequence": sequence, "vocabulary": 51200, "ffn": 4 * hidden,
-                         "data": data, "tensor": tensor, "pipeline": pipeline, "virtual": 1, "context": 1,
-                         "expert": 1, "zero": 0, "micro_batch": micro, "global_batch": batch,
-                         "recompute": "full", "precision": "fp16", "sequence_parallel": False})
+                         "device": "a100", "cluster": "selene.yaml", "note": "", "devices": gpus, "layers": layers,
+                         "hidden": hidden, "heads": heads, "kv_heads": heads, "sequence": sequence,
+                         "vocabulary": 51200, "ffn": 4 * hidden, "data": data, "tensor": tensor, "pipeline": pipeline,
+                         "virtual": 1, "context": 1, "expert": 1, "zero": 0, "micro_batch": micro,
+                         "global_batch": batch, "recompute": "full", "precision": "fp16", "sequence_parallel": False})
     return runs
 
 

@@ -86,8 +86,7 @@ def bloom_table(bloom: Set) -> Block:
 def vtrain_rows(tool: Tool) -> list[Row]:
     runs = cluster_runs.single_node_runs(MEASURED / "vtrain.csv")
     rows = []
-    for what, kind, host_ns in (("as they are", CHIP, None),
-                                ("with 50 us of host a kernel", FITTED, VTRAIN_HOST_NS)):
+    for what, kind, host_ns in (("as they are", CHIP, None), ("with 50 us of host a kernel", FITTED, VTRAIN_HOST_NS)):
         commands = [command_of(tool, run, host_ns) for run in runs]
         pairs: list[Pair] = [(run["metrics"]["iteration_s"], found["time_ns"] * 1e-9) for run,
                              found in zip(runs, tool.run_all(commands))]

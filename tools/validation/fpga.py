@@ -44,8 +44,7 @@ def unit_rows(tool: Tool) -> list[Row]:
     rows = []
     asked: list[tuple[str, str, str, list[tuple[str, int, str]]]] = []
     for name, (luts, dsps) in MULTIPLIERS.items():
-        asked.append(("multiplier", name, unit(tool, name, "rounded", name),
-                      [("luts", luts, ""), ("dsps", dsps, "")]))
+        asked.append(("multiplier", name, unit(tool, name, "rounded", name), [("luts", luts, ""), ("dsps", dsps, "")]))
     for name, luts in WITHOUT_DSPS.items():
         asked.append(("multiplier", name, unit(tool, name, "rounded", name, False), [("luts", luts, "")]))
     for name, luts in ACCUMULATORS.items():

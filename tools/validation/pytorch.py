@@ -98,8 +98,7 @@ def within(pairs: list[Pair]) -> list[Pair]:
 def training_block(tool: Tool) -> Block:
     folder = tool.root / TRAINING
     known = json.loads((folder / "known_differences.json").read_text(encoding="utf-8"))
-    cases = [Case(tool, path,
-                  known) for path in sorted(folder.glob("*.json")) if path.with_suffix(".onnx").exists()]
+    cases = [Case(tool, path, known) for path in sorted(folder.glob("*.json")) if path.with_suffix(".onnx").exists()]
     commands = [case.command for case in cases]
     counts: dict[str, list[Pair]] = {"parameters": [], "macs": [], "eager": []}
     losses: list[Pair] = []

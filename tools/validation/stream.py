@@ -52,8 +52,7 @@ def rows_of(tool: Tool, name: str, recorded: bool) -> list[Row]:
     with open(tool.root / FIXTURES / f"{file}.json", encoding="utf-8") as text:
         expected = json.load(text)
     energies = [(want, found["energy"][term + "_pj"]) for term, want in zip(ENERGIES, expected["energy"])]
-    peaks = [(want[2], own["peak_bits"]) for want, own in zip(expected["peaks"], found["memory_peaks"],
-                                                              strict=True)]
+    peaks = [(want[2], own["peak_bits"]) for want, own in zip(expected["peaks"], found["memory_peaks"], strict=True)]
     costs = "with Stream's recorded core costs" if recorded else "with our core costs"
     return [
         Row(f"{name}, {costs}: latency", [(expected["latency"], found["latency_cycles"])], [command], "`latency_cycles`", "cycles"),
