@@ -40,9 +40,8 @@ class BertLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch, sequence, width = x.shape
-        query, key, value = (
-            part(x).view(batch, sequence, self.heads, width // self.heads).transpose(1, 2) for part in (
-                self.query, self.key, self.value))
+        query, key, value = (part(x).view(batch, sequence, self.heads, width // self.heads).transpose(1, 2)
+                             for part in (self.query, self.key, self.value))
         weights = torch.softmax(torch.matmul(query, key.transpose(2, 3)) / self.divisor, dim=-1)
         context = torch.matmul(weights, value).transpose(1, 2).reshape(batch, sequence, width)
         x = self.norm(x + self.output(context))

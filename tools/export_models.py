@@ -71,8 +71,8 @@ class Gpt2Attention(nn.Module):
     def forward(self, x: Tensor, future: Tensor) -> Tensor:
         batch, sequence, width = x.shape
         head_width = width // self.heads
-        query, key, value = (part.view(batch, sequence, self.heads,
-                                       head_width).transpose(1, 2) for part in self.c_attn(x).split(width, dim=2))
+        query, key, value = (part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
+                             for part in self.c_attn(x).split(width, dim=2))
         scores = torch.matmul(query, key.transpose(2, 3)) / self.divisor
         weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
         context = torch.matmul(weights, value).transpose(1, 2)

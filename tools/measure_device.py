@@ -153,8 +153,8 @@ def matmul_ns(device, m, n, k, batch, name):
         return device.kernel_ns(lambda i: torch.bmm(left[i % sets], right[i % sets], out=out[i % sets]))
     along = k > m and k > n
     left = [random(device, k, m, dtype=dtype).t() if along else random(device, m, k, dtype=dtype) for _ in range(sets)]
-    right = [random(device, k, n, dtype=dtype) if along else random(device, n, k,
-                                                                    dtype=dtype).t() for _ in range(sets)]
+    right = [random(device, k, n, dtype=dtype) if along else random(device, n, k, dtype=dtype).t()
+             for _ in range(sets)]
     out = [torch.empty(m, n, device=device.name, dtype=dtype) for _ in range(sets)]
     return device.kernel_ns(lambda i: torch.mm(left[i % sets], right[i % sets], out=out[i % sets]))
 

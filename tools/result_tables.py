@@ -131,9 +131,10 @@ def stored(wanted: list[str]) -> None:
                 training.flush()
                 found.append(run("graph", network, "--batch", 1, "--training", training.name)[0])
         before, after = (result["stored_activations_bytes"] for result in found)
-        arenas = [f"{memory['arena_bytes']:,}" + " (not tight)" * (memory["arena_bytes"] != memory[
-                                                                       "arena_bound_bytes"]) for memory in (
-                      result["memory"] for result in found)]
+        arenas = []
+        for memory in (result["memory"] for result in found):
+            is_tight = memory["arena_bytes"] == memory["arena_bound_bytes"]
+            arenas.append(f"{memory['arena_bytes']:,}" + ("" if is_tight else " (not tight)"))
         return [network.stem, f"{before:,}", f"{after:,}", f"{after / before:.1%}", *arenas]
 
     networks = sorted((ROOT / "data" / "workload").glob("*.onnx"))

@@ -32,10 +32,11 @@ class UNet(nn.Module):
         widths = [channels << level for level in range(levels + 1)]
         self.pool = nn.MaxPool2d(2)
         self.down = nn.ModuleList(two_convolutions(before, after) for before, after in zip([3, *widths], widths))
-        self.up = nn.ModuleList(nn.Sequential(nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
-                                              nn.Conv2d(2 * width, width,
-                                                        kernel_size=1)) if interpolate else nn.ConvTranspose2d(
-                                    2 * width, width, kernel_size=2, stride=2) for width in widths[:-1])
+        self.up = nn.ModuleList(
+            nn.Sequential(nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
+                          nn.Conv2d(2 * width, width, kernel_size=1))
+            if interpolate
+            else nn.ConvTranspose2d(2 * width, width, kernel_size=2, stride=2) for width in widths[:-1])
         self.merge = nn.ModuleList(two_convolutions(2 * width, width) for width in widths[:-1])
         self.head = nn.Conv2d(channels, classes, kernel_size=1)
 

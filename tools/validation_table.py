@@ -32,8 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from validation.section import KINDS, ROOT, SAME, Failed, Maker, Section, Tool, count, grid, mean_error, percent, render, worst_error
 
 PAGE = ROOT / "docs" / "validation.md"
-SECTIONS = ("chips", "gpu", "pulp", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch",
-            "numerics", "zigzag", "stream", "accelforge")
+SECTIONS = ("chips", "gpu", "pulp", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch", "numerics", "zigzag", "stream", "accelforge")
 
 HEAD = """\
 # Held against others' figures
@@ -83,8 +82,7 @@ def compare(committed: str, text: str) -> None:
     difference = difflib.unified_diff(committed.splitlines(), text.splitlines(), "docs/validation.md, as committed",
                                       "docs/validation.md, as the tool says now", lineterm="", n=1)  # fmt: skip
     print("\n".join(difference), file=sys.stderr)
-    sys.exit(
-        "docs/validation.md is not what the tool says: if the change is meant, run tools/validation_table.py again")
+    sys.exit("docs/validation.md is not what the tool says: if the change is meant, run tools/validation_table.py again")
 
 
 def main() -> None:

@@ -203,9 +203,9 @@ def powers() -> Iterator[Case]:
         yield power((1, 2, 5, 5), [3, 2], p, strides=[2, 2], pads=[1, 0, 1, 1])
         yield power((1, 1, 4, 3, 4), [2, 2, 2], p, strides=[2, 1, 1])
         for shape in ((2, 3, 7), (2, 3, 4, 5), (1, 2, 3, 2, 4)):
+            axes = tuple(range(2, len(shape)))
             yield op(f"global_power_{short(shape)}_{p}", "GlobalLpPool", [data("X", shape)],
-                     lambda x: (x.abs().pow(p).flatten(2).sum(-1) ** (1.0 / p)).reshape(*x.shape[:2],
-                                                                                        *[1] * (x.dim() - 2)), p=p)
+                     lambda x: x.abs().pow(p).sum(axes, keepdim=True) ** (1.0 / p), p=p)
     # Of a window of zeros the norm has no slope; ours is zero.
     yield op("power_of_zeros", "LpPool", [data("X", values=[[[0.0, 0.0, 3.0, -4.0]]])],
              lambda x: torch.linalg.vector_norm(windows(x, [2], [2], [0, 0]), dim=-1), kernel_shape=[2], strides=[2])

@@ -53,8 +53,7 @@ def gemms() -> Iterator[Case]:
                     inputs.append(data("C", c))
                 shape = "none" if c is None else named(c)
                 yield op(f"gemm_{left}{right}_{shape}", "Gemm", inputs,
-                         lambda a, b, c=0.0, left=left, right=right: ((a.T if left else a) @ (
-                                                                          b.T if right else b) + c),
+                         lambda a, b, c=0.0: (a.T if left else a) @ (b.T if right else b) + c,
                          transA=left, transB=right)
     for alpha, beta in ((0.5, 1.0), (1.0, 0.0), (2.0, -0.25), (-1.5, 3.0)):
         yield op(f"gemm_alpha{alpha}_beta{beta}", "Gemm", [data("A", (3, 4)), data("B", (5, 4)), data("C", (5,))],

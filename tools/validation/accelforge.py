@@ -28,14 +28,12 @@ def front_rows(tool: Tool, products: int) -> list[Row]:
     for other, mine in zip(theirs, own, strict=True):
         pairs[0].append((other[0], mine[0]))
         pairs[1].append((other[1], mine[1]))
-    return [Row(f"{name} of 64 x 64, whole front: bits in the buffer", pairs[0], [command],
-                "`buffer_bits` of `front`"),
+    return [Row(f"{name} of 64 x 64, whole front: bits in the buffer", pairs[0], [command], "`buffer_bits` of `front`"),
             Row("the same: bits across DRAM", pairs[1], [command], "`dram_bits` of `front`")]
 
 
 def least_rows(tool: Tool) -> list[Row]:
-    asked = [(f"{products} products, nothing fused", chain(products, " --unfused"),
-              bits) for products, bits in UNFUSED.items()]
+    asked = [(f"{products} products, nothing fused", chain(products, " --unfused"), bits) for products, bits in UNFUSED.items()]
     for (products, buffer), bits in LEAST.items():
         within = f", buffer of {buffer:,} bits" if buffer else ""
         asked.append((f"{products} products{within}", chain(products, f" --buffer {buffer}" if buffer else ""), bits))

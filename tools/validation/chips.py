@@ -84,11 +84,11 @@ def busy(result: dict[str, Any], core: str) -> int:
 def rows_of(tool: Tool, name: str) -> list[Row]:
     chip = CHIPS[name]
     measured = chip["measured"]
-    ways = [("`stream-coala` with the source's cost of each piece",
-             recorded(tool, chip, f"{chip['chip']}_source", {}), False), ("`stream-coala`", coala(chip), False),
+    ways = [("`stream-coala` with the source's cost of each piece", recorded(tool, chip, f"{chip['chip']}_source", {}), False),
+            ("`stream-coala`", coala(chip), False),
             ("`stream-coala`, channels of pooling counted once",
-             schedule(chip, "--model stream-coala --pooling once --mode fused"), False),
-            ("ours, fused", fused(chip), True), ("ours, auto", schedule(chip, f"{PRECISION} --mode auto"), False),
+             schedule(chip, "--model stream-coala --pooling once --mode fused"), False), ("ours, fused", fused(chip), True),
+            ("ours, auto", schedule(chip, f"{PRECISION} --mode auto"), False),
             ("ours, layer by layer", schedule(chip, f"{PRECISION} --mode layer-by-layer"), False)]
     return [
         Row(f"{name}: {what}", [(measured, tool.run(command)["latency_cycles"])], [command], "`latency_cycles`",

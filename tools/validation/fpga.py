@@ -20,8 +20,7 @@ SYSTEMS = {"fpga_fp32": (58_420, 320), "fpga_e5m2_e6m5": (42_640, 0), "fpga_e5m2
 
 # SNAX cluster (KU Leuven, arXiv 2511.06313): format of ours, bits of an element with its share of a scale, published GOPS
 # and GOPS/W. Which of MXFP8 and MXFP6 has the lower efficiency is our reading.
-SNAX = {"mxint8": (9, 64, 657), "mxfp8_e4m3": (9, 256, 1438), "mxfp6_e3m2": (7, 256, 1675),
-        "mxfp4_e2m1": (5, 512, 4065)}
+SNAX = {"mxint8": (9, 64, 657), "mxfp8_e4m3": (9, 256, 1438), "mxfp6_e3m2": (7, 256, 1675), "mxfp4_e2m1": (5, 512, 4065)}
 PRODUCTS = 64 * 64 * 512
 
 
@@ -71,11 +70,9 @@ def system_rows(tool: Tool) -> list[Row]:
         command = f"monet core --hardware data/hardware/cores/{file}.yaml --memories --json -"
         system = fpga_of(tool, command)["system"]
         name = file.removeprefix("fpga_").replace("_", ", sums in ")
-        rows.append(Row(f"16 x 4 units at 280 MHz, {name}", [(luts, system["luts"])], [command],
-                        "`system.luts` of `fpga`", "LUTs", FITTED))
+        rows.append(Row(f"16 x 4 units at 280 MHz, {name}", [(luts, system["luts"])], [command], "`system.luts` of `fpga`", "LUTs", FITTED))
         if dsps:
-            rows.append(Row("the same", [(dsps, system["dsps"])], [command], "`system.dsps` of `fpga`", "DSPs",
-                            FITTED))
+            rows.append(Row("the same", [(dsps, system["dsps"])], [command], "`system.dsps` of `fpga`", "DSPs", FITTED))
     return rows
 
 
@@ -93,8 +90,7 @@ def snax_rows(tool: Tool) -> list[Row]:
         energy = tool.run(command)["energy_pj"]
         rows.append(Row(f"{format_}: efficiency", [(efficiency, 2000 * PRODUCTS / energy)], [command],
                         "two operations a product over `energy_pj`", "GOPS/W", FITTED))  # fmt: skip
-        rows.append(Row(f"{format_}: peak", [(gops, peaks[format_])], [chip], "`peak_gops` of `modes`", "GOPS",
-                        FITTED))
+        rows.append(Row(f"{format_}: peak", [(gops, peaks[format_])], [chip], "`peak_gops` of `modes`", "GOPS", FITTED))
     return rows
 
 

@@ -27,10 +27,9 @@ CHIPS: tuple[Chip, ...] = (
     ("AIMC1", "CICC 2021", "9431575", "analog", 512, 1024, 1, 8, 2, 8, 6, 0.24496704, 22, 1.9425, 1000 / 22.5, 1050),
     ("AIMC2", "JSSC 2023", "9896828", "analog", 12, 16, 4, 8, 8, 2, 5, 0.0360450648, 28, 0.468, 7.2, 15.02),
     ("AIMC3", "ISSCC 2023, 7.8", "10067289", "analog", 32, 64, 8, 8, 8, 1, 3, 0.004505472, 22, 1.88, 1000 / 364, 18.7),
-    ("DIMC1", "ISSCC 2022, 15.5", "9731762", "digital", 6, 32, 64, 8, 8, 2, 0, 0.00065545, 28, 0.9408, 1000 / 195,
-     36.63), ("DIMC2", "ISSCC 2022, 11.7", "9731545", "digital", 1, 32, 2, 8, 8, 1, 0, 0.00396, 28, 0.03, 3, 22),
-    ("DIMC3", "ISSCC 2023, 7.2", "10067260", "digital", 8, 128, 8, 8, 8, 2, 0, 0.00193147, 28, 0.1462, 1000 / 182,
-     19.5),
+    ("DIMC1", "ISSCC 2022, 15.5", "9731762", "digital", 6, 32, 64, 8, 8, 2, 0, 0.00065545, 28, 0.9408, 1000 / 195, 36.63),
+    ("DIMC2", "ISSCC 2022, 11.7", "9731545", "digital", 1, 32, 2, 8, 8, 1, 0, 0.00396, 28, 0.03, 3, 22),
+    ("DIMC3", "ISSCC 2023, 7.2", "10067260", "digital", 8, 128, 8, 8, 8, 2, 0, 0.00193147, 28, 0.1462, 1000 / 182, 19.5),
     ("DIMC4", "ISSCC 2023, 16.3", "10067779", "digital", 8, 128, 4, 8, 8, 1, 0, 0.00416728, 28, 0.269, 2.5, 275))
 
 
@@ -45,8 +44,7 @@ def core_of(chip: Chip) -> dict[str, Any]:
         array["adc_resolution"] = adc
 
     def memory(size: int, area: float, operands: list[str], served: list[str], bits: int) -> dict[str, Any]:
-        uses = [f"{one}, {way}" for one in operands for way in (("fh", "tl", "fl",
-                                                                 "th") if one == "O" else ("fh", "tl"))]
+        uses = [f"{one}, {way}" for one in operands for way in (("fh", "tl", "fl", "th") if one == "O" else ("fh", "tl"))]
         return {
             "size": size, "r_cost": 0, "w_cost": 0, "area": area, "operands": operands, "served_dimensions": served,
             "ports": [{"name": "rw_port_1", "type": "read_write", "bandwidth_min": bits, "bandwidth_max": bits, "allocation": uses}],
@@ -61,9 +59,7 @@ def core_of(chip: Chip) -> dict[str, Any]:
 
 def chip_rows(tool: Tool) -> list[Row]:
     commands = [
-        f"monet core --hardware {tool.file(f'imc/{chip[0].lower()}.yaml', core_of(chip))} --memories --json -"
-        for chip in CHIPS
-    ]
+        f"monet core --hardware {tool.file(f'imc/{chip[0].lower()}.yaml', core_of(chip))} --memories --json -" for chip in CHIPS]
     rows = []
     for chip, command, found in zip(CHIPS, commands, tool.run_all(commands)):
         imc = found["cores"][0]["array"]["imc"]
@@ -81,9 +77,9 @@ def chip_rows(tool: Tool) -> list[Row]:
 def script_block() -> Block:
     """How near models of their own come."""
     table = [
-        [chip[0],
-         *(f"{number(own)} ({percent(error((published, own)))})" for published, own in zip(chip[13:],
-                                                                                           SCRIPTS[chip[0]]))] for chip in CHIPS]
+        [chip[0], *(f"{number(own)} ({percent(error((published, own)))})" for published, own in zip(chip[13:], SCRIPTS[chip[0]]))]
+        for chip in CHIPS
+    ]
     return Block(
         "For comparison what zigzag-imc's own validation scripts come to, each of which is a model of its own, with adder widths, sparsity and a scale for 22 nm that fit its chip:",
         header=["chip", "area, mm2", "clock period, ns", "efficiency, TOPS/W"], table=table)
@@ -121,8 +117,7 @@ def reference_rows(tool: Tool) -> list[Row]:
         imc = found["hardware"]["cores"][0]["array"]["imc"]
         for key in ("area_mm2", "clock_ns", "peak_energy_per_cycle_pj"):
             totals["parts"] += [(want, imc[key][part]) for part, want in run[key].items()]
-        for key, theirs in (("peak_tops", "TOPS"), ("peak_tops_per_w", "TOPS_per_W"),
-                            ("peak_tops_per_mm2", "TOPS_per_mm2")):
+        for key, theirs in (("peak_tops", "TOPS"), ("peak_tops_per_w", "TOPS_per_W"), ("peak_tops_per_mm2", "TOPS_per_mm2")):
             totals["parts"].append((run["peak"][theirs], imc[key]))
         own = {layer["name"]: layer for layer in found["layers"]}
         for reference in run["layers"]:

@@ -34,8 +34,7 @@ def points(tool: Tool) -> dict[tuple[int, int], list[Point]]:
 
 
 def memory(bits: int, word: int, ports: int) -> dict[str, Any]:
-    ways = [("rw", "read_write", ["I1, tl", "I1, fh"])] if ports == 1 else [("r", "read", ["I1, tl"]),
-                                                                            ("w", "write", ["I1, fh"])]
+    ways = [("rw", "read_write", ["I1, tl", "I1, fh"])] if ports == 1 else [("r", "read", ["I1, tl"]), ("w", "write", ["I1, fh"])]
     return {
         "size": bits, "auto_cost_extraction": True, "operands": ["I1"], "served_dimensions": ["D1"],
         "ports": [{"name": name, "type": kind, "bandwidth_max": word, "allocation": uses} for name, kind, uses in ways],
@@ -65,13 +64,11 @@ def cacti_rows(tool: Tool) -> list[Row]:
             asked += [(command, point) for point in some]
     commands = list(dict.fromkeys(command for command, _ in asked))
     tool.run_all(commands)
-    pairs: dict[str, dict[str, list[Pair]]] = {level: {"read": [], "write": [],
-                                                       "area": []} for level in ("one", "chosen")}
+    pairs: dict[str, dict[str, list[Pair]]] = {level: {"read": [], "write": [], "area": []} for level in ("one", "chosen")}
     for command, (size, word, figures) in asked:
         own = next(one for one in tool.run(command)["cores"][0]["memories"] if one["name"] == f"m{size}_{word}")
         for level, found in (("one", own["model"]["one_array"]), ("chosen", own)):
-            for what, key, cacti in zip(("read", "write", "area"),
-                                        ("read_energy_pj", "write_energy_pj", "area_mm2"), figures):
+            for what, key, cacti in zip(("read", "write", "area"), ("read_energy_pj", "write_energy_pj", "area_mm2"), figures):
                 pairs[level][what].append((cacti, found[key]))
     names = {"one": "one array, repaired to be monotone", "chosen": "as priced, in as many macros as cost least"}
     keys = {"read": "read_energy_pj", "write": "write_energy_pj", "area": "area_mm2"}
@@ -99,8 +96,10 @@ def bfloat_rows(tool: Tool) -> list[Row]:
                                     "dimensions": ["D1"], "sizes": [1]}  # fmt: skip
     command = priced(tool, "bfloat16", content)
     own = tool.run(command)["cores"][0]["array"]["mac"]["energy_pj"]
-    return [Row(f"bfloat16 at 7 nm: {what}", [(BFLOAT16[key], own[key])], [command], f"`energy_pj.{key}` of `mac`",
-                "pJ", CHIP) for what, key in (("a product", "multiply"), ("a sum", "add"))]
+    return [
+        Row(f"bfloat16 at 7 nm: {what}", [(BFLOAT16[key], own[key])], [command], f"`energy_pj.{key}` of `mac`", "pJ", CHIP)
+        for what, key in (("a product", "multiply"), ("a sum", "add"))
+    ]
 
 
 def section(tool: Tool) -> Section:

@@ -16,8 +16,7 @@ PRODUCTS = (("e5m2_mulE5M2_addE6M5_sub", "e5m2", "--mul e5m2 --acc e6m5"),
             ("e5m2_mulE6M5_addE6M5_sub", "e5m2", "--mul e6m5 --acc e6m5"),
             ("e4m3_mulE4M3_addE5M10_sub", "e4m3", "--mul e4m3 --acc e5m10"),
             ("e4m2_mulE5M5_addE5M5_sub", "e4m2", "--mul e5m5 --acc e5m5"),
-            ("e5m2_fmaE5M10_sub", "e5m2", "--mul exact --acc e5m10 --fma"),
-            ("e5m2_fxp_Q8.13", "e5m2", "--mul q8.13 --acc q8.13"))
+            ("e5m2_fmaE5M10_sub", "e5m2", "--mul exact --acc e5m10 --fma"), ("e5m2_fxp_Q8.13", "e5m2", "--mul q8.13 --acc q8.13"))
 # Element, shape of blocks in the files' names, and what it is in ours.
 BLOCKS = (("fp4_e2m1", "row1x32", "--format mxfp4_e2m1"), ("fp8_e5m2", "row1x32", "--format mxfp8_e5m2"),
           ("int8", "row1x32", "--format mxint8"), ("fp8_e4m3", "sq8x8", "--format mxfp8_e4m3 --block 8x8"))
@@ -34,8 +33,7 @@ def read_array(path: Path) -> list[float]:
 
 def bits(theirs: list[float], ours: list[float]) -> list[Pair]:
     """Equal numbers, and those that are none, count as equal; signs of zeros do not."""
-    return [(1.0, 1.0) if one == other or one != one and other != other else (one, other) for one, other in zip(
-                theirs, ours, strict=True)]
+    return [(1.0, 1.0) if one == other or one != one and other != other else (one, other) for one, other in zip(theirs, ours, strict=True)]
 
 
 def product_rows(tool: Tool) -> list[Row]:
@@ -59,8 +57,7 @@ def block_rows(tool: Tool) -> list[Row]:
         command = (f"monet formats --quantise {FIXTURES}/mx_input_64x96.npy {format_} -o {files['values']} --scales {files['scales']}"
                    f" --codes {files['codes']} --json -")  # fmt: skip
         tool.run(command)
-        references = {"values": f"exact_{element}_even_{shape}", "scales": f"exact_{element}_scaleE8M0_{shape}",
-                      "codes": f"codes_{element}_even_{shape}"}
+        references = {"values": f"exact_{element}_even_{shape}", "scales": f"exact_{element}_scaleE8M0_{shape}", "codes": f"codes_{element}_even_{shape}"}
         pairs = {what: bits(read_array(path), read_array(tool.path(files[what]))) for what, name in references.items()
                  if (path := tool.root / FIXTURES / f"{name}.npy").exists()}  # fmt: skip
         rows += [Row(f"{element} in blocks {shape.lstrip('rowsq')}: {what}", some, [command], f"the file of `{'-o' if what == 'values' else '--' + what}`", kind=MODEL)

@@ -37,16 +37,14 @@ def array_file(record: dict[str, Any], seed: int) -> bytes:
     shape = tuple(record["shape"])
     numbers = raw(record["name"], seed, math.prod(shape))
     if record.get("range"):
-        kind, code, values = "<i8", "q", [number % record["range"] + int(record.get("offset",
-                                                                                    0)) for number in numbers]
+        kind, code, values = "<i8", "q", [number % record["range"] + int(record.get("offset", 0)) for number in numbers]
     else:
         offset, scale = record.get("offset", 0.0), record.get("scale", 1.0)
         kind, code = "<f8", "d"
         values = [offset + scale * ((number >> 11) * 2.0**-52 - 1.0) for number in numbers]
     header = str({"descr": kind, "fortran_order": False, "shape": shape})
     header += " " * (-(len(header) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(
-        f"<{len(values)}{code}", *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{code}", *values)
 
 
 def norm_of(expected: dict[str, Any]) -> float:
@@ -75,8 +73,7 @@ class Case:
     def counts(self, found: dict[str, Any]) -> dict[str, list[Pair]]:
         """Of what PyTorch counts; without what is known to differ, by name and reason."""
         pairs: dict[str, list[Pair]] = {"parameters": [(self.facts["parameters"], found["trained_parameters"])],
-                                        "macs": [(self.facts["macs"][phase],
-                                                  found["macs"][phase]) for phase in PHASES],
+                                        "macs": [(self.facts["macs"][phase], found["macs"][phase]) for phase in PHASES],
                                         "eager": [(self.facts["eager_bytes"], found["stored_activations_bytes"])]}
         return {kind: some for kind, some in pairs.items() if kind not in self.known}
 
@@ -137,8 +134,7 @@ def networks_block(tool: Tool) -> Block:
         macs.append((one["macs"], found["macs"]["forward"]))
     return Block(
         f"**{len(facts)} networks of `data/workload/`**, from the LSTM to BERT large and GPT-2, as PyTorch counts them while it runs them:",
-        [Row("parameters", parameters, commands, "`parameters`"),
-         Row("products of a sample", macs, commands, "`macs.forward`")])
+        [Row("parameters", parameters, commands, "`parameters`"), Row("products of a sample", macs, commands, "`macs.forward`")])
 
 
 def cases_in(folder: Path) -> int:

@@ -38,8 +38,7 @@ def network_rows(tool: Tool) -> list[Row]:
 
 
 def command_of(tool: Tool, place: int, case: dict[str, Any], objective: str) -> str:
-    files = {name: tool.file(f"zigzag/{place}/{name}.yaml", case[name]) for name in ("hardware", "workload",
-                                                                                     "mapping")}
+    files = {name: tool.file(f"zigzag/{place}/{name}.yaml", case[name]) for name in ("hardware", "workload", "mapping")}
     options = case["options"]
     return (
         f"monet core --model zigzag-3.8 --hardware {files['hardware']} --workload {files['workload']} --mapping"
@@ -51,12 +50,9 @@ def command_of(tool: Tool, place: int, case: dict[str, Any], objective: str) -> 
 def random_rows(tool: Tool) -> list[Row]:
     with open(tool.root / FIXTURES / "random_cores.json", encoding="utf-8") as file:
         cases = json.load(file)
-    asked = [
-        (command_of(tool, place, case, objective), case["expected"][objective])
-        for place, case in enumerate(cases)
-        for objective in OBJECTIVES
-        if objective in case["expected"]
-    ]
+    asked = [(command_of(tool, place, case, objective),
+              case["expected"][objective]) for place, case in enumerate(cases) for objective in OBJECTIVES if objective in case[
+                 "expected"]]
     commands = [command for command, _ in asked]
     energies: list[Pair] = []
     latencies: list[Pair] = []
@@ -68,10 +64,8 @@ def random_rows(tool: Tool) -> list[Row]:
             layers.append((reference["energy_pj"], layer["energy_pj"]))
             layers += [(want, layer["latency"][part]) for want, part in zip(reference["latency"], PARTS)]
     what = f"{len(cases)} random cores, best for latency, energy and their product:"
-    return [Row(f"{what} energy", energies, commands, "`energy_pj`"),
-            Row("latency", latencies, commands, "`latency_cycles`"),
-            Row("energy and parts of the latency of each layer", layers, commands,
-                "`energy_pj` and `latency` of `layers`")]
+    return [Row(f"{what} energy", energies, commands, "`energy_pj`"), Row("latency", latencies, commands, "`latency_cycles`"),
+            Row("energy and parts of the latency of each layer", layers, commands, "`energy_pj` and `latency` of `layers`")]
 
 
 def section(tool: Tool) -> Section:
