@@ -1,62 +1,42 @@
-// Every file in tests/input_errors/hardware must be refused with the first line that stands in its
-// .expected file. core_* are core files, chip_* system files.
-#include "monet/base/files.hpp"
+// Every core and system file in tests/input_errors/ must be refused with the line that follows it.
+#include "base/input_cases.hpp"
+
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-
 namespace monet {
 namespace {
 
-namespace fs = std::filesystem;
+using test::InputCase;
 
-const std::string kFolder = std::string(MONET_SOURCE_DIR) + "/tests/input_errors/hardware/";
+class CoreInputErrors : public testing::TestWithParam<InputCase> {};
+class ChipInputErrors : public testing::TestWithParam<InputCase> {};
 
-std::vector<std::string> bad_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kFolder)) {
-    if (entry.path().extension() == ".yaml")
-      names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+TEST_P(CoreInputErrors, NameTheirPlaceAndCause) {
+  EXPECT_EQ(test::error_of(GetParam(), read_core), GetParam().error);
 }
 
-class HardwareInputErrors : public testing::TestWithParam<std::string> {};
-
-TEST_P(HardwareInputErrors, NameTheirPlaceAndCause) {
-  const std::string path = kFolder + GetParam() + ".yaml";
-  std::string message = "no error";
-  try {
-    if (GetParam().starts_with("core_")) {
-      read_core(path);
-    } else {
-      read_chip(path);
-    }
-  } catch (const InputError& error) {
-    message = error.what();
-  }
-  message = message.substr(0, message.find('\n'));
-  if (message.starts_with(kFolder))
-    message.erase(0, kFolder.size());
-  std::string expected = read_file(kFolder + GetParam() + ".expected");
-  expected = expected.substr(0, expected.find('\n'));
-  EXPECT_EQ(message, expected);
+TEST_P(ChipInputErrors, NameTheirPlaceAndCause) {
+  EXPECT_EQ(test::error_of(GetParam(), read_chip), GetParam().error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, HardwareInputErrors, testing::ValuesIn(bad_files()),
-                         [](const auto& file) { return file.param; });
+INSTANTIATE_TEST_SUITE_P(Files, CoreInputErrors, testing::ValuesIn(test::input_cases("core")),
+                         test::input_case_name);
+INSTANTIATE_TEST_SUITE_P(Files, ChipInputErrors, testing::ValuesIn(test::input_cases("chip")),
+                         test::input_case_name);
 
 TEST(BadHardware, HasManyCases) {
-  EXPECT_GE(bad_files().size(), 50U);
+  EXPECT_GE(test::input_cases("core").size(), 70U);
+  EXPECT_GE(test::input_cases("chip").size(), 25U);
 }
 
 TEST(BadHardware, ReportsAllProblemsInOneRun) {
+  const std::vector<InputCase> cases = test::input_cases("core");
+  const auto three = std::ranges::find(cases, "core_three_problems", &InputCase::name);
+  ASSERT_NE(three, cases.end());
   try {
-    read_core(kFolder + "core_three_problems.yaml");
+    parse_core(three->text(), "core.yaml");
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(error.problems().size(),

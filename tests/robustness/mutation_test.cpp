@@ -1,6 +1,8 @@
 // 2,000 mutated inputs: each is read or refused with a located InputError. Nothing else may leave a
 // reader. The mutations are a function of a fixed seed, so a failure names an input that can be
 // made again.
+#include "base/input_cases.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
@@ -155,7 +157,10 @@ std::vector<Seed> all_seeds() {
       "tests/fixtures/zigzag/layers", ".yaml",
       [](const std::string& text) { parse_layers(text, "mutated.yaml"); }, kSmall));
   add(seeds_in("data/training", ".yaml", read_training, kSmall));
-  add(seeds_in("tests/input_errors/hardware", ".yaml", read_system, kSmall));
+  for (const char* kind : {"chip", "core"}) {
+    for (const test::InputCase& one : test::input_cases(kind))
+      seeds.push_back({one.name, one.text(), read_system});
+  }
   return seeds;
 }
 
