@@ -51,7 +51,8 @@ seeds_of() {
 
 collect_networks() {
   mkdir -p "$work/networks"
-  find tests/fixtures/training -name '*.onnx' -size -4k -exec cp -u -t "$work/networks" {} +
+  tar -xf tests/fixtures/training/networks.tar -C "$work/networks"
+  find "$work/networks" -name '*.onnx' -size +3k -delete
   local testdata=/usr/share/libonnx-testdata/data/node
   [ ! -d "$testdata" ] ||
     find "$testdata" -name model.onnx -size -4k -exec sh -c 'cp -u "$1" "$2/$(basename "$(dirname "$1")").onnx"' _ {} "$work/networks" \;

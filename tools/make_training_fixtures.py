@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Write tests/fixtures/training/: small networks with their weights, and what a step must make of them.
 
-The cases are those of training_cases/, the figures PyTorch's. The same library versions write the
-same bytes.
+The cases are those of training_cases/, the figures PyTorch's: networks.tar holds NAME.onnx of all
+cases, FAMILY.json a line of facts for each. The same library versions write the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
+import tarfile
 from pathlib import Path
 
 import onnx
@@ -17,7 +19,7 @@ import torch
 
 from gradient_cases.framework import Input
 from make_network_fixtures import REPOSITORY, in_short, shortened, tensor_record
-from training_cases.families import FAMILIES, all_cases
+from training_cases.families import all_cases
 from training_cases.framework import (
     SEED,
     Case,
@@ -119,32 +121,43 @@ def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
     return shortened(result)
 
 
-def write(family: str, case: Case, directory: Path) -> int:
-    """Both files of a case; their bytes."""
+def made_case(family: str, case: Case) -> tuple[str, bytes]:
+    """A case's facts as lines of text, and its network."""
     exported = export(case)
     text = json.dumps(record(family, case, exported), separators=(",", ":"))
     for key in ("parameters", "loss", "gradients", "buffers", "steps"):
         text = text.replace(f',"{key}":', f',\n"{key}":', 1)
-    data = exported.SerializeToString(deterministic=True)
-    (directory / f"{case.name}.onnx").write_bytes(data)
-    (directory / f"{case.name}.json").write_text(text + "\n", encoding="utf-8")
-    return len(data) + len(text)
+    return text, exported.SerializeToString(deterministic=True)
+
+
+def write_facts(family: str, texts: list[str], directory: Path) -> None:
+    lines = ",\n".join(texts)
+    (directory / f"{family}.json").write_text(f'{{"family":"{family}","cases":[\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def write_networks(networks: dict[str, bytes], directory: Path) -> None:
+    with tarfile.open(directory / "networks.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in sorted(networks.items()):
+            member = tarfile.TarInfo(f"{name}.onnx")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", metavar="NAME", nargs="+", default=[], help="these cases alone")
-    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="these families alone")
     parser.add_argument("--output", metavar="DIR", type=Path, default=FOLDER)
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    count = size = 0
-    for family, case in all_cases(arguments.family):
-        if not arguments.only or case.name in arguments.only:
-            size += write(family, case, arguments.output)
-            count += 1
-    print(f"{count} cases, {size} bytes")
+    texts: dict[str, list[str]] = {}
+    networks = {}
+    for family, case in all_cases():
+        text, networks[case.name] = made_case(family, case)
+        texts.setdefault(family, []).append(text)
+    for family, lines in texts.items():
+        write_facts(family, lines, arguments.output)
+    write_networks(networks, arguments.output)
+    print(f"{len(networks)} cases")
     return 0
 
 

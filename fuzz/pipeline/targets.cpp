@@ -124,19 +124,19 @@ void map_pairs(std::string_view model) {
 void model_chip(std::string_view text) {
   static Commands commands(
       {"schedule --verify --lpf-limit 2 --hardware @ --workload "
-       "$/tests/fixtures/training/low_rank.onnx "
+       "$/fuzz/networks/low_rank.onnx "
        "--training $/fuzz/training/mse_sgd.yaml",
        "schedule --verify --lpf-limit 2 --mode layer-by-layer --hardware @ --workload "
-       "$/tests/fixtures/training/rezero_conv_tanh.onnx",
+       "$/fuzz/networks/rezero_conv_tanh.onnx",
        "core --lpf-limit 2 --hardware @ --workload "
-       "$/tests/fixtures/training/rezero_conv_tanh.onnx"});
+       "$/fuzz/networks/rezero_conv_tanh.onnx"});
   commands.run(text, text.size());
 }
 
 void train(std::string_view text) {
-  static Commands commands({"graph $/tests/fixtures/training/low_rank.onnx --training @ --execute",
-                            "graph $/tests/fixtures/training/rezero_conv_tanh.onnx --training @",
-                            "graph $/tests/fixtures/training/rezero_conv_tanh.onnx --precision @"});
+  static Commands commands({"graph $/fuzz/networks/low_rank.onnx --training @ --execute",
+                            "graph $/fuzz/networks/rezero_conv_tanh.onnx --training @",
+                            "graph $/fuzz/networks/rezero_conv_tanh.onnx --precision @"});
   commands.run(text, text.size());
 }
 

@@ -43,12 +43,14 @@ class Budgets : public ::testing::TestWithParam<Place> {
 protected:
   /// Little effort: what holds does not depend on it.
   Ran search(const std::string& kind, std::vector<std::string> more) const {
-    std::vector<std::string> all{"optimise",   kind,
-                                 "--hardware", repository("data/hardware/" + GetParam().chip),
-                                 "--workload", repository(GetParam().network),
-                                 "--training", repository("data/training/adam.yaml"),
-                                 "--json",     "-"};
-    if (GetParam().network.starts_with("data/"))
+    const bool shipped = GetParam().network.starts_with("data/");
+    const std::string network =
+        shipped ? repository(GetParam().network) : small_network(GetParam().network);
+    std::vector<std::string> all{
+        "optimise",   kind,    "--hardware", repository("data/hardware/" + GetParam().chip),
+        "--workload", network, "--training", repository("data/training/adam.yaml"),
+        "--json",     "-"};
+    if (shipped)
       more.insert(more.end(), {"--batch", "1"});
     if (kind == "joint")
       more.insert(more.end(), {"--levels", "2", "--rounds", "1"});
@@ -173,11 +175,10 @@ TEST_P(Budgets, CheckpointingPlansAreWithinAndMonotone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, Budgets,
-    ::testing::Values(
-        Place{"gpt_quad", "data/workload/gpt2_nano.onnx", "tpu_like_quad_core.yaml"},
-        Place{"gpt_edge", "data/workload/gpt2_nano.onnx", "edge_tpu.yaml"},
-        Place{"mixer_quad", "tests/fixtures/training/mlp_mixer.onnx", "tpu_like_quad_core.yaml"},
-        Place{"mixer_edge", "tests/fixtures/training/mlp_mixer.onnx", "edge_tpu.yaml"}),
+    ::testing::Values(Place{"gpt_quad", "data/workload/gpt2_nano.onnx", "tpu_like_quad_core.yaml"},
+                      Place{"gpt_edge", "data/workload/gpt2_nano.onnx", "edge_tpu.yaml"},
+                      Place{"mixer_quad", "mlp_mixer", "tpu_like_quad_core.yaml"},
+                      Place{"mixer_edge", "mlp_mixer", "edge_tpu.yaml"}),
     [](const auto& place) { return place.param.name; });
 
 } // namespace

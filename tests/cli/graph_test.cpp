@@ -183,7 +183,7 @@ TEST(Graph, PrecisionOfInference) {
 /// What is kept but not trained is told, and can be trained.
 TEST(Graph, SaysWhatWasTakenForABuffer) {
   const Scratch scratch;
-  const std::string network = repository("tests/fixtures/training/causal_mask_1e9.onnx");
+  const std::string network = small_network("causal_mask_1e9");
   const Ran ran = run_monet({"graph", network, "--json", "g.json"}, scratch.path());
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(read_file(scratch / "g.json"));

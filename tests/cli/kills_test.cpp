@@ -127,9 +127,9 @@ TEST_F(Kills, RunLeavesWholeFiles) {
 TEST_F(Kills, OptimiseLeavesWholeFiles) {
   expect_whole_results(
       {"optimise", "joint", "--hardware", repository("data/hardware/edge_tpu.yaml"), "--workload",
-       repository("tests/fixtures/training/gated_mlp.onnx"), "--training",
-       repository("data/training/adam.yaml"), "--evaluations", "3", "--levels", "1", "--report",
-       out() + "/report", "--plan-out", out() + "/plan", "--json", out() + "/found.json"},
+       small_network("gated_mlp"), "--training", repository("data/training/adam.yaml"),
+       "--evaluations", "3", "--levels", "1", "--report", out() + "/report", "--plan-out",
+       out() + "/plan", "--json", out() + "/found.json"},
       longest_);
 }
 

@@ -62,8 +62,7 @@ TEST(OptimiseFusion, ResultsAreTheSameOnOneThreadAndOnTwo) {
 TEST(OptimiseFusion, PairsOfGradientsAreThoseThatPay) {
   const Scratch scratch;
   const std::vector<std::string> step{"--hardware", repository("data/hardware/fusemax.yaml"),
-                                      "--workload",
-                                      repository("tests/fixtures/training/gated_mlp.onnx")};
+                                      "--workload", small_network("gated_mlp")};
   const auto found = [&](const std::string& training, std::vector<std::string> more) {
     std::vector<std::string> arguments{"optimise",   "fusion", "--evaluations", "12",
                                        "--jobs",     "2",      "--json",        "-",

@@ -17,11 +17,10 @@ using Json = nlohmann::json;
 
 std::vector<std::string> search_network(const std::string& kind, const std::string& network,
                                         std::vector<std::string> more) {
-  std::vector<std::string> all{"optimise",   kind,
-                               "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
-                               "--workload", repository(network),
-                               "--training", repository("data/training/adam.yaml"),
-                               "--json",     "-"};
+  std::vector<std::string> all{
+      "optimise",   kind,    "--hardware", repository("data/hardware/tpu_like_quad_core.yaml"),
+      "--workload", network, "--training", repository("data/training/adam.yaml"),
+      "--json",     "-"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -30,14 +29,14 @@ std::vector<std::string> search(const std::string& kind, std::vector<std::string
   more.insert(more.end(), {"--batch", "1"});
   if (kind == "allocation" || kind == "checkpointing") // or choosing what is fused comes first
     more.insert(more.end(), {"--mode", "layer-by-layer"});
-  return search_network(kind, "data/workload/gpt2_nano.onnx", more);
+  return search_network(kind, repository("data/workload/gpt2_nano.onnx"), more);
 }
 
 /// A network of three products, which the joint search is soon done with.
-const std::string kSmallNetwork = "tests/fixtures/training/gated_mlp.onnx";
+const std::string kSmallNetwork = "gated_mlp";
 
 std::vector<std::string> search_jointly(const std::vector<std::string>& more) {
-  return search_network("joint", kSmallNetwork, more);
+  return search_network("joint", small_network(kSmallNetwork), more);
 }
 
 /// The result without what differs between runs.
@@ -182,7 +181,7 @@ TEST(OptimiseFusion, MapsEinsumsExactly) {
 class OptimiseExperiment : public ::testing::Test {
 protected:
   Ran run(const std::string& optimise) {
-    scratch_.file("e.yaml", "workload: {network: " + repository(kSmallNetwork) +
+    scratch_.file("e.yaml", "workload: {network: " + small_network(kSmallNetwork) +
                                 "}\ntraining: {loss: cross_entropy}\nhardware: " +
                                 repository("data/hardware/tpu_like_quad_core.yaml") +
                                 "\noptimise: " + optimise + "\n");

@@ -1,5 +1,7 @@
 #include "cli/run_monet.hpp"
 
+#include "base/training_network.hpp"
+
 #include "monet/base/files.hpp"
 
 #include <fcntl.h>
@@ -163,6 +165,11 @@ std::string small_study(const Scratch& folder) {
   EXPECT_NE(at, std::string::npos);
   text.replace(at, shipped.size(), repository("data/workload/gpt2_nano.onnx") + ", batch: 1");
   return folder.file("space.yaml", text);
+}
+
+std::string small_network(const std::string& name) {
+  static const Scratch folder;
+  return folder.file(name + ".onnx", training_network(name));
 }
 
 std::string repository(const std::string& path) {

@@ -52,6 +52,9 @@ private:
 /// The shipped space of edge chips with a small network, as a file of the folder.
 std::string small_study(const Scratch& folder);
 
+/// Path of a network of tests/fixtures/training/, as a file that lives as long as this process.
+std::string small_network(const std::string& name);
+
 /// A file of the repository.
 std::string repository(const std::string& path);
 nlohmann::json parse_file(const std::string& path);

@@ -1,12 +1,13 @@
 #include "execute/training_case.hpp"
 
+#include "base/training_network.hpp"
+
 #include "monet/base/yaml.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_weights.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 namespace monet::test {
 
@@ -14,25 +15,34 @@ using nlohmann::json;
 
 namespace {
 
-std::string model_of(const std::string& name) {
-  return (kTrainingFixtures / (name + ".onnx")).string();
+struct Fixtures {
+  std::map<std::string, std::vector<std::string>> families;
+  std::map<std::string, json> cases;
+};
+
+const Fixtures& fixtures() {
+  static const Fixtures all = [] {
+    Fixtures found;
+    for (const auto& entry : std::filesystem::directory_iterator(kTrainingFixtures)) {
+      if (entry.path().extension() != ".json")
+        continue;
+      const json file = json::parse(read_file(entry.path().string()));
+      for (const json& one : file.value("cases", json::array())) {
+        found.families[file.at("family")].push_back(one.at("name"));
+        found.cases.emplace(one.at("name"), one);
+      }
+    }
+    for (auto& [family, names] : found.families)
+      std::sort(names.begin(), names.end());
+    return found;
+  }();
+  return all;
 }
 
 } // namespace
 
 const std::map<std::string, std::vector<std::string>>& training_families() {
-  static const auto all = [] {
-    std::map<std::string, std::vector<std::string>> found;
-    for (const auto& entry : std::filesystem::directory_iterator(kTrainingFixtures)) {
-      const std::string name = entry.path().stem().string();
-      if (entry.path().extension() == ".onnx")
-        found[read_training_case(name).at("family")].push_back(name);
-    }
-    for (auto& [family, names] : found)
-      std::sort(names.begin(), names.end());
-    return found;
-  }();
-  return all;
+  return fixtures().families;
 }
 
 std::vector<std::string> training_family_names() {
@@ -43,8 +53,7 @@ std::vector<std::string> training_family_names() {
 }
 
 json read_training_case(const std::string& name) {
-  std::ifstream file(kTrainingFixtures / (name + ".json"));
-  return json::parse(file);
+  return fixtures().cases.at(name);
 }
 
 TrainingGraph make_training_case(const std::string& name, const json& facts, const json& more) {
@@ -58,7 +67,7 @@ TrainingGraph make_training_case(const std::string& name, const json& facts, con
   problems.throw_if_any();
   OnnxReadOptions reading;
   read_for(reading, options);
-  return make_training_graph(read_onnx(model_of(name), reading), options);
+  return make_training_graph(read_onnx_bytes(training_network(name), name, reading), options);
 }
 
 void feed_training_case(Execution& execution, const TrainingGraph& step, const std::string& name,
@@ -81,7 +90,7 @@ void feed_training_case(Execution& execution, const TrainingGraph& step, const s
       execution.set(*id, generate(step.graph.tensor(*id), rule, seed));
     }
   }
-  for (const auto& [weight, values] : read_onnx_weights(model_of(name))) {
+  for (const auto& [weight, values] : read_onnx_weights_bytes(training_network(name), name)) {
     const auto set = [&](const auto& list) {
       set_by_name(execution, step, weight, std::vector<double>(list.begin(), list.end()));
     };

@@ -1,5 +1,5 @@
 // One network of tests/fixtures/training/: what PyTorch did with it, and the same step made and
-// fed. The files are written by tools/make_training_fixtures.py.
+// fed. tools/make_training_fixtures.py writes networks.tar and the facts, a file for each family.
 #pragma once
 
 #include "monet/execute/execute.hpp"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,16 @@ def norm_of(expected: dict[str, Any]) -> float:
 class Case:
     """A network of tests/fixtures/training and the command that takes a step of it."""
 
-    def __init__(self, tool: Tool, path: Path, known: dict[str, Any]) -> None:
-        self.facts = json.loads(path.read_text(encoding="utf-8"))
+    def __init__(self, tool: Tool, facts: dict[str, Any], network: bytes, known: dict[str, Any]) -> None:
+        self.facts = facts
         self.known = known.get(self.facts["name"], {})
         name, target = self.facts["name"], self.facts["target"]
         records = self.facts["inputs"] + (target if isinstance(target, list) else [target] if target else [])
         loss = "network" if self.facts["loss_kind"] == "in_graph" else self.facts["loss_kind"]
         training = {**self.facts["options"], "loss": loss, "optimizer": "sgd", "store": "pytorch-eager"}
         step = tool.file(f"pytorch/{name}/step.yaml", training)
-        self.command = f"monet graph {TRAINING}/{name}.onnx --training {step}"
+        file = tool.file(f"pytorch/{name}/network.onnx", network)
+        self.command = f"monet graph {file} --training {step}"
         if self.facts["compare"]:
             self.command += " --execute --seed 1"
             for record in records:
@@ -95,7 +97,10 @@ def within(pairs: list[Pair]) -> list[Pair]:
 def training_block(tool: Tool) -> Block:
     folder = tool.root / TRAINING
     known = json.loads((folder / "known_differences.json").read_text(encoding="utf-8"))
-    cases = [Case(tool, path, known) for path in sorted(folder.glob("*.json")) if path.with_suffix(".onnx").exists()]
+    families = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    facts = {one["name"]: one for family in families for one in family.get("cases", [])}
+    with tarfile.open(folder / "networks.tar") as networks:
+        cases = [Case(tool, one, networks.extractfile(f"{name}.onnx").read(), known) for name, one in sorted(facts.items())]
     commands = [case.command for case in cases]
     counts: dict[str, list[Pair]] = {"parameters": [], "macs": [], "eager": []}
     losses: list[Pair] = []
