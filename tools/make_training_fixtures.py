@@ -20,15 +20,7 @@ import torch
 from gradient_cases.framework import Input
 from make_network_fixtures import REPOSITORY, in_short, shortened, tensor_record
 from training_cases.families import all_cases
-from training_cases.framework import (
-    SEED,
-    Case,
-    double_model,
-    export,
-    file_names,
-    terms,
-    updated_statistics,
-)
+from training_cases.framework import SEED, Case, double_model, export, file_names, terms, updated_statistics
 from training_cases.oracle import Facts, facts
 
 FOLDER = REPOSITORY / "tests" / "fixtures" / "training"

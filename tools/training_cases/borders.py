@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 ROWS = [real("x", 3, 6)]
 
@@ -25,17 +25,10 @@ def cases() -> Iterator[Case]:
     yield from with_buffers()
 
 
-class Between(nn.Module):
+@net(lambda function: dict(first=nn.Linear(6, 8), second=nn.Linear(8, 3), function=function))
+def between_net(m: Net, x: Tensor) -> Tensor:
     """A function of what one layer makes, before another."""
-
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 8)
-        self.second = nn.Linear(8, 3)
-        self.function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(self.function(self.first(x)))
+    return m.second(m.function(m.first(x)))
 
 
 def normalised(y: Tensor) -> Tensor:
@@ -64,171 +57,110 @@ def between() -> Iterator[Case]:
         "mask_as_number": lambda y: y * (y > 0).to(y.dtype),
     }
     for name, function in functions.items():
-        yield Case(f"border_{name}", lambda f=function: Between(f), ROWS, tags=["border"], opset=13)
+        yield Case(f"border_{name}", lambda f=function: between_net(f), ROWS, tags=["border"], opset=13)
 
 
-class MaskedMean(nn.Module):
+@net(lambda: dict(embed=nn.Embedding(9, 4), head=nn.Linear(4, 3)))
+def masked_mean(m: Net, ids: Tensor) -> Tensor:
     """The mean of the embeddings of tokens that are not padding, whose number is an integer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(9, 4)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        mask = ids != 0
-        total = (self.embed(ids) * mask.unsqueeze(-1).to(self.head.weight.dtype)).sum(1)
-        return self.head(total / (mask.long().sum(1, keepdim=True) + 1).to(total.dtype))
+    mask = ids != 0
+    total = (m.embed(ids) * mask.unsqueeze(-1).to(m.head.weight.dtype)).sum(1)
+    return m.head(total / (mask.long().sum(1, keepdim=True) + 1).to(total.dtype))
 
 
-class Repeated(nn.Module):
+@net(lambda: dict(row=zeros(1, 6), layer=nn.Linear(6, 3)))
+def repeated(m: Net, x: Tensor) -> Tensor:
     """A learned row, once for every sample."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.row = nn.Parameter(torch.zeros(1, 6))
-        self.layer = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(self.row.repeat(3, 1)) + x[:, :3]
+    return m.layer(m.row.repeat(3, 1)) + x[:, :3]
 
 
-class Outer(nn.Module):
+@net(
+    lambda equation: dict(
+        a=nn.Linear(6, 3), b=nn.Linear(6, 3), head=nn.Linear(9 if equation == "bi,bj->bij" else 3, 2), equation=equation
+    )
+)
+def outer(m: Net, x: Tensor) -> Tensor:
     """The outer product of two layers, and their product element by element."""
-
-    def __init__(self, equation: str) -> None:
-        super().__init__()
-        self.a = nn.Linear(6, 3)
-        self.b = nn.Linear(6, 3)
-        self.head = nn.Linear(9 if equation == "bi,bj->bij" else 3, 2)
-        self.equation = equation
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(torch.einsum(self.equation, self.a(x), self.b(x)).flatten(1))
+    return m.head(torch.einsum(m.equation, m.a(x), m.b(x)).flatten(1))
 
 
-class MadeScale(nn.Module):
+@net(lambda layers: dict(layers=layers, a=nn.Linear(6, 5), scale=zeros(5), shift=zeros(5)))
+def made_scale(m: Net, x: Tensor) -> Tensor:
     """Normalisations whose scale is computed."""
-
-    def __init__(self, layers: bool) -> None:
-        super().__init__()
-        self.layers = layers
-        self.a = nn.Linear(6, 5)
-        self.scale = nn.Parameter(torch.zeros(5))
-        self.shift = nn.Parameter(torch.zeros(5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.a(x)
-        if self.layers:
-            return F.layer_norm(y, (5,), 1.0 + self.scale, self.shift)
-        return F.batch_norm(y, None, None, self.scale * 0.5, self.shift, True, 0.0, 0.001)
+    y = m.a(x)
+    if m.layers:
+        return F.layer_norm(y, (5,), 1.0 + m.scale, m.shift)
+    return F.batch_norm(y, None, None, m.scale * 0.5, m.shift, True, 0.0, 0.001)
 
 
-class FlippedWeight(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(3, 6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight.flip(1))
+@net(lambda: dict(weight=zeros(3, 6)))
+def flipped_weight(m: Net, x: Tensor) -> Tensor:
+    return F.linear(x, m.weight.flip(1))
 
 
-class MatrixTimesStack(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.mix = nn.Parameter(torch.zeros(5, 4))
-        self.a = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.mix @ torch.tanh(self.a(x))
+@net(lambda: dict(mix=zeros(5, 4), a=nn.Linear(6, 3)))
+def matrix_times_stack(m: Net, x: Tensor) -> Tensor:
+    return m.mix @ torch.tanh(m.a(x))
 
 
-class Trace(nn.Module):
+@net(lambda: dict(a=nn.Linear(6, 6)))
+def trace(m: Net, x: Tensor) -> Tensor:
     """An identity that the export makes of a matrix."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = nn.Linear(6, 6)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.a(x) @ (torch.eye(6, dtype=x.dtype) + self.a.weight)
+    return m.a(x) @ (torch.eye(6, dtype=x.dtype) + m.a.weight)
 
 
 def with_parameters() -> Iterator[Case]:
     tags = ["border"]
     ids = [tokens("ids", 3, 5, below=9)]
-    yield Case("border_masked_mean", MaskedMean, ids, "cross_entropy", tags=tags, opset=13, steps="adam")
-    yield Case("border_repeated_row", Repeated, ROWS, tags=tags, opset=13)
+    yield Case("border_masked_mean", masked_mean, ids, "cross_entropy", tags=tags, opset=13, steps="adam")
+    yield Case("border_repeated_row", repeated, ROWS, tags=tags, opset=13)
     for name, equation in (("outer", "bi,bj->bij"), ("elementwise", "bi,bi->bi")):
-        yield Case(f"border_einsum_{name}", lambda e=equation: Outer(e), ROWS, tags=tags, opset=13)
-    yield Case("border_made_scale_batch", lambda: MadeScale(False), ROWS, tags=tags, opset=14)
-    yield Case("border_made_scale_layer", lambda: MadeScale(True), ROWS, tags=tags)
-    yield Case("border_flipped_weight", FlippedWeight, ROWS, tags=tags, opset=13)
-    yield Case("border_matrix_times_stack", MatrixTimesStack, [real("x", 2, 4, 6)], tags=tags, opset=13)
-    yield Case("border_identity", Trace, ROWS, tags=tags, opset=14)
+        yield Case(f"border_einsum_{name}", lambda e=equation: outer(e), ROWS, tags=tags, opset=13)
+    yield Case("border_made_scale_batch", lambda: made_scale(False), ROWS, tags=tags, opset=14)
+    yield Case("border_made_scale_layer", lambda: made_scale(True), ROWS, tags=tags)
+    yield Case("border_flipped_weight", flipped_weight, ROWS, tags=tags, opset=13)
+    yield Case("border_matrix_times_stack", matrix_times_stack, [real("x", 2, 4, 6)], tags=tags, opset=13)
+    yield Case("border_identity", trace, ROWS, tags=tags, opset=14)
 
 
-class Expanded(nn.Module):
+@net(
+    lambda gathers: dict(
+        gathers=gathers, a=nn.Linear(6, 4), b=nn.Linear(4, 2), rows=torch.tensor([0, 2, 0, 1] if gathers else [0, 1, 0])
+    )
+)
+def expanded(m: Net, x: Tensor) -> Tensor:
     """Rows gathered, or scattered, by indices that are expanded along the columns."""
-
-    def __init__(self, gathers: bool) -> None:
-        super().__init__()
-        self.gathers = gathers
-        self.a = nn.Linear(6, 4)
-        self.b = nn.Linear(4, 2)
-        self.register_buffer("rows", torch.tensor([0, 2, 0, 1] if gathers else [0, 1, 0]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        rows, y = self.rows[:, None].expand(-1, 4), self.a(x)
-        made = y.gather(0, rows) if self.gathers else x.new_zeros(2, 4).scatter_add(0, rows, y)
-        return self.b(made)
+    rows, y = m.rows[:, None].expand(-1, 4), m.a(x)
+    made = y.gather(0, rows) if m.gathers else x.new_zeros(2, 4).scatter_add(0, rows, y)
+    return m.b(made)
 
 
-class Pairs(nn.Module):
+@net(lambda: dict(table=zeros(5, 5), a=nn.Linear(1, 3)))
+def pairs(m: Net, i: Tensor, j: Tensor) -> Tensor:
     """Elements of a matrix by rows and columns."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Parameter(torch.zeros(5, 5))
-        self.a = nn.Linear(1, 3)
-
-    def forward(self, i: Tensor, j: Tensor) -> Tensor:
-        return self.a(self.table[i, j].unsqueeze(1))
+    return m.a(m.table[i, j].unsqueeze(1))
 
 
 def indexed() -> Iterator[Case]:
     tags = ["border"]
-    yield Case("border_gather_expanded", lambda: Expanded(True), ROWS, tags=tags, opset=16)
-    yield Case("border_scatter_expanded", lambda: Expanded(False), ROWS, tags=tags, opset=16)
+    yield Case("border_gather_expanded", lambda: expanded(True), ROWS, tags=tags, opset=16)
+    yield Case("border_scatter_expanded", lambda: expanded(False), ROWS, tags=tags, opset=16)
     places = [tokens("i", 4, below=5), tokens("j", 4, below=5)]
-    yield Case("border_pairs", Pairs, places, tags=tags, opset=13)
+    yield Case("border_pairs", pairs, places, tags=tags, opset=13)
 
 
-class Table(nn.Module):
+@net(lambda numbers: dict(a=nn.Linear(6, numbers.shape[-1]), table=numbers, b=nn.Linear(numbers.shape[-1], 2)))
+def table(m: Net, x: Tensor) -> Tensor:
     """A buffer without a telling name that is multiplied, or a filter or matrix of a product."""
-
-    def __init__(self, numbers: Tensor) -> None:
-        super().__init__()
-        self.a = nn.Linear(6, numbers.shape[-1])
-        self.register_buffer("table", numbers)
-        self.b = nn.Linear(numbers.shape[-1], 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.a(x)
-        y = torch.sin(y * self.table) if self.table.dim() == 1 else torch.relu(F.linear(y, self.table))
-        return self.b(y)
+    y = m.a(x)
+    y = torch.sin(y * m.table) if m.table.dim() == 1 else torch.relu(F.linear(y, m.table))
+    return m.b(y)
 
 
-class Counted(nn.Module):
+@net(lambda: dict(conv=nn.Conv2d(2, 2, 3), ones=torch.ones(1, 2, 3, 3)))
+def counted(m: Net, x: Tensor, mask: Tensor) -> Tensor:
     """How much of each window is there: a convolution with ones, as partial convolutions have it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(2, 2, 3)
-        self.register_buffer("ones", torch.ones(1, 2, 3, 3))
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        return self.conv(x * mask) / (F.conv2d(mask, self.ones) + 1.0)
+    return m.conv(x * mask) / (F.conv2d(mask, m.ones) + 1.0)
 
 
 def hippo(size: int) -> Tensor:
@@ -252,6 +184,6 @@ def with_buffers() -> Iterator[Case]:
         "cosine_transform": cosines(4),
     }
     for name, numbers in tables.items():
-        yield Case(f"border_table_{name}", lambda n=numbers: Table(n.clone()), ROWS, tags=tags, opset=13)
+        yield Case(f"border_table_{name}", lambda n=numbers: table(n.clone()), ROWS, tags=tags, opset=13)
     image = [real("x", 2, 2, 5, 5), real("mask", 2, 2, 5, 5, offset=0.5, scale=0.5)]
-    yield Case("border_ones_filter", Counted, image, tags=tags, opset=13)
+    yield Case("border_ones_filter", counted, image, tags=tags, opset=13)

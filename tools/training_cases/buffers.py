@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens
 
 
 def cases() -> Iterator[Case]:
@@ -22,17 +22,16 @@ def cases() -> Iterator[Case]:
 # --- Images ----------------------------------------------------------------------------------
 
 
-class Normalised(nn.Module):
+@net(
+    lambda: dict(
+        mean=torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1),
+        std=torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1),
+        conv=nn.Conv2d(3, 4, 3),
+    )
+)
+def normalised(m: Net, x: Tensor) -> Tensor:
     """Images are normalised with mean and standard deviation first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1))
-        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1))
-        self.conv = nn.Conv2d(3, 4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.conv((x - self.mean) / self.std))
+    return torch.relu(m.conv((x - m.mean) / m.std))
 
 
 class Sobel(nn.Module):
@@ -65,26 +64,25 @@ class BlurOutput(nn.Module):
         return torch.matmul(self.blur, torch.matmul(torch.tanh(self.conv(x)), self.blur.t()))
 
 
-class Whitened(nn.Module):
+@net(
+    lambda: dict(
+        mean=torch.linspace(-1.0, 1.0, 6),
+        scale=torch.linspace(0.5, 2.0, 6),
+        temperature=torch.tensor(0.5),
+        layer=nn.Linear(5, 6),
+    )
+)
+def whitened(m: Net, x: Tensor) -> Tensor:
     """Features shifted and scaled by statistics that were measured once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.linspace(-1.0, 1.0, 6))
-        self.register_buffer("scale", torch.linspace(0.5, 2.0, 6))
-        self.register_buffer("temperature", torch.tensor(0.5))
-        self.layer = nn.Linear(5, 6)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (self.layer(x) - self.mean) * self.scale / self.temperature
+    return (m.layer(x) - m.mean) * m.scale / m.temperature
 
 
 def images() -> Iterator[Case]:
     tags = ["buffer"]
-    yield Case("image_mean_std", Normalised, [real("x", 2, 3, 6, 6)], tags=tags, steps="adam")
+    yield Case("image_mean_std", normalised, [real("x", 2, 3, 6, 6)], tags=tags, steps="adam")
     yield Case("sobel_and_gauss_filters", Sobel, [real("x", 2, 3, 7, 7)], tags=tags)
     yield Case("blur_matrices", BlurOutput, [real("x", 2, 2, 6, 6)], tags=tags)
-    yield Case("statistics_of_features", Whitened, [real("x", 3, 5)], tags=tags, steps="momentum")
+    yield Case("statistics_of_features", whitened, [real("x", 3, 5)], tags=tags, steps="momentum")
 
 
 # --- Detection -------------------------------------------------------------------------------
@@ -107,38 +105,26 @@ class Anchors(nn.Module):
         return torch.cat([centre, size], 2)
 
 
-class DistributionFocal(nn.Module):
+@net(lambda: dict(head=nn.Conv2d(3, 4 * 5, 1), project=torch.arange(5.0)))
+def distribution_focal(m: Net, x: Tensor) -> Tensor:
     """Expected distances: a softmax times a fixed projection, as in YOLOv8."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Conv2d(3, 4 * 5, 1)
-        self.register_buffer("project", torch.arange(5.0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        share = torch.softmax(self.head(x).view(x.shape[0], 4, 5, -1), 2)
-        return (share.transpose(2, 3) * self.project).sum(-1)
+    share = torch.softmax(m.head(x).view(x.shape[0], 4, 5, -1), 2)
+    return (share.transpose(2, 3) * m.project).sum(-1)
 
 
 def detection() -> Iterator[Case]:
     yield Case("detection_anchors", Anchors, [real("x", 2, 3, 4, 4)], tags=["buffer"], steps="adam")
-    yield Case("distribution_focal", DistributionFocal, [real("x", 2, 3, 3, 3)], tags=["buffer"])
+    yield Case("distribution_focal", distribution_focal, [real("x", 2, 3, 3, 3)], tags=["buffer"])
 
 
 # --- Spectra ---------------------------------------------------------------------------------
 
 
-class FourierFeatures(nn.Module):
+@net(lambda: dict(frequencies=torch.randn(2, 6), net=nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))))
+def fourier_features(m: Net, x: Tensor) -> Tensor:
     """A random projection, its sine and cosine."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("frequencies", torch.randn(2, 6))
-        self.net = nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        angles = 2.0 * x @ self.frequencies
-        return self.net(torch.cat([torch.sin(angles), torch.cos(angles)], -1))
+    angles = 2.0 * x @ m.frequencies
+    return m.net(torch.cat([torch.sin(angles), torch.cos(angles)], -1))
 
 
 class MelFilters(nn.Module):
@@ -196,7 +182,7 @@ class Performer(nn.Module):
 
 def spectra() -> Iterator[Case]:
     tags = ["buffer"]
-    yield Case("fourier_features", FourierFeatures, [real("x", 5, 2)], tags=tags)
+    yield Case("fourier_features", fourier_features, [real("x", 5, 2)], tags=tags)
     yield Case("mel_filter_bank", MelFilters, [real("x", 2, 24)], tags=tags, loss="cross_entropy")
     yield Case("fnet_dft_matrices", FNet, [real("x", 2, 6, 8)], tags=tags)
     yield Case("performer_features", Performer, [real("x", 2, 5, 6)], tags=tags)
@@ -205,64 +191,37 @@ def spectra() -> Iterator[Case]:
 # --- Codebooks -------------------------------------------------------------------------------
 
 
-class VectorQuantised(nn.Module):
+@net(lambda: dict(encode=nn.Linear(6, 4), decode=nn.Linear(4, 6), codebook=torch.randn(7, 4)))
+def vector_quantised(m: Net, x: Tensor) -> Tensor:
     """The nearest entry of a codebook that averages move, passed straight through."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode = nn.Linear(6, 4)
-        self.decode = nn.Linear(4, 6)
-        self.register_buffer("codebook", torch.randn(7, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        z = self.encode(x)
-        distance = (z.unsqueeze(1) - self.codebook.unsqueeze(0)).square().sum(-1)
-        chosen = F.embedding(distance.argmin(-1), self.codebook)
-        return self.decode(z + (chosen - z) * 0.5)
+    z = m.encode(x)
+    distance = (z.unsqueeze(1) - m.codebook.unsqueeze(0)).square().sum(-1)
+    chosen = F.embedding(distance.argmin(-1), m.codebook)
+    return m.decode(z + (chosen - z) * 0.5)
 
 
-class SoftCodebook(nn.Module):
+@net(lambda: dict(encode=nn.Linear(6, 4), codebook=torch.randn(5, 4)))
+def soft_codebook(m: Net, x: Tensor) -> Tensor:
     """Shares of fixed codes by their distance."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode = nn.Linear(6, 4)
-        self.register_buffer("codebook", torch.randn(5, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        z = self.encode(x)
-        return torch.softmax(z @ self.codebook.t(), -1) @ self.codebook
+    z = m.encode(x)
+    return torch.softmax(z @ m.codebook.t(), -1) @ m.codebook
 
 
-class FixedEmbedding(nn.Module):
+@net(lambda: dict(vectors=torch.randn(9, 5), head=nn.Linear(5, 4)))
+def fixed_embedding(m: Net, ids: Tensor) -> Tensor:
     """Word vectors that are not trained."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("vectors", torch.randn(9, 5))
-        self.head = nn.Linear(5, 4)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.head(F.embedding(ids, self.vectors).mean(1))
+    return m.head(F.embedding(ids, m.vectors).mean(1))
 
 
-class EmaCenter(nn.Module):
+@net(lambda: dict(head=nn.Linear(6, 5), center=torch.linspace(-0.5, 0.5, 5).view(1, 5)))
+def ema_center(m: Net, x: Tensor) -> Tensor:
     """DINO's centre is taken off before the softmax."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(6, 5)
-        self.register_buffer("center", torch.linspace(-0.5, 0.5, 5).view(1, 5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.log_softmax((self.head(x) - self.center) / 0.5, -1)
+    return torch.log_softmax((m.head(x) - m.center) / 0.5, -1)
 
 
 def codebooks() -> Iterator[Case]:
     tags = ["buffer"]
-    yield Case("vq_codebook", VectorQuantised, [real("x", 3, 6)], tags=tags, notes="chosen - z is not detached")
-    yield Case("soft_codebook", SoftCodebook, [real("x", 3, 6)], tags=tags, steps="adam")
-    yield Case(
-        "fixed_embedding", FixedEmbedding, [tokens("ids", 3, 4, below=9)], tags=tags, loss="cross_entropy"
-    )
-    yield Case("dino_center", EmaCenter, [real("x", 3, 6)], tags=tags)
+    yield Case("vq_codebook", vector_quantised, [real("x", 3, 6)], tags=tags, notes="chosen - z is not detached")
+    yield Case("soft_codebook", soft_codebook, [real("x", 3, 6)], tags=tags, steps="adam")
+    yield Case("fixed_embedding", fixed_embedding, [tokens("ids", 3, 4, below=9)], tags=tags, loss="cross_entropy")
+    yield Case("dino_center", ema_center, [real("x", 3, 6)], tags=tags)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 # Operators one by one, as the oracle watches them; scripts are joined otherwise.
 torch._C._set_graph_executor_optimize(False)
@@ -25,69 +25,48 @@ def cases() -> Iterator[Case]:
 # --- Bags of embeddings ----------------------------------------------------------------------
 
 
-class Bag(nn.Module):
+@net(lambda mode: dict(bag=nn.EmbeddingBag(9, 4, mode=mode), head=nn.Linear(4, 3)))
+def bag(m: Net, x: Tensor) -> Tensor:
     """Rows of equally many values."""
-
-    def __init__(self, mode: str) -> None:
-        super().__init__()
-        self.bag = nn.EmbeddingBag(9, 4, mode=mode)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(torch.tanh(self.bag(x)))
+    return m.head(torch.tanh(m.bag(x)))
 
 
-class WeightedBag(nn.Module):
+@net(lambda: dict(bag=nn.EmbeddingBag(9, 4, mode="sum"), weigh=nn.Linear(5, 5)))
+def weighted_bag(m: Net, x: Tensor, importance: Tensor) -> Tensor:
     """Every value has a weight, which is trained through a layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bag = nn.EmbeddingBag(9, 4, mode="sum")
-        self.weigh = nn.Linear(5, 5)
-
-    def forward(self, x: Tensor, importance: Tensor) -> Tensor:
-        return self.bag(x, per_sample_weights=self.weigh(importance))
+    return m.bag(x, per_sample_weights=m.weigh(importance))
 
 
-class RaggedBag(nn.Module):
+@net(lambda mode: dict(starts=torch.tensor([0, 3, 4]), bag=nn.EmbeddingBag(9, 4, mode=mode)))
+def ragged_bag(m: Net, x: Tensor) -> Tensor:
     """Bags of 3, 1 and 4 values."""
-
-    def __init__(self, mode: str) -> None:
-        super().__init__()
-        self.register_buffer("starts", torch.tensor([0, 3, 4]))
-        self.bag = nn.EmbeddingBag(9, 4, mode=mode)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.bag(x, self.starts)
+    return m.bag(x, m.starts)
 
 
-class ManyBags(nn.Module):
+@net(
+    lambda: dict(
+        bags=nn.ModuleList(nn.EmbeddingBag(7, 4, mode="sum") for _ in range(2)),
+        dense=nn.Linear(3, 4),
+        head=nn.Linear(12, 2),
+    )
+)
+def many_bags(m: Net, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """A bag a feature, beside dense features, as DLRM has them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bags = nn.ModuleList(nn.EmbeddingBag(7, 4, mode="sum") for _ in range(2))
-        self.dense = nn.Linear(3, 4)
-        self.head = nn.Linear(12, 2)
-
-    def forward(self, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        parts = [torch.relu(self.dense(x)), self.bags[0](first), self.bags[1](second)]
-        return self.head(torch.cat(parts, 1))
+    parts = [torch.relu(m.dense(x)), m.bags[0](first), m.bags[1](second)]
+    return m.head(torch.cat(parts, 1))
 
 
 def bags() -> Iterator[Case]:
     rows = [tokens("x", 3, 5, below=9)]
     fills = {"*bag*": (0.0, 0.5)}
     for mode in ("sum", "mean", "max"):
-        yield Case(f"embedding_bag_{mode}", lambda mode=mode: Bag(mode), rows, fills=fills, tags=["loop"])
+        yield Case(f"embedding_bag_{mode}", lambda mode=mode: bag(mode), rows, fills=fills, tags=["loop"])
         flat = [tokens("x", 8, below=9)]
-        yield Case(f"embedding_bag_{mode}_ragged", lambda mode=mode: RaggedBag(mode), flat, fills=fills, tags=["loop"])
-    yield Case("embedding_bag_opset_11", lambda: Bag("mean"), rows, fills=fills, opset=11, tags=["loop"], steps="adam")
-    yield Case(
-        "embedding_bag_weighted", WeightedBag, [*rows, real("importance", 3, 5)], fills=fills, tags=["loop"]
-    )
+        yield Case(f"embedding_bag_{mode}_ragged", lambda mode=mode: ragged_bag(mode), flat, fills=fills, tags=["loop"])
+    yield Case("embedding_bag_opset_11", lambda: bag("mean"), rows, fills=fills, opset=11, tags=["loop"], steps="adam")
+    yield Case("embedding_bag_weighted", weighted_bag, [*rows, real("importance", 3, 5)], fills=fills, tags=["loop"])
     features = [real("x", 3, 3), tokens("first", 3, 4, below=7), tokens("second", 3, 2, below=7)]
-    yield Case("embedding_bags", ManyBags, features, fills=fills, tags=["loop"])
+    yield Case("embedding_bags", many_bags, features, fills=fills, tags=["loop"])
 
 
 # --- Loops -----------------------------------------------------------------------------------
@@ -101,15 +80,10 @@ def settled(x: Tensor, weight: Tensor, bias: Tensor, turns: int) -> Tensor:
     return state
 
 
-class Equilibrium(nn.Module):
+@net(lambda: dict(layer=nn.Linear(4, 4)))
+def equilibrium(m: Net, x: Tensor) -> Tensor:
     """One layer, applied until it settles."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return settled(x, self.layer.weight, self.layer.bias, 3)
+    return settled(x, m.layer.weight, m.layer.bias, 3)
 
 
 @torch.jit.script
@@ -121,15 +95,10 @@ def doubled(x: Tensor, weight: Tensor) -> Tensor:
     return x
 
 
-class While(nn.Module):
+@net(lambda: dict(weight=zeros(4)))
+def while_net(m: Net, x: Tensor) -> Tensor:
     """As many turns as a counter takes to its end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return doubled(x, self.weight)
+    return doubled(x, m.weight)
 
 
 @torch.jit.script
@@ -140,23 +109,17 @@ def scaled(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
     return x
 
 
-class Nested(nn.Module):
+@net(lambda: dict(weight=zeros(4, 4), scales=zeros(6)))
+def nested(m: Net, x: Tensor) -> Tensor:
     """A loop in a loop, whose counters are used."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(4, 4))
-        self.scales = nn.Parameter(torch.zeros(6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return scaled(x, self.weight, self.scales)
+    return scaled(x, m.weight, m.scales)
 
 
 def loops() -> Iterator[Case]:
     x = [real("x", 3, 4)]
-    yield Case("loop_equilibrium", Equilibrium, x, tags=["loop"], steps="adam")
-    yield Case("loop_while", While, x, tags=["loop"])
-    yield Case("loop_nested", Nested, x, tags=["loop"])
+    yield Case("loop_equilibrium", equilibrium, x, tags=["loop"], steps="adam")
+    yield Case("loop_while", while_net, x, tags=["loop"])
+    yield Case("loop_nested", nested, x, tags=["loop"])
 
 
 # --- Lists of tensors ------------------------------------------------------------------------
@@ -172,16 +135,10 @@ def recurred(x: Tensor, inner: Tensor, outer: Tensor) -> Tensor:
     return torch.stack(states, 1)
 
 
-class ScriptedRecurrence(nn.Module):
+@net(lambda: dict(inner=zeros(4, 4), outer=zeros(4, 4)))
+def scripted_recurrence(m: Net, x: Tensor) -> Tensor:
     """States of all steps in a list, stacked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Parameter(torch.zeros(4, 4))
-        self.outer = nn.Parameter(torch.zeros(4, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return recurred(x, self.inner, self.outer)
+    return recurred(x, m.inner, m.outer)
 
 
 @torch.jit.script
@@ -194,15 +151,10 @@ def chained(x: Tensor, weight: Tensor) -> Tensor:
     return torch.cat(parts, 1)
 
 
-class ScriptedScales(nn.Module):
+@net(lambda: dict(weight=zeros(2, 2)))
+def scripted_scales(m: Net, x: Tensor) -> Tensor:
     """Groups of channels one after the other, each with what came before (Res2Net)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(2, 2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return chained(x, self.weight)
+    return chained(x, m.weight)
 
 
 @torch.jit.script
@@ -216,35 +168,24 @@ def picked(x: Tensor, weight: Tensor) -> Tensor:
     return torch.cat(kept, 1)
 
 
-class ScriptedList(nn.Module):
+@net(lambda: dict(weight=zeros(4)))
+def scripted_list(m: Net, x: Tensor) -> Tensor:
     """Inserted at the front and at the back, looked up from both ends."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return picked(x, self.weight).flatten(1)
+    return picked(x, m.weight).flatten(1)
 
 
-class TensorSplit(nn.Module):
+@net(lambda: dict(first=nn.Linear(4, 4), rest=nn.Linear(4, 4)))
+def tensor_split(m: Net, x: Tensor) -> Tensor:
     """The class token apart from the others, as multi-scale transformers have it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(4, 4)
-        self.rest = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        token, rest = torch.tensor_split(x, indices=(1,), dim=1)
-        return torch.cat([self.first(token), torch.relu(self.rest(rest))], 1)
+    token, rest = torch.tensor_split(x, indices=(1,), dim=1)
+    return torch.cat([m.first(token), torch.relu(m.rest(rest))], 1)
 
 
 def lists() -> Iterator[Case]:
-    yield Case("list_recurrence", ScriptedRecurrence, [real("x", 3, 2, 4)], tags=["loop", "sequence"])
-    yield Case("list_scales", ScriptedScales, [real("x", 3, 8)], tags=["loop", "sequence"])
-    yield Case("list_of_rows", ScriptedList, [real("x", 2, 3, 4)], tags=["loop", "sequence"])
-    yield Case("tensor_split", TensorSplit, [real("x", 2, 5, 4)], tags=["loop", "sequence"])
+    yield Case("list_recurrence", scripted_recurrence, [real("x", 3, 2, 4)], tags=["loop", "sequence"])
+    yield Case("list_scales", scripted_scales, [real("x", 3, 8)], tags=["loop", "sequence"])
+    yield Case("list_of_rows", scripted_list, [real("x", 2, 3, 4)], tags=["loop", "sequence"])
+    yield Case("tensor_split", tensor_split, [real("x", 2, 5, 4)], tags=["loop", "sequence"])
 
 
 # --- Branches --------------------------------------------------------------------------------
@@ -260,17 +201,11 @@ def alternating(x: Tensor, even: Tensor, odd: Tensor) -> Tensor:
     return x
 
 
-class Alternating(nn.Module):
+@net(lambda: dict(even=zeros(4, 4), odd=zeros(4, 4)))
+def alternating_net(m: Net, x: Tensor) -> Tensor:
     """Layers of two kinds by turns, from a branch in a loop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.even = nn.Parameter(torch.zeros(4, 4))
-        self.odd = nn.Parameter(torch.zeros(4, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return alternating(x, self.even, self.odd)
+    return alternating(x, m.even, m.odd)
 
 
 def branches() -> Iterator[Case]:
-    yield Case("branch_in_loop", Alternating, [real("x", 3, 4)], tags=["loop", "branch"])
+    yield Case("branch_in_loop", alternating_net, [real("x", 3, 4)], tags=["loop", "branch"])

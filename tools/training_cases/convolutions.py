@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real
+from training_cases.framework import Case, Net, net, real
 
 IMAGE = [real("x", 2, 3, 6, 6)]
 
@@ -22,18 +22,12 @@ def cases() -> Iterator[Case]:
     yield from networks()
 
 
-class Chain(nn.Module):
+@net(lambda *parts: dict(parts=parts, layers=nn.ModuleList(part for part in parts if isinstance(part, nn.Module))))
+def chain(m: Net, x: Tensor) -> Tensor:
     """Modules and functions one after the other."""
-
-    def __init__(self, *parts: nn.Module | Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.parts = parts
-        self.layers = nn.ModuleList(part for part in parts if isinstance(part, nn.Module))
-
-    def forward(self, x: Tensor) -> Tensor:
-        for part in self.parts:
-            x = part(x)
-        return x
+    for part in m.parts:
+        x = part(x)
+    return x
 
 
 # --- Paddings --------------------------------------------------------------------------------
@@ -49,7 +43,7 @@ def paddings() -> Iterator[Case]:
     for mode in ("reflect", "replicate"):
         yield Case(
             f"conv_padding_{mode}",
-            lambda mode=mode: Chain(
+            lambda mode=mode: chain(
                 nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 3, 3, padding=1, padding_mode=mode)
             ),
             IMAGE,
@@ -63,15 +57,12 @@ def paddings() -> Iterator[Case]:
         ("pad_circular", circular),
     ):
         yield Case(
-            name,
-            lambda pad=pad: Chain(nn.Conv2d(3, 4, 1), pad, nn.Tanh(), nn.Conv2d(4, 2, 3)),
-            IMAGE,
-            tags=["padding"],
+            name, lambda pad=pad: chain(nn.Conv2d(3, 4, 1), pad, nn.Tanh(), nn.Conv2d(4, 2, 3)), IMAGE, tags=["padding"]
         )
     yield Case(
-        "conv1d_causal", lambda: Chain(lambda x: F.pad(x, (4, 0)), nn.Conv1d(3, 5, 3, dilation=2)), [real("x", 2, 3, 7)]
+        "conv1d_causal", lambda: chain(lambda x: F.pad(x, (4, 0)), nn.Conv1d(3, 5, 3, dilation=2)), [real("x", 2, 3, 7)]
     )
-    yield Case("crop", lambda: Chain(nn.Conv2d(3, 4, 3, padding=1), lambda x: F.pad(x, (-1, -1, -1, -1))), IMAGE)
+    yield Case("crop", lambda: chain(nn.Conv2d(3, 4, 3, padding=1), lambda x: F.pad(x, (-1, -1, -1, -1))), IMAGE)
 
 
 # --- Geometries ------------------------------------------------------------------------------
@@ -91,16 +82,16 @@ def geometries() -> Iterator[Case]:
     for name, (kind, sizes, options) in made.items():
         yield Case(
             name,
-            lambda kind=kind, sizes=sizes, options=options: Chain(
+            lambda kind=kind, sizes=sizes, options=options: chain(
                 nn.Conv2d(3, 6, 3), nn.ReLU(), kind(*sizes, **options)
             ),
             IMAGE,
             steps="momentum" if "output_padding" in name else "",
         )
-    yield Case("conv3d", lambda: Chain(nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)), [real("x", 2, 2, 3, 4, 4)])
+    yield Case("conv3d", lambda: chain(nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)), [real("x", 2, 2, 3, 4, 4)])
     yield Case(
         "conv1d_transposed",
-        lambda: Chain(nn.Conv1d(3, 4, 3), nn.Tanh(), nn.ConvTranspose1d(4, 3, 4, stride=2)),
+        lambda: chain(nn.Conv1d(3, 4, 3), nn.Tanh(), nn.ConvTranspose1d(4, 3, 4, stride=2)),
         [real("x", 2, 3, 8)],
     )
 
@@ -108,67 +99,47 @@ def geometries() -> Iterator[Case]:
 # --- Rearranged ------------------------------------------------------------------------------
 
 
-class Deformed(nn.Module):
+@net(lambda: dict(first=nn.Conv2d(3, 4, 1), second=nn.Conv2d(4, 3, 1)))
+def deformed(m: Net, x: Tensor) -> Tensor:
     """Every channel shifted another way."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 4, 1)
-        self.second = nn.Conv2d(4, 3, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = self.first(x).chunk(4, 1)
-        moved = [torch.roll(part, shift, (2, 3)) for part, shift in zip(parts, [(1, 0), (-1, 0), (0, 1), (0, -1)])]
-        return self.second(torch.cat(moved, 1))
+    parts = m.first(x).chunk(4, 1)
+    moved = [torch.roll(part, shift, (2, 3)) for part, shift in zip(parts, [(1, 0), (-1, 0), (0, 1), (0, -1)])]
+    return m.second(torch.cat(moved, 1))
 
 
-class ChannelShuffle(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 6, 1)
-        self.second = nn.Conv2d(6, 6, 3, padding=1, groups=3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.first(x)
-        batch, channels, height, width = x.shape
-        x = x.view(batch, 2, 3, height, width).transpose(1, 2).reshape(batch, channels, height, width)
-        return self.second(x)
+@net(lambda: dict(first=nn.Conv2d(3, 6, 1), second=nn.Conv2d(6, 6, 3, padding=1, groups=3)))
+def channel_shuffle(m: Net, x: Tensor) -> Tensor:
+    x = m.first(x)
+    batch, channels, height, width = x.shape
+    x = x.view(batch, 2, 3, height, width).transpose(1, 2).reshape(batch, channels, height, width)
+    return m.second(x)
 
 
-class Unfolded(nn.Module):
+@net(lambda fold: dict(fold=fold, conv=nn.Conv2d(3, 4, 1), mix=nn.Linear(16, 16)))
+def unfolded(m: Net, x: Tensor) -> Tensor:
     """Patches as columns, and back."""
-
-    def __init__(self, fold: bool) -> None:
-        super().__init__()
-        self.fold = fold
-        self.conv = nn.Conv2d(3, 4, 1)
-        self.mix = nn.Linear(16, 16)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.unfold(self.conv(x), 2, stride=2).transpose(1, 2)
-        x = torch.relu(self.mix(x))
-        if not self.fold:
-            return x
-        patches = x.view(x.shape[0], 3, 3, 4, 2, 2).permute(0, 3, 1, 4, 2, 5)
-        return patches.reshape(x.shape[0], 4, 6, 6)
+    x = F.unfold(m.conv(x), 2, stride=2).transpose(1, 2)
+    x = torch.relu(m.mix(x))
+    if not m.fold:
+        return x
+    patches = x.view(x.shape[0], 3, 3, 4, 2, 2).permute(0, 3, 1, 4, 2, 5)
+    return patches.reshape(x.shape[0], 4, 6, 6)
 
 
 def rearranged() -> Iterator[Case]:
     yield Case(
-        "pixel_shuffle", lambda: Chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)), IMAGE
+        "pixel_shuffle", lambda: chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)), IMAGE
     )
-    yield Case(
-        "pixel_unshuffle", lambda: Chain(nn.Conv2d(3, 2, 1), nn.PixelUnshuffle(2), nn.Conv2d(8, 3, 1)), IMAGE
-    )
-    yield Case("shifted_channels", Deformed, IMAGE)
-    yield Case("channel_shuffle", ChannelShuffle, IMAGE)
-    yield Case("unfold", lambda: Unfolded(False), IMAGE)
-    yield Case("unfold_fold", lambda: Unfolded(True), IMAGE)
+    yield Case("pixel_unshuffle", lambda: chain(nn.Conv2d(3, 2, 1), nn.PixelUnshuffle(2), nn.Conv2d(8, 3, 1)), IMAGE)
+    yield Case("shifted_channels", deformed, IMAGE)
+    yield Case("channel_shuffle", channel_shuffle, IMAGE)
+    yield Case("unfold", lambda: unfolded(False), IMAGE)
+    yield Case("unfold_fold", lambda: unfolded(True), IMAGE)
     for mode in ("nearest", "bilinear"):
         align = {} if mode == "nearest" else {"align_corners": False}
         yield Case(
             f"upsample_{mode}",
-            lambda mode=mode, align=align: Chain(
+            lambda mode=mode, align=align: chain(
                 nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode=mode, **align), nn.Conv2d(4, 2, 3)
             ),
             IMAGE,
@@ -193,7 +164,7 @@ def normalised() -> Iterator[Case]:
     for name, norm in made.items():
         yield Case(
             name,
-            lambda norm=norm: Chain(nn.Conv2d(3, 4, 3), norm(), nn.ReLU(), nn.Conv2d(4, 3, 1)),
+            lambda norm=norm: chain(nn.Conv2d(3, 4, 3), norm(), nn.ReLU(), nn.Conv2d(4, 3, 1)),
             IMAGE,
             steps="adam" if name.startswith("batch_norm") else "",
             tags=["normalisation"],
@@ -230,7 +201,7 @@ def activated() -> Iterator[Case]:
         width = 2 if name in ("glu", "maxout") else 4
         yield Case(
             f"activation_{name}",
-            lambda function=function, width=width: Chain(nn.Conv2d(3, 4, 3), function, nn.Conv2d(width, 2, 1)),
+            lambda function=function, width=width: chain(nn.Conv2d(3, 4, 3), function, nn.Conv2d(width, 2, 1)),
             IMAGE,
             tags=["activation"],
         )
@@ -239,90 +210,78 @@ def activated() -> Iterator[Case]:
 # --- Networks --------------------------------------------------------------------------------
 
 
-class Residual(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False)
-        self.first_norm = nn.BatchNorm2d(4)
-        self.second = nn.Conv2d(4, 4, 3, padding=1, bias=False)
-        self.second_norm = nn.BatchNorm2d(4)
-        self.skip = nn.Conv2d(3, 4, 1, stride=2, bias=False)
-        self.skip_norm = nn.BatchNorm2d(4)
-        self.head = nn.Linear(4, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.second_norm(self.second(F.relu(self.first_norm(self.first(x)))))
-        return self.head(F.relu(y + self.skip_norm(self.skip(x))).mean((2, 3)))
-
-
-class Dense(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Conv2d(3 + 2 * i, 2, 3, padding=1) for i in range(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = torch.cat([x, F.relu(layer(x))], 1)
-        return x
+@net(
+    lambda: dict(
+        first=nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False),
+        first_norm=nn.BatchNorm2d(4),
+        second=nn.Conv2d(4, 4, 3, padding=1, bias=False),
+        second_norm=nn.BatchNorm2d(4),
+        skip=nn.Conv2d(3, 4, 1, stride=2, bias=False),
+        skip_norm=nn.BatchNorm2d(4),
+        head=nn.Linear(4, 5),
+    )
+)
+def residual(m: Net, x: Tensor) -> Tensor:
+    y = m.second_norm(m.second(F.relu(m.first_norm(m.first(x)))))
+    return m.head(F.relu(y + m.skip_norm(m.skip(x))).mean((2, 3)))
 
 
-class Inverted(nn.Module):
+@net(lambda: dict(layers=nn.ModuleList(nn.Conv2d(3 + 2 * i, 2, 3, padding=1) for i in range(3))))
+def dense(m: Net, x: Tensor) -> Tensor:
+    for layer in m.layers:
+        x = torch.cat([x, F.relu(layer(x))], 1)
+    return x
+
+
+@net(
+    lambda: dict(
+        up=nn.Conv2d(4, 8, 1, bias=False),
+        up_norm=nn.BatchNorm2d(8),
+        middle=nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
+        middle_norm=nn.BatchNorm2d(8),
+        gate=nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 2, 1), nn.ReLU(), nn.Conv2d(2, 8, 1)),
+        down=nn.Conv2d(8, 4, 1, bias=False),
+        down_norm=nn.BatchNorm2d(4),
+    )
+)
+def inverted(m: Net, x: Tensor) -> Tensor:
     """An inverted residual of MobileNet v3."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = nn.Conv2d(4, 8, 1, bias=False)
-        self.up_norm = nn.BatchNorm2d(8)
-        self.middle = nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False)
-        self.middle_norm = nn.BatchNorm2d(8)
-        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 2, 1), nn.ReLU(), nn.Conv2d(2, 8, 1))
-        self.down = nn.Conv2d(8, 4, 1, bias=False)
-        self.down_norm = nn.BatchNorm2d(4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = F.hardswish(self.up_norm(self.up(x)))
-        y = F.hardswish(self.middle_norm(self.middle(y)))
-        return x + self.down_norm(self.down(y * F.hardsigmoid(self.gate(y))))
+    y = F.hardswish(m.up_norm(m.up(x)))
+    y = F.hardswish(m.middle_norm(m.middle(y)))
+    return x + m.down_norm(m.down(y * F.hardsigmoid(m.gate(y))))
 
 
-class DropPath(nn.Module):
-    """Residual branches that are dropped with a probability, here none; and dropout of features."""
-
-    def __init__(self, dropped: float) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 3, 3, padding=1)
-        self.drop = nn.Dropout(dropped)
-        self.head = nn.Linear(3, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.drop(F.relu(self.conv(x)))
-        return self.head(self.drop(x.mean((2, 3))))
+@net(lambda dropped: dict(conv=nn.Conv2d(3, 3, 3, padding=1), drop=nn.Dropout(dropped), head=nn.Linear(3, 4)))
+def drop_path(m: Net, x: Tensor) -> Tensor:
+    """residual branches that are dropped with a probability, here none; and dropout of features."""
+    x = x + m.drop(F.relu(m.conv(x)))
+    return m.head(m.drop(x.mean((2, 3))))
 
 
-class UNet(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.enter = nn.Conv2d(2, 4, 3, padding=1)
-        self.deep = nn.Conv2d(4, 6, 3, padding=1)
-        self.up = nn.ConvTranspose2d(6, 4, 2, stride=2)
-        self.leave = nn.Conv2d(8, 3, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.relu(self.enter(x))
-        y = self.up(F.relu(self.deep(F.max_pool2d(x, 2))))
-        return self.leave(torch.cat([x, y], 1))
+@net(
+    lambda: dict(
+        enter=nn.Conv2d(2, 4, 3, padding=1),
+        deep=nn.Conv2d(4, 6, 3, padding=1),
+        up=nn.ConvTranspose2d(6, 4, 2, stride=2),
+        leave=nn.Conv2d(8, 3, 3, padding=1),
+    )
+)
+def u_net(m: Net, x: Tensor) -> Tensor:
+    x = F.relu(m.enter(x))
+    y = m.up(F.relu(m.deep(F.max_pool2d(x, 2))))
+    return m.leave(torch.cat([x, y], 1))
 
 
 def networks() -> Iterator[Case]:
-    yield Case("residual_block", Residual, IMAGE, loss="cross_entropy", steps="momentum")
-    yield Case("dense_block", Dense, IMAGE)
-    yield Case("inverted_residual", Inverted, [real("x", 2, 4, 5, 5)], steps="adam")
-    yield Case("dropout", lambda: DropPath(0.1), IMAGE, compare=False, tags=["random"])
-    yield Case("dropout_of_nothing", lambda: DropPath(0.0), IMAGE)
-    yield Case("unet", UNet, [real("x", 2, 2, 6, 6)], loss="cross_entropy", steps="adam")
+    yield Case("residual_block", residual, IMAGE, loss="cross_entropy", steps="momentum")
+    yield Case("dense_block", dense, IMAGE)
+    yield Case("inverted_residual", inverted, [real("x", 2, 4, 5, 5)], steps="adam")
+    yield Case("dropout", lambda: drop_path(0.1), IMAGE, compare=False, tags=["random"])
+    yield Case("dropout_of_nothing", lambda: drop_path(0.0), IMAGE)
+    yield Case("unet", u_net, [real("x", 2, 2, 6, 6)], loss="cross_entropy", steps="adam")
     yield Case(
         "pooling_variety",
-        lambda: Chain(
+        lambda: chain(
             nn.Conv2d(3, 4, 3, padding=1),
             nn.MaxPool2d(3, stride=2, padding=1),
             nn.Conv2d(4, 4, 1),

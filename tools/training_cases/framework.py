@@ -70,6 +70,35 @@ def tokens(name: str, *shape: int, below: int) -> Input:
     return integer(name, shape, below)
 
 
+# --- Networks --------------------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    """Named parts and a function of the module and its inputs. A tensor that is no parameter is a buffer."""
+
+    def __init__(self, run: Callable[..., Tensor], parts: dict[str, object]) -> None:
+        super().__init__()
+        self.run = run
+        for name, part in parts.items():
+            if isinstance(part, Tensor) and not isinstance(part, nn.Parameter):
+                self.register_buffer(name, part)
+            else:
+                setattr(self, name, part)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.run(self, *inputs)
+
+
+def net(parts: Callable[..., dict[str, object]]) -> Callable[[Callable[..., Tensor]], Callable[..., Net]]:
+    """Makes a forward function one that builds networks of these parts, which may have settings."""
+    return lambda run: lambda *settings, **named: Net(run, parts(*settings, **named))
+
+
+def zeros(*shape: int | Sequence[int]) -> nn.Parameter:
+    """A parameter, filled later."""
+    return nn.Parameter(torch.zeros(*(shape or [()])))
+
+
 # --- Casts -----------------------------------------------------------------------------------
 
 _casting = True  # False while PyTorch computes the numbers, which MONET does not round either

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 
 def cases() -> Iterator[Case]:
@@ -21,55 +21,41 @@ def cases() -> Iterator[Case]:
 # --- Autoencoders ----------------------------------------------------------------------------
 
 
-class Autoencoder(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.down = nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2))
-        self.up = nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 8))
+@net(
+    lambda: dict(
+        down=nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2)),
+        up=nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 8)),
+    )
+)
+def autoencoder(m: Net, x: Tensor) -> Tensor:
+    return torch.sigmoid(m.up(m.down(x)))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.sigmoid(self.up(self.down(x)))
 
-
-class Variational(nn.Module):
+@net(lambda: dict(down=nn.Linear(6, 5), mean=nn.Linear(5, 2), spread=nn.Linear(5, 2), up=nn.Linear(2, 6)))
+def variational(m: Net, x: Tensor, noise: Tensor) -> Tensor:
     """Noise is fed in; the result is beside what the divergence is made of."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.down = nn.Linear(6, 5)
-        self.mean = nn.Linear(5, 2)
-        self.spread = nn.Linear(5, 2)
-        self.up = nn.Linear(2, 6)
-
-    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
-        hidden = torch.tanh(self.down(x))
-        mean, log_variance = self.mean(hidden), self.spread(hidden)
-        z = mean + noise * torch.exp(0.5 * log_variance)
-        divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp())
-        return torch.cat([self.up(z), divergence], 1)
+    hidden = torch.tanh(m.down(x))
+    mean, log_variance = m.mean(hidden), m.spread(hidden)
+    z = mean + noise * torch.exp(0.5 * log_variance)
+    divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp())
+    return torch.cat([m.up(z), divergence], 1)
 
 
-class Masked(nn.Module):
+@net(
+    lambda: dict(patch=nn.Conv2d(3, 6, 2, stride=2), absent=zeros(1, 1, 6), mix=nn.Linear(9, 9), head=nn.Linear(6, 12))
+)
+def masked_net(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     """Patches that are left out are replaced by one trained vector."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patch = nn.Conv2d(3, 6, 2, stride=2)
-        self.absent = nn.Parameter(torch.zeros(1, 1, 6))
-        self.mix = nn.Linear(9, 9)
-        self.head = nn.Linear(6, 12)
-
-    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
-        x = self.patch(x).flatten(2).transpose(1, 2)
-        kept = kept.unsqueeze(-1)
-        x = x * kept + self.absent * (1.0 - kept)
-        return self.head(x + self.mix(x.transpose(1, 2)).transpose(1, 2))
+    x = m.patch(x).flatten(2).transpose(1, 2)
+    kept = kept.unsqueeze(-1)
+    x = x * kept + m.absent * (1.0 - kept)
+    return m.head(x + m.mix(x.transpose(1, 2)).transpose(1, 2))
 
 
 def autoencoders() -> Iterator[Case]:
-    yield Case("autoencoder", Autoencoder, [real("x", 3, 8)], steps="adam")
-    yield Case("variational_autoencoder", Variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
-    yield Case("masked_autoencoder", Masked, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
+    yield Case("autoencoder", autoencoder, [real("x", 3, 8)], steps="adam")
+    yield Case("variational_autoencoder", variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
+    yield Case("masked_autoencoder", masked_net, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
 
 
 # --- Generators ------------------------------------------------------------------------------
@@ -102,37 +88,22 @@ class Adversarial(nn.Module):
         return self.judge(torch.tanh(self.make(noise)).view(-1, 3, 4))
 
 
-class StyleModulated(nn.Module):
+@net(lambda: dict(constant=zeros(1, 4, 4, 4), weight=zeros(1, 3, 4, 3, 3), style=nn.Linear(5, 4), strength=zeros(1)))
+def style_modulated(m: Net, code: Tensor, noise: Tensor) -> Tensor:
     """StyleGAN 2: weights modulated and demodulated for every sample, noise with a trained strength."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.constant = nn.Parameter(torch.zeros(1, 4, 4, 4))
-        self.weight = nn.Parameter(torch.zeros(1, 3, 4, 3, 3))
-        self.style = nn.Linear(5, 4)
-        self.strength = nn.Parameter(torch.zeros(1))
-
-    def forward(self, code: Tensor, noise: Tensor) -> Tensor:
-        batch = code.shape[0]
-        weight = self.weight * (1.0 + self.style(code)).view(batch, 1, 4, 1, 1)
-        weight = weight * torch.rsqrt(weight.square().sum((2, 3, 4), keepdim=True) + 0.001)
-        x = self.constant.expand(batch, 4, 4, 4).reshape(1, batch * 4, 4, 4)
-        x = F.conv2d(x, weight.view(batch * 3, 4, 3, 3), padding=1, groups=batch).view(batch, 3, 4, 4)
-        return F.leaky_relu(x + self.strength * noise, 0.2)
+    batch = code.shape[0]
+    weight = m.weight * (1.0 + m.style(code)).view(batch, 1, 4, 1, 1)
+    weight = weight * torch.rsqrt(weight.square().sum((2, 3, 4), keepdim=True) + 0.001)
+    x = m.constant.expand(batch, 4, 4, 4).reshape(1, batch * 4, 4, 4)
+    x = F.conv2d(x, weight.view(batch * 3, 4, 3, 3), padding=1, groups=batch).view(batch, 3, 4, 4)
+    return F.leaky_relu(x + m.strength * noise, 0.2)
 
 
-class AdaIn(nn.Module):
+@net(lambda: dict(conv=nn.Conv2d(3, 4, 3), norm=nn.InstanceNorm2d(4), style=nn.Linear(5, 8)))
+def ada_in(m: Net, x: Tensor, code: Tensor) -> Tensor:
     """Instance normalisation whose scale and shift come from a style."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.norm = nn.InstanceNorm2d(4)
-        self.style = nn.Linear(5, 8)
-
-    def forward(self, x: Tensor, code: Tensor) -> Tensor:
-        scale, shift = self.style(code)[:, :, None, None].chunk(2, 1)
-        return F.relu(self.norm(self.conv(x)) * (1.0 + scale) + shift)
+    scale, shift = m.style(code)[:, :, None, None].chunk(2, 1)
+    return F.relu(m.norm(m.conv(x)) * (1.0 + scale) + shift)
 
 
 class Diffusion(nn.Module):
@@ -163,8 +134,8 @@ def generators() -> Iterator[Case]:
         loss="bce_with_logits",
         options={"trainable": {"freeze": ["judge*"]}},
     )
-    yield Case("style_modulation", StyleModulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
-    yield Case("adaptive_instance_norm", AdaIn, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
+    yield Case("style_modulation", style_modulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
+    yield Case("adaptive_instance_norm", ada_in, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
     yield Case(
         "diffusion_noise_tables",
         Diffusion,
@@ -199,30 +170,29 @@ class Coupling(nn.Module):
         return torch.cat([kept, moved * scale + shift, scale.log().sum(-1, keepdim=True)], -1)
 
 
-class Glow(nn.Module):
+@net(
+    lambda: dict(
+        log_scale=zeros(1, 4, 1, 1),
+        shift=zeros(1, 4, 1, 1),
+        lower=zeros(4, 4),
+        upper=zeros(4, 4),
+        log_diagonal=zeros(4),
+        permutation=torch.eye(4)[[2, 0, 3, 1]],
+        below=torch.tril(torch.ones(4, 4), -1),
+        eye=torch.eye(4),
+        net=nn.Conv2d(2, 4, 3, padding=1),
+    )
+)
+def glow(m: Net, x: Tensor) -> Tensor:
     """Activation norm, an invertible 1x1 convolution as lower times upper triangle, a coupling."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.log_scale = nn.Parameter(torch.zeros(1, 4, 1, 1))
-        self.shift = nn.Parameter(torch.zeros(1, 4, 1, 1))
-        self.lower = nn.Parameter(torch.zeros(4, 4))
-        self.upper = nn.Parameter(torch.zeros(4, 4))
-        self.log_diagonal = nn.Parameter(torch.zeros(4))
-        self.register_buffer("permutation", torch.eye(4)[[2, 0, 3, 1]])
-        self.register_buffer("below", torch.tril(torch.ones(4, 4), -1))
-        self.register_buffer("eye", torch.eye(4))
-        self.net = nn.Conv2d(2, 4, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = (x + self.shift) * torch.exp(self.log_scale)
-        lower = self.lower * self.below + self.eye
-        upper = self.upper * self.below.t() + self.eye * torch.exp(self.log_diagonal)
-        weight = self.permutation @ lower @ upper
-        x = F.conv2d(x, weight.view(4, 4, 1, 1))
-        kept, moved = x.chunk(2, 1)
-        scale, shift = self.net(kept).chunk(2, 1)
-        return torch.cat([kept, moved * torch.sigmoid(scale) + shift], 1)
+    x = (x + m.shift) * torch.exp(m.log_scale)
+    lower = m.lower * m.below + m.eye
+    upper = m.upper * m.below.t() + m.eye * torch.exp(m.log_diagonal)
+    weight = m.permutation @ lower @ upper
+    x = F.conv2d(x, weight.view(4, 4, 1, 1))
+    kept, moved = x.chunk(2, 1)
+    scale, shift = m.net(kept).chunk(2, 1)
+    return torch.cat([kept, moved * torch.sigmoid(scale) + shift], 1)
 
 
 class Autoregressive(nn.Module):
@@ -244,109 +214,79 @@ class Autoregressive(nn.Module):
 def flows() -> Iterator[Case]:
     yield Case("flow_coupling", lambda: Coupling(False), [real("x", 3, 4)], steps="adam")
     yield Case("flow_coupling_masked", lambda: Coupling(True), [real("x", 3, 4)], tags=["buffer"])
-    yield Case("flow_glow", Glow, [real("x", 2, 4, 3, 3)], tags=["buffer"])
+    yield Case("flow_glow", glow, [real("x", 2, 4, 3, 3)], tags=["buffer"])
     yield Case("masked_autoregressive", Autoregressive, [real("x", 3, 4)], tags=["buffer"])
 
 
 # --- Implicit functions ----------------------------------------------------------------------
 
 
-class Siren(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(2, 6), nn.Linear(6, 6)])
-        self.last = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = torch.sin(3.0 * layer(x))
-        return self.last(x)
+@net(lambda: dict(layers=nn.ModuleList([nn.Linear(2, 6), nn.Linear(6, 6)]), last=nn.Linear(6, 3)))
+def siren(m: Net, x: Tensor) -> Tensor:
+    for layer in m.layers:
+        x = torch.sin(3.0 * layer(x))
+    return m.last(x)
 
 
-class Radiance(nn.Module):
+@net(
+    lambda: dict(
+        first=nn.Linear(3 + 3 * 4, 8), second=nn.Linear(8 + 15, 8), density=nn.Linear(8, 1), colour=nn.Linear(8, 3)
+    )
+)
+def radiance(m: Net, points: Tensor) -> Tensor:
     """NeRF: octaves of positions, a skip, density and colour, composed along rays."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(3 + 3 * 4, 8)
-        self.second = nn.Linear(8 + 15, 8)
-        self.density = nn.Linear(8, 1)
-        self.colour = nn.Linear(8, 3)
-
-    def forward(self, points: Tensor) -> Tensor:
-        octaves = [f(points * float(2**i)) for i in range(2) for f in (torch.sin, torch.cos)]
-        x = torch.cat([points, *octaves], -1)
-        y = torch.relu(self.first(x))
-        y = torch.relu(self.second(torch.cat([y, x], -1)))
-        alpha = 1.0 - torch.exp(-F.softplus(self.density(y)) * 0.25)
-        clear = torch.log(1.0 - alpha)
-        passed = torch.cumsum(clear, 1) - clear
-        return (alpha * torch.exp(passed) * torch.sigmoid(self.colour(y))).sum(1)
+    octaves = [f(points * float(2**i)) for i in range(2) for f in (torch.sin, torch.cos)]
+    x = torch.cat([points, *octaves], -1)
+    y = torch.relu(m.first(x))
+    y = torch.relu(m.second(torch.cat([y, x], -1)))
+    alpha = 1.0 - torch.exp(-F.softplus(m.density(y)) * 0.25)
+    clear = torch.log(1.0 - alpha)
+    passed = torch.cumsum(clear, 1) - clear
+    return (alpha * torch.exp(passed) * torch.sigmoid(m.colour(y))).sum(1)
 
 
-class Splines(nn.Module):
+@net(lambda: dict(grid=torch.linspace(-1.0, 1.0, 5), heights=zeros(3, 4, 5), base=nn.Linear(4, 3)))
+def splines(m: Net, x: Tensor) -> Tensor:
     """KAN: hat functions on a fixed grid with trained heights, beside a plain layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("grid", torch.linspace(-1.0, 1.0, 5))
-        self.heights = nn.Parameter(torch.zeros(3, 4, 5))
-        self.base = nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        hats = torch.relu(1.0 - (x.unsqueeze(-1) - self.grid).abs() * 2.0)
-        return self.base(F.silu(x)) + hats.flatten(1) @ self.heights.flatten(1).t()
+    hats = torch.relu(1.0 - (x.unsqueeze(-1) - m.grid).abs() * 2.0)
+    return m.base(F.silu(x)) + hats.flatten(1) @ m.heights.flatten(1).t()
 
 
-class BSplines(nn.Module):
+@net(lambda: dict(grid=torch.linspace(-2.0, 2.0, 9).expand(4, 9).contiguous(), heights=zeros(3, 4 * 6)))
+def b_splines(m: Net, x: Tensor) -> Tensor:
     """KAN with the recursion of Cox and de Boor on a fixed grid, quadratic."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("grid", torch.linspace(-2.0, 2.0, 9).expand(4, 9).contiguous())
-        self.heights = nn.Parameter(torch.zeros(3, 4 * 6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x, grid = x.unsqueeze(-1), self.grid
-        bases = ((x >= grid[:, :-1]) & (x < grid[:, 1:])).to(x.dtype)
-        for k in (1, 2):
-            left = (x - grid[:, : -(k + 1)]) / (grid[:, k:-1] - grid[:, : -(k + 1)])
-            right = (grid[:, k + 1 :] - x) / (grid[:, k + 1 :] - grid[:, 1:-k])
-            bases = left * bases[..., :-1] + right * bases[..., 1:]
-        return F.linear(bases.flatten(1), self.heights)
+    x, grid = x.unsqueeze(-1), m.grid
+    bases = ((x >= grid[:, :-1]) & (x < grid[:, 1:])).to(x.dtype)
+    for k in (1, 2):
+        left = (x - grid[:, : -(k + 1)]) / (grid[:, k:-1] - grid[:, : -(k + 1)])
+        right = (grid[:, k + 1 :] - x) / (grid[:, k + 1 :] - grid[:, 1:-k])
+        bases = left * bases[..., :-1] + right * bases[..., 1:]
+    return F.linear(bases.flatten(1), m.heights)
 
 
-class RadialBasis(nn.Module):
+@net(lambda: dict(centres=zeros(5, 3), log_width=zeros(5), head=nn.Linear(5, 2)))
+def radial_basis(m: Net, x: Tensor) -> Tensor:
     """Distances from trained centres with trained widths."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.centres = nn.Parameter(torch.zeros(5, 3))
-        self.log_width = nn.Parameter(torch.zeros(5))
-        self.head = nn.Linear(5, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        distance = (x.unsqueeze(1) - self.centres).square().sum(-1)
-        return self.head(torch.exp(-distance * torch.exp(self.log_width)))
+    distance = (x.unsqueeze(1) - m.centres).square().sum(-1)
+    return m.head(torch.exp(-distance * torch.exp(m.log_width)))
 
 
-class Operator(nn.Module):
+@net(
+    lambda: dict(
+        branch=nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4)),
+        trunk=nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4)),
+        bias=zeros(1),
+    )
+)
+def operator(m: Net, function: Tensor, place: Tensor) -> Tensor:
     """DeepONet: a product of what a function and a place are encoded as."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.branch = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4))
-        self.trunk = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4))
-        self.bias = nn.Parameter(torch.zeros(1))
-
-    def forward(self, function: Tensor, place: Tensor) -> Tensor:
-        return self.branch(function) @ self.trunk(place).t() + self.bias
+    return m.branch(function) @ m.trunk(place).t() + m.bias
 
 
 def implicit() -> Iterator[Case]:
-    yield Case("siren", Siren, [real("x", 5, 2)], steps="adam")
-    yield Case("radiance_field", Radiance, [real("points", 2, 4, 3)])
-    yield Case("kan_hats", Splines, [real("x", 3, 4)], tags=["buffer"])
-    yield Case("kan_b_splines", BSplines, [real("x", 3, 4)], tags=["buffer"])
-    yield Case("radial_basis", RadialBasis, [real("x", 3, 3)], steps="momentum")
-    yield Case("deep_operator", Operator, [real("function", 3, 5), real("place", 4, 2)], tags=["scalar"])
+    yield Case("siren", siren, [real("x", 5, 2)], steps="adam")
+    yield Case("radiance_field", radiance, [real("points", 2, 4, 3)])
+    yield Case("kan_hats", splines, [real("x", 3, 4)], tags=["buffer"])
+    yield Case("kan_b_splines", b_splines, [real("x", 3, 4)], tags=["buffer"])
+    yield Case("radial_basis", radial_basis, [real("x", 3, 3)], steps="momentum")
+    yield Case("deep_operator", operator, [real("function", 3, 5), real("place", 4, 2)], tags=["scalar"])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 VERTICES = 5
 
@@ -42,61 +42,40 @@ class GraphConvolution(nn.Module):
         return self.adjacency @ self.second(x)
 
 
-class GraphAttention(nn.Module):
+@net(
+    lambda: dict(far=(1.0 - adjacency()) * -1e9, layer=nn.Linear(4, 6, bias=False), left=zeros(6, 1), right=zeros(6, 1))
+)
+def graph_attention(m: Net, x: Tensor) -> Tensor:
     """Scores of neighbours; others are masked by a buffer of large negative numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("far", (1.0 - adjacency()) * -1e9)
-        self.layer = nn.Linear(4, 6, bias=False)
-        self.left = nn.Parameter(torch.zeros(6, 1))
-        self.right = nn.Parameter(torch.zeros(6, 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.layer(x)
-        scores = F.leaky_relu(x @ self.left + (x @ self.right).transpose(1, 2), 0.2)
-        return F.elu(torch.softmax(scores + self.far, -1) @ x)
+    x = m.layer(x)
+    scores = F.leaky_relu(x @ m.left + (x @ m.right).transpose(1, 2), 0.2)
+    return F.elu(torch.softmax(scores + m.far, -1) @ x)
 
 
-class Isomorphism(nn.Module):
+@net(
+    lambda: dict(
+        adjacency=adjacency(), epsilon=zeros(1), net=nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+    )
+)
+def isomorphism(m: Net, x: Tensor) -> Tensor:
     """GIN: sums of neighbours, and the vertex itself with a trained weight."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("adjacency", adjacency())
-        self.epsilon = nn.Parameter(torch.zeros(1))
-        self.net = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net((1.0 + self.epsilon) * x + self.adjacency @ x).sum(1)
+    return m.net((1.0 + m.epsilon) * x + m.adjacency @ x).sum(1)
 
 
-class Chebyshev(nn.Module):
+@net(lambda: dict(laplacian=torch.eye(VERTICES) - adjacency() * 0.25, weight=zeros(3, 4, 3)))
+def chebyshev(m: Net, x: Tensor) -> Tensor:
     """Polynomials of a Laplacian, each with its matrix."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("laplacian", torch.eye(VERTICES) - adjacency() * 0.25)
-        self.weight = nn.Parameter(torch.zeros(3, 4, 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        first = self.laplacian @ x
-        second = 2.0 * (self.laplacian @ first) - x
-        return sum(part @ weight for part, weight in zip((x, first, second), self.weight))
+    first = m.laplacian @ x
+    second = 2.0 * (m.laplacian @ first) - x
+    return sum(part @ weight for part, weight in zip((x, first, second), m.weight))
 
 
-class MessagePassing(nn.Module):
+@net(lambda: dict(message=nn.Linear(8, 5), update=nn.Linear(4 + 5, 4)))
+def message_passing(m: Net, x: Tensor, sources: Tensor, places: Tensor) -> Tensor:
     """Messages along edges that are fed in: rows are gathered and added up where they arrive."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.message = nn.Linear(8, 5)
-        self.update = nn.Linear(4 + 5, 4)
-
-    def forward(self, x: Tensor, sources: Tensor, places: Tensor) -> Tensor:
-        made = torch.relu(self.message(torch.cat([x[sources], x[places]], -1)))
-        arrived = x.new_zeros(x.shape[0], 5).scatter_add(0, places.unsqueeze(1).expand(-1, 5), made)
-        return self.update(torch.cat([x, arrived], -1))
+    made = torch.relu(m.message(torch.cat([x[sources], x[places]], -1)))
+    arrived = x.new_zeros(x.shape[0], 5).scatter_add(0, places.unsqueeze(1).expand(-1, 5), made)
+    return m.update(torch.cat([x, arrived], -1))
 
 
 class Propagated(nn.Module):
@@ -119,95 +98,73 @@ def convolutions() -> Iterator[Case]:
     x = [real("x", 2, VERTICES, 4)]
     tags = ["buffer"]
     yield Case("graph_convolution", GraphConvolution, x, tags=tags, loss="cross_entropy", steps="adam")
-    yield Case("graph_attention", GraphAttention, x, tags=tags)
-    yield Case("graph_isomorphism", Isomorphism, x, tags=tags)
-    yield Case("graph_chebyshev", Chebyshev, x, tags=tags)
+    yield Case("graph_attention", graph_attention, x, tags=tags)
+    yield Case("graph_isomorphism", isomorphism, x, tags=tags)
+    yield Case("graph_chebyshev", chebyshev, x, tags=tags)
     yield Case("graph_propagation", Propagated, x, tags=tags)
     edges = [tokens("sources", 8, below=VERTICES), tokens("places", 8, below=VERTICES)]
-    yield Case("message_passing", MessagePassing, [real("x", VERTICES, 4), *edges])
+    yield Case("message_passing", message_passing, [real("x", VERTICES, 4), *edges])
 
 
 # --- Points ----------------------------------------------------------------------------------
 
 
-class PointNet(nn.Module):
+@net(
+    lambda: dict(
+        transform=nn.Linear(4, 9),
+        first=nn.Conv1d(3, 4, 1),
+        norm=nn.BatchNorm1d(4),
+        second=nn.Conv1d(3, 6, 1),
+        head=nn.Linear(6, 4),
+        eye=torch.eye(3),
+    )
+)
+def point_net(m: Net, x: Tensor) -> Tensor:
     """A transform computed from the points, shared layers, the largest over all points."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.transform = nn.Linear(4, 9)
-        self.first = nn.Conv1d(3, 4, 1)
-        self.norm = nn.BatchNorm1d(4)
-        self.second = nn.Conv1d(3, 6, 1)
-        self.head = nn.Linear(6, 4)
-        self.register_buffer("eye", torch.eye(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        features = torch.relu(self.norm(self.first(x))).max(-1)[0]
-        matrix = self.transform(features).view(-1, 3, 3) + self.eye
-        x = torch.bmm(x.transpose(1, 2), matrix).transpose(1, 2)
-        return self.head(torch.relu(self.second(x)).max(-1)[0])
+    features = torch.relu(m.norm(m.first(x))).max(-1)[0]
+    matrix = m.transform(features).view(-1, 3, 3) + m.eye
+    x = torch.bmm(x.transpose(1, 2), matrix).transpose(1, 2)
+    return m.head(torch.relu(m.second(x)).max(-1)[0])
 
 
-class DeepSets(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.each = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
-        self.together = nn.Linear(5, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.together(self.each(x).sum(1))
+@net(lambda: dict(each=nn.Sequential(nn.Linear(3, 5), nn.ReLU()), together=nn.Linear(5, 2)))
+def deep_sets(m: Net, x: Tensor) -> Tensor:
+    return m.together(m.each(x).sum(1))
 
 
-class EdgeConv(nn.Module):
+@net(lambda: dict(layer=nn.Linear(6, 5)))
+def edge_conv(m: Net, x: Tensor, neighbours: Tensor) -> Tensor:
     """DGCNN: neighbours that are fed in, differences to them, the largest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 5)
-
-    def forward(self, x: Tensor, neighbours: Tensor) -> Tensor:
-        near = x[neighbours]
-        own = x.unsqueeze(1).expand_as(near)
-        return F.leaky_relu(self.layer(torch.cat([own, near - own], -1)), 0.2).max(1)[0]
+    near = x[neighbours]
+    own = x.unsqueeze(1).expand_as(near)
+    return F.leaky_relu(m.layer(torch.cat([own, near - own], -1)), 0.2).max(1)[0]
 
 
-class RelationNetwork(nn.Module):
+@net(lambda: dict(pair=nn.Linear(8, 5), head=nn.Linear(5, 2)))
+def relation_network(m: Net, x: Tensor) -> Tensor:
     """A layer on all pairs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pair = nn.Linear(8, 5)
-        self.head = nn.Linear(5, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, count, width = x.shape
-        left = x.unsqueeze(1).expand(batch, count, count, width)
-        right = x.unsqueeze(2).expand(batch, count, count, width)
-        return self.head(torch.relu(self.pair(torch.cat([left, right], -1))).sum((1, 2)))
+    batch, count, width = x.shape
+    left = x.unsqueeze(1).expand(batch, count, count, width)
+    right = x.unsqueeze(2).expand(batch, count, count, width)
+    return m.head(torch.relu(m.pair(torch.cat([left, right], -1))).sum((1, 2)))
 
 
-class TriangleUpdate(nn.Module):
+@net(
+    lambda: dict(
+        norm=nn.LayerNorm(4), left=nn.Linear(4, 3), right=nn.Linear(4, 3), gate=nn.Linear(4, 3), out=nn.Linear(3, 4)
+    )
+)
+def triangle_update(m: Net, z: Tensor) -> Tensor:
     """AlphaFold: pairs are updated by products over a third vertex."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(4)
-        self.left = nn.Linear(4, 3)
-        self.right = nn.Linear(4, 3)
-        self.gate = nn.Linear(4, 3)
-        self.out = nn.Linear(3, 4)
-
-    def forward(self, z: Tensor) -> Tensor:
-        y = self.norm(z)
-        left = torch.sigmoid(self.gate(y)) * self.left(y)
-        made = torch.einsum("bikc,bjkc->bijc", left, self.right(y))
-        return z + self.out(made)
+    y = m.norm(z)
+    left = torch.sigmoid(m.gate(y)) * m.left(y)
+    made = torch.einsum("bikc,bjkc->bijc", left, m.right(y))
+    return z + m.out(made)
 
 
 def points() -> Iterator[Case]:
-    yield Case("point_net", PointNet, [real("x", 2, 3, 6)], tags=["buffer"], loss="cross_entropy")
-    yield Case("deep_sets", DeepSets, [real("x", 2, 5, 3)], steps="momentum")
-    yield Case("edge_conv", EdgeConv, [real("x", 5, 3), tokens("neighbours", 5, 3, below=5)])
-    yield Case("relation_network", RelationNetwork, [real("x", 2, 3, 4)])
-    yield Case("triangle_update", TriangleUpdate, [real("z", 2, 3, 3, 4)], tags=["einsum"])
+    yield Case("point_net", point_net, [real("x", 2, 3, 6)], tags=["buffer"], loss="cross_entropy")
+    yield Case("deep_sets", deep_sets, [real("x", 2, 5, 3)], steps="momentum")
+    yield Case("edge_conv", edge_conv, [real("x", 5, 3), tokens("neighbours", 5, 3, below=5)])
+    yield Case("relation_network", relation_network, [real("x", 2, 3, 4)])
+    yield Case("triangle_update", triangle_update, [real("z", 2, 3, 3, 4)], tags=["einsum"])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 Loss = Callable[..., Tensor]
 
@@ -29,59 +29,36 @@ def cases() -> Iterator[Case]:
     yield from contrastive()
 
 
-class WithLoss(nn.Module):
+@net(lambda loss, width=5: dict(net=nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, width)), loss=loss))
+def with_loss(m: Net, x: Tensor, *others: Tensor) -> Tensor:
     """A small network and a function of what it makes and of what else is fed in."""
-
-    def __init__(self, loss: Loss, width: int = 5) -> None:
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, width))
-        self.loss = loss
-
-    def forward(self, x: Tensor, *others: Tensor) -> Tensor:
-        return self.loss(self.net(x), *others)
+    return m.loss(m.net(x), *others)
 
 
 def case(name: str, loss: Loss, *others: object, x: tuple[int, ...] = (3, 6), steps: str = "") -> Case:
-    return Case(name, lambda: WithLoss(loss), [real("x", *x), *others], "in_graph", tags=["loss"], steps=steps)
+    return Case(name, lambda: with_loss(loss), [real("x", *x), *others], "in_graph", tags=["loss"], steps=steps)
 
 
 # --- Classes ---------------------------------------------------------------------------------
 
 
-class Pixels(nn.Module):
+@net(lambda: dict(conv=nn.Conv2d(2, 4, 3)))
+def pixels(m: Net, x: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy at every pixel."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(2, 4, 3)
-
-    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(self.conv(x), labels)
+    return F.cross_entropy(m.conv(x), labels)
 
 
-class LanguageLoss(nn.Module):
+@net(lambda: dict(embed=nn.Embedding(7, 5), mix=nn.Linear(5, 5)))
+def language_loss(m: Net, ids: Tensor) -> Tensor:
     """Next tokens: logits and labels are shifted against each other and flattened, as in GPT-2."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(7, 5)
-        self.mix = nn.Linear(5, 5)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        logits = F.linear(torch.tanh(self.mix(self.embed(ids))), self.embed.weight)
-        return F.cross_entropy(logits[:, :-1].reshape(-1, 7), ids[:, 1:].reshape(-1))
+    logits = F.linear(torch.tanh(m.mix(m.embed(ids))), m.embed.weight)
+    return F.cross_entropy(logits[:, :-1].reshape(-1, 7), ids[:, 1:].reshape(-1))
 
 
-class WeightedClasses(nn.Module):
+@net(lambda: dict(layer=nn.Linear(6, 5), class_weights=torch.linspace(0.5, 2.0, 5)))
+def weighted_classes(m: Net, x: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy with a weight for every class, a buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 5)
-        self.register_buffer("class_weights", torch.linspace(0.5, 2.0, 5))
-
-    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(self.layer(x), labels, weight=self.class_weights)
+    return F.cross_entropy(m.layer(x), labels, weight=m.class_weights)
 
 
 def smoothed(y: Tensor, t: Tensor) -> Tensor:
@@ -95,19 +72,13 @@ def classes() -> Iterator[Case]:
     yield case("loss_cross_entropy_ignore", lambda y, t: F.cross_entropy(y, t, ignore_index=2), labels)
     yield case("loss_nll", lambda y, t: F.nll_loss(F.log_softmax(y, 1), t), labels, steps="momentum")
     yield case("loss_cross_entropy_none_mean", lambda y, t: F.cross_entropy(y, t, reduction="none").mean(), labels)
-    yield case(
-        "loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels
-    )
+    yield case("loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels)
     yield case("loss_smoothed", smoothed, labels)
     yield Case(
-        "loss_pixels", Pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph", tags=["loss"]
+        "loss_pixels", pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph", tags=["loss"]
     )
-    yield Case(
-        "loss_language", LanguageLoss, [tokens("ids", 2, 5, below=7)], "in_graph", tags=["loss"], steps="adam"
-    )
-    yield Case(
-        "loss_class_weights", WeightedClasses, [real("x", 3, 6), labels], "in_graph", tags=["loss", "buffer"]
-    )
+    yield Case("loss_language", language_loss, [tokens("ids", 2, 5, below=7)], "in_graph", tags=["loss"], steps="adam")
+    yield Case("loss_class_weights", weighted_classes, [real("x", 3, 6), labels], "in_graph", tags=["loss", "buffer"])
     shares = real("p", 3, 5, offset=0.5, scale=0.5)
     yield case("loss_soft_labels", lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(), shares)
 
@@ -166,50 +137,29 @@ def huber(x: Tensor) -> Tensor:
 # --- Several ---------------------------------------------------------------------------------
 
 
-class TwoHeads(nn.Module):
+@net(lambda: dict(body=nn.Linear(6, 8), classes=nn.Linear(8, 4), boxes=nn.Linear(8, 4)))
+def two_heads(m: Net, x: Tensor, labels: Tensor, boxes: Tensor) -> Tensor:
     """Classes and boxes, weighted and added."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.body = nn.Linear(6, 8)
-        self.classes = nn.Linear(8, 4)
-        self.boxes = nn.Linear(8, 4)
-
-    def forward(self, x: Tensor, labels: Tensor, boxes: Tensor) -> Tensor:
-        x = torch.relu(self.body(x))
-        box = absolute(self.boxes(x), boxes)
-        return F.cross_entropy(self.classes(x), labels) + 0.5 * box + 0.01 * x.square().mean()
+    x = torch.relu(m.body(x))
+    box = absolute(m.boxes(x), boxes)
+    return F.cross_entropy(m.classes(x), labels) + 0.5 * box + 0.01 * x.square().mean()
 
 
-class Uncertain(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 3), second=nn.Linear(6, 2), first_log=zeros(), second_log=zeros()))
+def uncertain(m: Net, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Weights of two losses that are trained themselves, scalars."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 3)
-        self.second = nn.Linear(6, 2)
-        self.first_log = nn.Parameter(torch.zeros(()))
-        self.second_log = nn.Parameter(torch.zeros(()))
-
-    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-        first, second = squared(self.first(x), y), squared(self.second(x), z)
-        weighted = torch.exp(-self.first_log) * first + torch.exp(-self.second_log) * second
-        return weighted + self.first_log + self.second_log
+    first, second = squared(m.first(x), y), squared(m.second(x), z)
+    weighted = torch.exp(-m.first_log) * first + torch.exp(-m.second_log) * second
+    return weighted + m.first_log + m.second_log
 
 
-class VariationalLoss(nn.Module):
+@net(lambda: dict(down=nn.Linear(6, 4), up=nn.Linear(2, 6)))
+def variational_loss(m: Net, x: Tensor, noise: Tensor) -> Tensor:
     """Reconstruction and divergence."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.down = nn.Linear(6, 4)
-        self.up = nn.Linear(2, 6)
-
-    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
-        mean, log_variance = self.down(x).chunk(2, 1)
-        made = self.up(mean + noise * torch.exp(0.5 * log_variance))
-        divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
-        return squared(made, x) + 0.1 * divergence
+    mean, log_variance = m.down(x).chunk(2, 1)
+    made = m.up(mean + noise * torch.exp(0.5 * log_variance))
+    divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
+    return squared(made, x) + 0.1 * divergence
 
 
 class Distilled(nn.Module):
@@ -230,16 +180,21 @@ class Distilled(nn.Module):
 def several() -> Iterator[Case]:
     tags = ["loss"]
     labels = tokens("labels", 3, below=4)
-    yield Case("loss_two_heads", TwoHeads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph", tags=tags)
+    yield Case("loss_two_heads", two_heads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph", tags=tags)
     yield Case(
         "loss_uncertainty_weights",
-        Uncertain,
+        uncertain,
         [real("x", 3, 6), real("y", 3, 3), real("z", 3, 2)],
         "in_graph",
         tags=[*tags, "scalar"],
     )
     yield Case(
-        "loss_variational", VariationalLoss, [real("x", 3, 6), real("noise", 3, 2)], "in_graph", tags=tags, steps="adam"
+        "loss_variational",
+        variational_loss,
+        [real("x", 3, 6), real("noise", 3, 2)],
+        "in_graph",
+        tags=tags,
+        steps="adam",
     )
     frozen = {"trainable": {"freeze": ["teacher*"]}}
     yield Case("loss_distillation", Distilled, [real("x", 3, 6), labels], "in_graph", tags=tags, options=frozen)
@@ -248,72 +203,45 @@ def several() -> Iterator[Case]:
 # --- Contrastive -----------------------------------------------------------------------------
 
 
-class ClipLoss(nn.Module):
+@net(lambda: dict(image=nn.Linear(6, 4), text=nn.Linear(5, 4), logit_scale=zeros()))
+def clip_loss(m: Net, image: Tensor, text: Tensor) -> Tensor:
     """Both directions, labels from the batch's size."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.image = nn.Linear(6, 4)
-        self.text = nn.Linear(5, 4)
-        self.logit_scale = nn.Parameter(torch.zeros(()))
-
-    def forward(self, image: Tensor, text: Tensor) -> Tensor:
-        image, text = F.normalize(self.image(image), dim=-1), F.normalize(self.text(text), dim=-1)
-        logits = self.logit_scale.exp() * image @ text.t()
-        labels = torch.arange(logits.shape[0])
-        return (F.cross_entropy(logits, labels) + F.cross_entropy(logits.t(), labels)) * 0.5
+    image, text = F.normalize(m.image(image), dim=-1), F.normalize(m.text(text), dim=-1)
+    logits = m.logit_scale.exp() * image @ text.t()
+    labels = torch.arange(logits.shape[0])
+    return (F.cross_entropy(logits, labels) + F.cross_entropy(logits.t(), labels)) * 0.5
 
 
-class InfoNce(nn.Module):
+@net(lambda: dict(net=nn.Linear(6, 4)))
+def info_nce(m: Net, query: Tensor, keys: Tensor) -> Tensor:
     """The first column is the right one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Linear(6, 4)
-
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        query, keys = F.normalize(self.net(query), dim=-1), F.normalize(self.net(keys), dim=-1)
-        logits = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1) / 0.125
-        return (torch.logsumexp(logits, 1) - logits[:, 0]).mean()
+    query, keys = F.normalize(m.net(query), dim=-1), F.normalize(m.net(keys), dim=-1)
+    logits = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1) / 0.125
+    return (torch.logsumexp(logits, 1) - logits[:, 0]).mean()
 
 
-class TripletLoss(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Linear(6, 4)
-
-    def forward(self, anchor: Tensor, friend: Tensor, foe: Tensor) -> Tensor:
-        anchor, friend, foe = self.net(anchor), self.net(friend), self.net(foe)
-        near, far = (anchor - friend).norm(dim=1), (anchor - foe).norm(dim=1)
-        return torch.relu(near - far + 1.0).mean()
+@net(lambda: dict(net=nn.Linear(6, 4)))
+def triplet_loss(m: Net, anchor: Tensor, friend: Tensor, foe: Tensor) -> Tensor:
+    anchor, friend, foe = m.net(anchor), m.net(friend), m.net(foe)
+    near, far = (anchor - friend).norm(dim=1), (anchor - foe).norm(dim=1)
+    return torch.relu(near - far + 1.0).mean()
 
 
-class BarlowTwins(nn.Module):
+@net(lambda: dict(net=nn.Linear(6, 4), norm=nn.BatchNorm1d(4, affine=False), eye=torch.eye(4)))
+def barlow_twins(m: Net, left: Tensor, right: Tensor) -> Tensor:
     """Correlations of two views against the identity."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Linear(6, 4)
-        self.norm = nn.BatchNorm1d(4, affine=False)
-        self.register_buffer("eye", torch.eye(4))
-
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        made = self.norm(self.net(left)).t() @ self.norm(self.net(right)) * 0.25
-        return (made - self.eye).square().sum()
+    made = m.norm(m.net(left)).t() @ m.norm(m.net(right)) * 0.25
+    return (made - m.eye).square().sum()
 
 
 def contrastive() -> Iterator[Case]:
     tags = ["loss"]
     pair = [real("image", 3, 6), real("text", 3, 5)]
-    yield Case("loss_clip", ClipLoss, pair, "in_graph", tags=[*tags, "scalar"], steps="adam")
-    yield Case("loss_info_nce", InfoNce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph", tags=tags)
+    yield Case("loss_clip", clip_loss, pair, "in_graph", tags=[*tags, "scalar"], steps="adam")
+    yield Case("loss_info_nce", info_nce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph", tags=tags)
     yield Case(
-        "loss_triplet", TripletLoss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph", tags=tags
+        "loss_triplet", triplet_loss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph", tags=tags
     )
     yield Case(
-        "loss_barlow_twins",
-        BarlowTwins,
-        [real("left", 4, 6), real("right", 4, 6)],
-        "in_graph",
-        tags=[*tags, "buffer"],
+        "loss_barlow_twins", barlow_twins, [real("left", 4, 6), real("right", 4, 6)], "in_graph", tags=[*tags, "buffer"]
     )

@@ -222,11 +222,7 @@ def facts(case: Case) -> Facts:
         buffers=floating,
         updated={name for name, buffer in floating.items() if not torch.equal(buffer, before[name])},
         parameters=sum(gradient.numel() for gradient in trained.values()),
-        macs={
-            "forward": forward.total,
-            "backward_input": backward.input,
-            "backward_weight": backward.weight,
-        },
+        macs={"forward": forward.total, "backward_input": backward.input, "backward_weight": backward.weight},
         eager_bytes=eager_bytes(case),
         loss=loss.item(),
         output=output,
@@ -256,8 +252,6 @@ def train(case: Case, made: Facts) -> None:
     made.tensors = {
         "before": before,
         "after": {name: parameter.detach() for name, parameter in parameters.items()},
-        "states": {
-            name: {s: torch.as_tensor(t) for s, t in optimizer.states(name).items()} for name in parameters
-        },
+        "states": {name: {s: torch.as_tensor(t) for s, t in optimizer.states(name).items()} for name in parameters},
         "buffers": {n: b for n, b in states(model) if n in made.updated},
     }

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, cast, lowered, real
+from training_cases.framework import Case, Net, cast, lowered, net, real, zeros
 
 HALF, BFLOAT, DOUBLE = torch.float16, torch.bfloat16, torch.float64
 
@@ -25,120 +25,73 @@ def cases() -> Iterator[Case]:
 # --- Casts -----------------------------------------------------------------------------------
 
 
-class CastBetween(nn.Module):
+@net(lambda dtype: dict(dtype=dtype, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def cast_between(m: Net, x: Tensor) -> Tensor:
     """Down and up again between two layers."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.dtype = dtype
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.relu(self.first(x))
-        return self.second(cast(cast(y, self.dtype), x.dtype))
+    y = torch.relu(m.first(x))
+    return m.second(cast(cast(y, m.dtype), x.dtype))
 
 
-class CastKept(nn.Module):
+@net(lambda dtype: dict(dtype=dtype, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def cast_kept(m: Net, x: Tensor) -> Tensor:
     """The gradient reads what the cast made, at two places."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.dtype = dtype
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = cast(self.first(x), self.dtype)
-        y = y * y + y * 0.5
-        return self.second(cast(y, x.dtype))
+    y = cast(m.first(x), m.dtype)
+    y = y * y + y * 0.5
+    return m.second(cast(y, x.dtype))
 
 
-class CastInput(nn.Module):
+@net(lambda dtype: dict(dtype=dtype, scale=zeros(6), layer=nn.Linear(6, 4)))
+def cast_input(m: Net, x: Tensor) -> Tensor:
     """A fed-in tensor is cast and multiplied with a trained one."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.dtype = dtype
-        self.scale = nn.Parameter(torch.zeros(6))
-        self.layer = nn.Linear(6, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        made = cast(x, self.dtype) * cast(self.scale, self.dtype)
-        return self.layer(cast(made, x.dtype))
+    made = cast(x, m.dtype) * cast(m.scale, m.dtype)
+    return m.layer(cast(made, x.dtype))
 
 
-class ExactSoftmax(nn.Module):
+@net(lambda: dict(qkv=nn.Linear(6, 12)))
+def exact_softmax(m: Net, x: Tensor) -> Tensor:
     """Scores are cast up for their softmax."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(6, 12)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        scores = cast(q @ k.transpose(1, 2) * 0.5, DOUBLE)
-        return cast(torch.softmax(scores, -1), x.dtype) @ v
+    q, k, v = m.qkv(x).chunk(3, -1)
+    scores = cast(q @ k.transpose(1, 2) * 0.5, DOUBLE)
+    return cast(torch.softmax(scores, -1), x.dtype) @ v
 
 
-class RmsNorm(nn.Module):
+@net(lambda wide: dict(wide=wide, first=nn.Linear(6, 6), weight=zeros(6), second=nn.Linear(6, 4)))
+def rms_norm(m: Net, x: Tensor) -> Tensor:
     """Llama's: computed in a wide type, whatever comes in."""
-
-    def __init__(self, wide: torch.dtype) -> None:
-        super().__init__()
-        self.wide = wide
-        self.first = nn.Linear(6, 6)
-        self.weight = nn.Parameter(torch.zeros(6))
-        self.second = nn.Linear(6, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.first(x)
-        wide = cast(x, self.wide)
-        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 0.001)
-        return self.second(self.weight * cast(wide, x.dtype))
+    x = m.first(x)
+    wide = cast(x, m.wide)
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 0.001)
+    return m.second(m.weight * cast(wide, x.dtype))
 
 
-class CastMask(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def cast_mask(m: Net, x: Tensor) -> Tensor:
     """A comparison becomes numbers that are multiplied with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.first(x)
-        return self.second(y * (y > 0.25).to(y.dtype))
+    y = m.first(x)
+    return m.second(y * (y > 0.25).to(y.dtype))
 
 
 def casts() -> Iterator[Case]:
     x = [real("x", 3, 6)]
     tags = ["cast"]
     for name, dtype in (("half", HALF), ("bfloat", BFLOAT), ("double", DOUBLE)):
-        yield Case(f"cast_{name}_and_back", lambda dtype=dtype: CastBetween(dtype), x, tags=tags)
-        yield Case(f"cast_{name}_kept", lambda dtype=dtype: CastKept(dtype), x, tags=tags)
-        yield Case(f"cast_{name}_of_input", lambda dtype=dtype: CastInput(dtype), x, tags=tags)
-    yield Case("softmax_in_double", ExactSoftmax, [real("x", 2, 4, 6)], tags=tags, steps="adam")
-    yield Case("rms_norm_in_float", lambda: RmsNorm(torch.float32), x, tags=tags)
-    yield Case("rms_norm_in_double", lambda: RmsNorm(DOUBLE), x, tags=tags)
-    yield Case("cast_of_comparison", CastMask, x, tags=tags)
+        yield Case(f"cast_{name}_and_back", lambda dtype=dtype: cast_between(dtype), x, tags=tags)
+        yield Case(f"cast_{name}_kept", lambda dtype=dtype: cast_kept(dtype), x, tags=tags)
+        yield Case(f"cast_{name}_of_input", lambda dtype=dtype: cast_input(dtype), x, tags=tags)
+    yield Case("softmax_in_double", exact_softmax, [real("x", 2, 4, 6)], tags=tags, steps="adam")
+    yield Case("rms_norm_in_float", lambda: rms_norm(torch.float32), x, tags=tags)
+    yield Case("rms_norm_in_double", lambda: rms_norm(DOUBLE), x, tags=tags)
+    yield Case("cast_of_comparison", cast_mask, x, tags=tags)
 
 
 # --- Modules ---------------------------------------------------------------------------------
 
 
-class LowMiddle(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5), middle=lowered(nn.Linear(5, 5), BFLOAT), last=nn.Linear(5, 4)))
+def low_middle(m: Net, x: Tensor) -> Tensor:
     """One layer has its weights in bfloat16, as autocast would compute it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.middle = lowered(nn.Linear(5, 5), BFLOAT)
-        self.last = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.middle(cast(torch.relu(self.first(x)), BFLOAT))
-        return self.last(cast(torch.relu(y), x.dtype))
+    y = m.middle(cast(torch.relu(m.first(x)), BFLOAT))
+    return m.last(cast(torch.relu(y), x.dtype))
 
 
 class CastWeight(nn.Module):
@@ -157,35 +110,29 @@ class CastWeight(nn.Module):
         return cast(self.product(y, self.second.weight), x.dtype)
 
 
-class LowNetwork(nn.Module):
+@net(lambda: dict(net=lowered(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), BFLOAT)))
+def low_network(m: Net, x: Tensor) -> Tensor:
     """All in bfloat16; fed and compared in single precision."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = lowered(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), BFLOAT)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return cast(self.net(cast(x, BFLOAT)), x.dtype)
+    return cast(m.net(cast(x, BFLOAT)), x.dtype)
 
 
-class HalfGates(nn.Module):
+@net(
+    lambda: dict(
+        layer=nn.Linear(6, 5),
+        scale=lowered(nn.ParameterList([zeros(5)]), HALF),
+        shift=lowered(nn.ParameterList([zeros(5)]), HALF),
+    )
+)
+def half_gates(m: Net, x: Tensor) -> Tensor:
     """A module of half precision without products, which processors do not have."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 5)
-        self.scale = lowered(nn.ParameterList([nn.Parameter(torch.zeros(5))]), HALF)
-        self.shift = lowered(nn.ParameterList([nn.Parameter(torch.zeros(5))]), HALF)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = cast(self.layer(x), HALF) * self.scale[0] + self.shift[0]
-        return cast(y, x.dtype)
+    y = cast(m.layer(x), HALF) * m.scale[0] + m.shift[0]
+    return cast(y, x.dtype)
 
 
 def modules() -> Iterator[Case]:
     x = [real("x", 3, 6)]
     tags = ["cast", "low"]
-    yield Case("bfloat_layer", LowMiddle, x, tags=tags)
+    yield Case("bfloat_layer", low_middle, x, tags=tags)
     yield Case("bfloat_casts_of_weights", CastWeight, x, tags=tags)
-    yield Case("bfloat_network", LowNetwork, x, tags=tags)
-    yield Case("half_module", HalfGates, x, tags=tags)
+    yield Case("bfloat_network", low_network, x, tags=tags)
+    yield Case("half_module", half_gates, x, tags=tags)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 OPSET = 13
 
@@ -24,22 +24,22 @@ def cases() -> Iterator[Case]:
         name = "signed" if symmetric else "unsigned"
         yield Case(
             f"quantised_activations_{name}",
-            lambda symmetric=symmetric: Activations(symmetric),
+            lambda symmetric=symmetric: activations(symmetric),
             x,
             tags=tags,
             opset=OPSET,
             steps="adam" if symmetric else "",
         )
-    yield Case("quantised_weights", Weights, x, tags=tags, opset=OPSET)
+    yield Case("quantised_weights", weights, x, tags=tags, opset=OPSET)
     yield Case("quantised_per_channel", PerChannel, image, tags=tags, opset=OPSET, steps="momentum")
-    yield Case("quantised_buffers", ScaleBuffers, x, tags=[*tags, "buffer"], opset=OPSET)
-    yield Case("quantised_conv_block", ConvBlock, image, tags=tags, opset=OPSET)
-    yield Case("quantised_saturated", Saturated, x, tags=tags, opset=OPSET)
+    yield Case("quantised_buffers", scale_buffers, x, tags=[*tags, "buffer"], opset=OPSET)
+    yield Case("quantised_conv_block", conv_block, image, tags=tags, opset=OPSET)
+    yield Case("quantised_saturated", saturated, x, tags=tags, opset=OPSET)
     named = {"trainable": {"parameters": ["scale*"]}}
-    yield Case("quantised_learned_scale", LearnedScale, x, options=named, tags=tags, opset=OPSET, steps="sgd")
-    yield Case("quantised_learned_scales", LearnedScales, image, options=named, tags=tags, opset=OPSET)
+    yield Case("quantised_learned_scale", learned_scale, x, options=named, tags=tags, opset=OPSET, steps="sgd")
+    yield Case("quantised_learned_scales", learned_scales, image, options=named, tags=tags, opset=OPSET)
     ids = [tokens("ids", 2, 3, below=7)]
-    yield Case("quantised_embedding", QuantisedEmbedding, ids, "cross_entropy", tags=tags, opset=OPSET)
+    yield Case("quantised_embedding", quantised_embedding, ids, "cross_entropy", tags=tags, opset=OPSET)
 
 
 def rounded(x: Tensor, scale: float, zero: int = 0, signed: bool = True) -> Tensor:
@@ -47,33 +47,20 @@ def rounded(x: Tensor, scale: float, zero: int = 0, signed: bool = True) -> Tens
     return torch.fake_quantize_per_tensor_affine(x, scale, zero, low, high)
 
 
-class Activations(nn.Module):
+@net(lambda symmetric: dict(symmetric=symmetric, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def activations(m: Net, x: Tensor) -> Tensor:
     """Between two layers."""
-
-    def __init__(self, symmetric: bool) -> None:
-        super().__init__()
-        self.symmetric = symmetric
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.first(x))
-        x = rounded(x, 2.0**-6) if self.symmetric else rounded(x, 2.0**-7, 10, signed=False)
-        return self.second(x)
+    x = torch.relu(m.first(x))
+    x = rounded(x, 2.0**-6) if m.symmetric else rounded(x, 2.0**-7, 10, signed=False)
+    return m.second(x)
 
 
-class Weights(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def weights(m: Net, x: Tensor) -> Tensor:
     """Input and weights of both layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in (self.first, self.second):
-            x = F.linear(rounded(x, 2.0**-6), rounded(layer.weight, 2.0**-7), layer.bias)
-        return x
+    for layer in (m.first, m.second):
+        x = F.linear(rounded(x, 2.0**-6), rounded(layer.weight, 2.0**-7), layer.bias)
+    return x
 
 
 class PerChannel(nn.Module):
@@ -96,26 +83,21 @@ class PerChannel(nn.Module):
         return F.conv2d(x, self.channels(self.second.weight), self.second.bias)
 
 
-class ScaleBuffers(nn.Module):
+@net(
+    lambda: dict(
+        first=nn.Linear(6, 5),
+        second=nn.Linear(5, 4),
+        scale=torch.tensor(2.0**-6, dtype=torch.float32),
+        zero=torch.tensor(3, dtype=torch.int32),
+        scales=torch.tensor([2.0**-6, 2.0**-7, 2.0**-6, 2.0**-7], dtype=torch.float32),
+        zeros=torch.zeros(4, dtype=torch.int32),
+    )
+)
+def scale_buffers(m: Net, x: Tensor) -> Tensor:
     """Scales and zero points are buffers, as observers leave them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-        self.register_buffer("scale", torch.tensor(2.0**-6, dtype=torch.float32))
-        self.register_buffer("zero", torch.tensor(3, dtype=torch.int32))
-        self.register_buffer("scales", torch.tensor([2.0**-6, 2.0**-7, 2.0**-6, 2.0**-7], dtype=torch.float32))
-        self.register_buffer("zeros", torch.zeros(4, dtype=torch.int32))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.fake_quantize_per_tensor_affine(
-            torch.tanh(self.first(x)), self.scale.float(), self.zero, -128, 127
-        )
-        weight = torch.fake_quantize_per_channel_affine(
-            self.second.weight, self.scales.float(), self.zeros, 0, -128, 127
-        )
-        return F.linear(x, weight, self.second.bias)
+    x = torch.fake_quantize_per_tensor_affine(torch.tanh(m.first(x)), m.scale.float(), m.zero, -128, 127)
+    weight = torch.fake_quantize_per_channel_affine(m.second.weight, m.scales.float(), m.zeros, 0, -128, 127)
+    return F.linear(x, weight, m.second.bias)
 
 
 def along(scale: Tensor, x: Tensor, axis: int) -> Tensor:
@@ -161,63 +143,36 @@ def learned(x: Tensor, scale: Tensor, axis: int = -1) -> Tensor:
     return torch._fake_quantize_learnable_per_channel_affine(x, scale, zero, axis, -128, 127)
 
 
-class LearnedScale(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4), scale=nn.Parameter(torch.tensor([2.0**-7]))))
+def learned_scale(m: Net, x: Tensor) -> Tensor:
     """Learned step size quantisation of activations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-        self.scale = nn.Parameter(torch.tensor([2.0**-7]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(learned(torch.tanh(self.first(x)), self.scale))
+    return m.second(learned(torch.tanh(m.first(x)), m.scale))
 
 
-class LearnedScales(nn.Module):
+@net(
+    lambda: dict(
+        conv=nn.Conv2d(3, 4, 3), scales=nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))
+    )
+)
+def learned_scales(m: Net, x: Tensor) -> Tensor:
     """One learned scale for every output channel of the weights; one of them cuts most off."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.scales = nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.conv2d(x, learned(self.conv.weight, self.scales, 0), self.conv.bias)
+    return F.conv2d(x, learned(m.conv.weight, m.scales, 0), m.conv.bias)
 
 
-class ConvBlock(nn.Module):
+@net(lambda: dict(conv=nn.Conv2d(3, 4, 3), norm=nn.BatchNorm2d(4), head=nn.Linear(4, 5)))
+def conv_block(m: Net, x: Tensor) -> Tensor:
     """With batch normalisation between."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.norm = nn.BatchNorm2d(4)
-        self.head = nn.Linear(4, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.conv2d(rounded(x, 2.0**-7), rounded(self.conv.weight, 2.0**-7), self.conv.bias)
-        x = rounded(torch.relu(self.norm(x)), 2.0**-6, signed=False)
-        return F.linear(rounded(x.mean((2, 3)), 2.0**-6), rounded(self.head.weight, 2.0**-7), self.head.bias)
+    x = F.conv2d(rounded(x, 2.0**-7), rounded(m.conv.weight, 2.0**-7), m.conv.bias)
+    x = rounded(torch.relu(m.norm(x)), 2.0**-6, signed=False)
+    return F.linear(rounded(x.mean((2, 3)), 2.0**-6), rounded(m.head.weight, 2.0**-7), m.head.bias)
 
 
-class Saturated(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
+def saturated(m: Net, x: Tensor) -> Tensor:
     """Much is cut off, and gets no gradient."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5)
-        self.second = nn.Linear(5, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(rounded(self.first(x), 2.0**-9))
+    return m.second(rounded(m.first(x), 2.0**-9))
 
 
-class QuantisedEmbedding(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(7, 4)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.head(rounded(F.embedding(ids, rounded(self.embed.weight, 2.0**-7)), 2.0**-6))
+@net(lambda: dict(embed=nn.Embedding(7, 4), head=nn.Linear(4, 3)))
+def quantised_embedding(m: Net, ids: Tensor) -> Tensor:
+    return m.head(rounded(F.embedding(ids, rounded(m.embed.weight, 2.0**-7)), 2.0**-6))

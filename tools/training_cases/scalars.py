@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real
+from training_cases.framework import Case, Net, net, real, zeros
 
 
 def cases() -> Iterator[Case]:
@@ -26,72 +26,45 @@ def scalar(*shape: int) -> nn.Parameter:
 # --- Gates -----------------------------------------------------------------------------------
 
 
-class ReZero(nn.Module):
+@net(lambda *shape: dict(first=nn.Linear(6, 6), second=nn.Linear(6, 6), alpha=scalar(*shape), beta=scalar(*shape)))
+def re_zero(m: Net, x: Tensor) -> Tensor:
     """Residual branches that begin behind a gate."""
-
-    def __init__(self, *shape: int) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 6)
-        self.second = nn.Linear(6, 6)
-        self.alpha = scalar(*shape)
-        self.beta = scalar(*shape)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.alpha * torch.relu(self.first(x))
-        return x + torch.relu(self.second(x)) * self.beta
+    x = x + m.alpha * torch.relu(m.first(x))
+    return x + torch.relu(m.second(x)) * m.beta
 
 
-class ReZeroConv(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 3, 3, padding=1)
-        self.gate = scalar()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + torch.tanh(self.gate) * self.conv(x)
+@net(lambda: dict(conv=nn.Conv2d(3, 3, 3, padding=1), gate=scalar()))
+def re_zero_conv(m: Net, x: Tensor) -> Tensor:
+    return x + torch.tanh(m.gate) * m.conv(x)
 
 
-class WeightedSum(nn.Module):
+@net(lambda: dict(layers=nn.ModuleList(nn.Linear(5, 5) for _ in range(3)), weights=zeros(3), gamma=scalar(1)))
+def weighted_sum(m: Net, x: Tensor) -> Tensor:
     """Branches with weights that are elements of one vector, and of a softmax of it (ELMo)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(5, 5) for _ in range(3))
-        self.weights = nn.Parameter(torch.zeros(3))
-        self.gamma = scalar(1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        share = torch.softmax(self.weights, 0)
-        total = 0
-        for i, layer in enumerate(self.layers):
-            x = torch.tanh(layer(x))
-            total = total + share[i] * x
-        return self.gamma * total
+    share = torch.softmax(m.weights, 0)
+    total = 0
+    for i, layer in enumerate(m.layers):
+        x = torch.tanh(layer(x))
+        total = total + share[i] * x
+    return m.gamma * total
 
 
-class FastFusion(nn.Module):
+@net(lambda: dict(left=nn.Conv2d(2, 3, 1), right=nn.Conv2d(2, 3, 1), weights=zeros(2)))
+def fast_fusion(m: Net, x: Tensor, y: Tensor) -> Tensor:
     """BiFPN's weights: positive, divided by their sum."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left = nn.Conv2d(2, 3, 1)
-        self.right = nn.Conv2d(2, 3, 1)
-        self.weights = nn.Parameter(torch.zeros(2))
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        w = torch.relu(self.weights)
-        w = w / (w.sum() + 0.0001)
-        return torch.relu(w[0] * self.left(x) + w[1] * self.right(y))
+    w = torch.relu(m.weights)
+    w = w / (w.sum() + 0.0001)
+    return torch.relu(w[0] * m.left(x) + w[1] * m.right(y))
 
 
 def gates() -> Iterator[Case]:
-    yield Case("rezero_scalar", lambda: ReZero(), [real("x", 3, 6)], tags=["scalar"], steps="adam")
-    yield Case("rezero_one_element", lambda: ReZero(1), [real("x", 3, 6)], tags=["scalar"], steps="momentum")
-    yield Case("rezero_conv_tanh", ReZeroConv, [real("x", 2, 3, 5, 5)], tags=["scalar"])
-    yield Case("weighted_sum_of_layers", WeightedSum, [real("x", 3, 5)], tags=["scalar"], steps="adam")
+    yield Case("rezero_scalar", lambda: re_zero(), [real("x", 3, 6)], tags=["scalar"], steps="adam")
+    yield Case("rezero_one_element", lambda: re_zero(1), [real("x", 3, 6)], tags=["scalar"], steps="momentum")
+    yield Case("rezero_conv_tanh", re_zero_conv, [real("x", 2, 3, 5, 5)], tags=["scalar"])
+    yield Case("weighted_sum_of_layers", weighted_sum, [real("x", 3, 5)], tags=["scalar"], steps="adam")
     yield Case(
         "fast_normalised_fusion",
-        FastFusion,
+        fast_fusion,
         [real("x", 2, 2, 4, 4), real("y", 2, 2, 4, 4)],
         tags=["scalar"],
         fills={"weights": (1.0, 0.5)},
@@ -130,73 +103,53 @@ class SigLip(Clip):
         return image @ text.t() * self.logit_scale.exp() + self.logit_bias
 
 
-class Temperature(nn.Module):
+@net(lambda *shape: dict(head=nn.Linear(6, 4), temperature=scalar(*shape)))
+def temperature(m: Net, x: Tensor) -> Tensor:
     """Logits divided by a trained temperature."""
-
-    def __init__(self, *shape: int) -> None:
-        super().__init__()
-        self.head = nn.Linear(6, 4)
-        self.temperature = scalar(*shape)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(x) / self.temperature
+    return m.head(x) / m.temperature
 
 
-class TemperatureAttention(nn.Module):
+@net(lambda: dict(qkv=nn.Linear(8, 24, bias=False), temperature=zeros(2, 1, 1), out=nn.Linear(8, 8)))
+def temperature_attention(m: Net, x: Tensor) -> Tensor:
     """One temperature for every head, as XCiT and Swin v2 have."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(8, 24, bias=False)
-        self.temperature = nn.Parameter(torch.zeros(2, 1, 1))
-        self.out = nn.Linear(8, 8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, count, width = x.shape
-        q, k, v = self.qkv(x).reshape(batch, count, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
-        q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
-        scores = torch.softmax(q @ k.transpose(-2, -1) * self.temperature, -1)
-        return self.out((scores @ v).transpose(1, 2).reshape(batch, count, width))
+    batch, count, width = x.shape
+    q, k, v = m.qkv(x).reshape(batch, count, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+    q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+    scores = torch.softmax(q @ k.transpose(-2, -1) * m.temperature, -1)
+    return m.out((scores @ v).transpose(1, 2).reshape(batch, count, width))
 
 
 def temperatures() -> Iterator[Case]:
     pair = [real("image", 3, 6), real("text", 3, 5)]
     yield Case("clip", Clip, pair, loss="cross_entropy", tags=["scalar"], steps="adam")
     yield Case("siglip", SigLip, pair, loss="bce_with_logits", tags=["scalar"])
-    yield Case("temperature_scalar", lambda: Temperature(), [real("x", 3, 6)], loss="cross_entropy", tags=["scalar"])
+    yield Case("temperature_scalar", lambda: temperature(), [real("x", 3, 6)], loss="cross_entropy", tags=["scalar"])
     yield Case(
         "temperature_one_element",
-        lambda: Temperature(1),
+        lambda: temperature(1),
         [real("x", 3, 6)],
         loss="cross_entropy",
         tags=["scalar"],
         steps="momentum",
     )
-    yield Case("temperature_per_head", TemperatureAttention, [real("x", 2, 5, 8)], fills={"temperature": (1.0, 0.5)})
+    yield Case("temperature_per_head", temperature_attention, [real("x", 2, 5, 8)], fills={"temperature": (1.0, 0.5)})
 
 
 # --- Exponents -------------------------------------------------------------------------------
 
 
-class GeM(nn.Module):
+@net(lambda *shape: dict(conv=nn.Conv2d(3, 4, 3), p=scalar(*shape), head=nn.Linear(4, 5)))
+def ge_m(m: Net, x: Tensor) -> Tensor:
     """Generalised-mean pooling with a trained exponent."""
-
-    def __init__(self, *shape: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.p = scalar(*shape)
-        self.head = nn.Linear(4, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.sigmoid(self.conv(x)).clamp(min=0.001).pow(self.p)
-        return self.head(x.mean((2, 3)).pow(1.0 / self.p))
+    x = torch.sigmoid(m.conv(x)).clamp(min=0.001).pow(m.p)
+    return m.head(x.mean((2, 3)).pow(1.0 / m.p))
 
 
 def exponents() -> Iterator[Case]:
     image = [real("x", 2, 3, 6, 6)]
     pooled = {"fills": {"p": (3.0, 0.5)}, "loss": "cross_entropy", "tags": ["scalar"]}
-    yield Case("gem_one_element", lambda: GeM(1), image, steps="adam", **pooled)
-    yield Case("gem_scalar", lambda: GeM(), image, **pooled)
+    yield Case("gem_one_element", lambda: ge_m(1), image, steps="adam", **pooled)
+    yield Case("gem_scalar", lambda: ge_m(), image, **pooled)
 
 
 # --- Places ----------------------------------------------------------------------------------
@@ -218,30 +171,17 @@ class Everywhere(nn.Module):
         return torch.pow(x * x + 0.5, self.exponent) + torch.pow(self.base, x)
 
 
-class ScalarsOnly(nn.Module):
+@net(lambda: dict(slope=scalar(), shift=scalar()))
+def scalars_only(m: Net, x: Tensor) -> Tensor:
     """Of one input; nothing but scalars is trained."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slope = scalar()
-        self.shift = scalar()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(x * self.slope + self.shift)
+    return torch.tanh(x * m.slope + m.shift)
 
 
-class SharedScalar(nn.Module):
+@net(lambda: dict(first=nn.Linear(5, 5), scale=scalar(), offset=scalar()))
+def shared_scalar(m: Net, x: Tensor) -> Tensor:
     """One scalar, read at several places and by other scalars."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(5, 5)
-        self.scale = scalar()
-        self.offset = scalar()
-
-    def forward(self, x: Tensor) -> Tensor:
-        both = self.scale * self.offset
-        return torch.relu(self.first(x * self.scale)) * both + self.scale - self.offset.square()
+    both = m.scale * m.offset
+    return torch.relu(m.first(x * m.scale)) * both + m.scale - m.offset.square()
 
 
 def places() -> Iterator[Case]:
@@ -249,49 +189,41 @@ def places() -> Iterator[Case]:
     given = {"inputs": [real("x", 3, 5)], "fills": fills, "tags": ["scalar"]}
     yield Case("scalars_everywhere", lambda: Everywhere(), steps="momentum", **given)
     yield Case("one_elements_everywhere", lambda: Everywhere(1), **given)
-    yield Case("scalars_only", ScalarsOnly, [real("x", 3, 4)], tags=["scalar"], steps="adam")
-    yield Case("scalar_shared", SharedScalar, [real("x", 3, 5)], tags=["scalar"])
+    yield Case("scalars_only", scalars_only, [real("x", 3, 4)], tags=["scalar"], steps="adam")
+    yield Case("scalar_shared", shared_scalar, [real("x", 3, 5)], tags=["scalar"])
 
 
 # --- Scales ----------------------------------------------------------------------------------
 
 
-class ConvNeXt(nn.Module):
+@net(
+    lambda channels_last: dict(
+        channels_last=channels_last,
+        depthwise=nn.Conv2d(4, 4, 3, padding=1, groups=4),
+        norm=nn.LayerNorm(4),
+        up=nn.Linear(4, 8),
+        down=nn.Linear(8, 4),
+        layer_scale=nn.Parameter(torch.zeros(4) if channels_last else torch.zeros(4, 1, 1)),
+    )
+)
+def conv_ne_xt(m: Net, x: Tensor) -> Tensor:
     """A block with a layer scale of [C] or [C, 1, 1]."""
-
-    def __init__(self, channels_last: bool) -> None:
-        super().__init__()
-        self.channels_last = channels_last
-        self.depthwise = nn.Conv2d(4, 4, 3, padding=1, groups=4)
-        self.norm = nn.LayerNorm(4)
-        self.up = nn.Linear(4, 8)
-        self.down = nn.Linear(8, 4)
-        self.layer_scale = nn.Parameter(torch.zeros(4) if channels_last else torch.zeros(4, 1, 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
-        y = self.down(F.gelu(self.up(y)))
-        if self.channels_last:
-            return x + (self.layer_scale * y).permute(0, 3, 1, 2)
-        return x + self.layer_scale * y.permute(0, 3, 1, 2)
+    y = m.norm(m.depthwise(x).permute(0, 2, 3, 1))
+    y = m.down(F.gelu(m.up(y)))
+    if m.channels_last:
+        return x + (m.layer_scale * y).permute(0, 3, 1, 2)
+    return x + m.layer_scale * y.permute(0, 3, 1, 2)
 
 
-class LearnedNorm(nn.Module):
+@net(lambda: dict(layer=nn.Linear(6, 6), slope=nn.PReLU(), g=scalar(1)))
+def learned_norm(m: Net, x: Tensor) -> Tensor:
     """Normalisation with a single scale (ScaleNorm), and PReLU with a single slope."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 6)
-        self.slope = nn.PReLU()
-        self.g = scalar(1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.slope(self.layer(x))
-        return self.g * x / (torch.norm(x, dim=-1, keepdim=True) + 0.001)
+    x = m.slope(m.layer(x))
+    return m.g * x / (torch.norm(x, dim=-1, keepdim=True) + 0.001)
 
 
 def scales() -> Iterator[Case]:
     image = [real("x", 2, 4, 5, 5)]
-    yield Case("convnext_layer_scale", lambda: ConvNeXt(True), image, steps="adam")
-    yield Case("convnext_layer_scale_c11", lambda: ConvNeXt(False), image)
-    yield Case("scale_norm_prelu", LearnedNorm, [real("x", 3, 6)], tags=["scalar"])
+    yield Case("convnext_layer_scale", lambda: conv_ne_xt(True), image, steps="adam")
+    yield Case("convnext_layer_scale_c11", lambda: conv_ne_xt(False), image)
+    yield Case("scale_norm_prelu", learned_norm, [real("x", 3, 6)], tags=["scalar"])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real
+from training_cases.framework import Case, Net, net, real, zeros
 
 TIME, WIDTH = 4, 4
 
@@ -22,141 +22,124 @@ def cases() -> Iterator[Case]:
 # --- State spaces ----------------------------------------------------------------------------
 
 
-class SelectiveScan(nn.Module):
+@net(
+    lambda size=3: dict(
+        size=size,
+        inner=nn.Linear(WIDTH, 2 * WIDTH, bias=False),
+        conv=nn.Conv1d(WIDTH, WIDTH, 3, padding=2, groups=WIDTH),
+        select=nn.Linear(WIDTH, 1 + 2 * size, bias=False),
+        step=nn.Linear(1, WIDTH),
+        log_a=zeros(WIDTH, size),
+        skip=zeros(WIDTH),
+        out=nn.Linear(WIDTH, WIDTH, bias=False),
+    )
+)
+def selective_scan(m: Net, x: Tensor) -> Tensor:
     """Mamba's block: a short convolution, steps that depend on the input, a gate."""
-
-    def __init__(self, size: int = 3) -> None:
-        super().__init__()
-        self.size = size
-        self.inner = nn.Linear(WIDTH, 2 * WIDTH, bias=False)
-        self.conv = nn.Conv1d(WIDTH, WIDTH, 3, padding=2, groups=WIDTH)
-        self.select = nn.Linear(WIDTH, 1 + 2 * size, bias=False)
-        self.step = nn.Linear(1, WIDTH)
-        self.log_a = nn.Parameter(torch.zeros(WIDTH, size))
-        self.skip = nn.Parameter(torch.zeros(WIDTH))
-        self.out = nn.Linear(WIDTH, WIDTH, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x, gate = self.inner(x).chunk(2, -1)
-        x = F.silu(self.conv(x.transpose(1, 2))[:, :, :TIME].transpose(1, 2))
-        step, b, c = self.select(x).split([1, self.size, self.size], -1)
-        step = F.softplus(self.step(step))
-        decay = torch.exp(step.unsqueeze(-1) * -torch.exp(self.log_a))
-        driven = (step * x).unsqueeze(-1) * b.unsqueeze(2)
-        state = x.new_zeros(x.shape[0], WIDTH, self.size)
-        made = []
-        for t in range(TIME):
-            state = decay[:, t] * state + driven[:, t]
-            made.append((state * c[:, t].unsqueeze(1)).sum(-1))
-        return self.out((torch.stack(made, 1) + x * self.skip) * F.silu(gate))
+    x, gate = m.inner(x).chunk(2, -1)
+    x = F.silu(m.conv(x.transpose(1, 2))[:, :, :TIME].transpose(1, 2))
+    step, b, c = m.select(x).split([1, m.size, m.size], -1)
+    step = F.softplus(m.step(step))
+    decay = torch.exp(step.unsqueeze(-1) * -torch.exp(m.log_a))
+    driven = (step * x).unsqueeze(-1) * b.unsqueeze(2)
+    state = x.new_zeros(x.shape[0], WIDTH, m.size)
+    made = []
+    for t in range(TIME):
+        state = decay[:, t] * state + driven[:, t]
+        made.append((state * c[:, t].unsqueeze(1)).sum(-1))
+    return m.out((torch.stack(made, 1) + x * m.skip) * F.silu(gate))
 
 
-class MinGru(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = nn.Linear(WIDTH, 5)
-        self.hidden = nn.Linear(WIDTH, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        gates, candidates = torch.sigmoid(self.gate(x)), self.hidden(x)
-        state = torch.zeros_like(candidates[:, 0])
-        made = []
-        for t in range(TIME):
-            state = (1.0 - gates[:, t]) * state + gates[:, t] * candidates[:, t]
-            made.append(state)
-        return torch.stack(made, 1)
+@net(lambda: dict(gate=nn.Linear(WIDTH, 5), hidden=nn.Linear(WIDTH, 5)))
+def min_gru(m: Net, x: Tensor) -> Tensor:
+    gates, candidates = torch.sigmoid(m.gate(x)), m.hidden(x)
+    state = torch.zeros_like(candidates[:, 0])
+    made = []
+    for t in range(TIME):
+        state = (1.0 - gates[:, t]) * state + gates[:, t] * candidates[:, t]
+        made.append(state)
+    return torch.stack(made, 1)
 
 
-class LinearRecurrence(nn.Module):
+@net(
+    lambda decay: dict(
+        decay=decay,
+        q=nn.Linear(WIDTH, 3, bias=False),
+        k=nn.Linear(WIDTH, 3, bias=False),
+        v=nn.Linear(WIDTH, 5, bias=False),
+    )
+)
+def linear_recurrence(m: Net, x: Tensor) -> Tensor:
     """Linear attention as a recurrence over outer products, with a decay (RetNet)."""
-
-    def __init__(self, decay: bool) -> None:
-        super().__init__()
-        self.decay = decay
-        self.q = nn.Linear(WIDTH, 3, bias=False)
-        self.k = nn.Linear(WIDTH, 3, bias=False)
-        self.v = nn.Linear(WIDTH, 5, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.q(x), self.k(x), self.v(x)
-        state = x.new_zeros(x.shape[0], 3, 5)
-        made = []
-        for t in range(TIME):
-            state = state * 0.9 if self.decay else state
-            state = state + k[:, t].unsqueeze(2) * v[:, t].unsqueeze(1)
-            made.append(torch.matmul(q[:, t].unsqueeze(1), state).squeeze(1))
-        return torch.stack(made, 1)
+    q, k, v = m.q(x), m.k(x), m.v(x)
+    state = x.new_zeros(x.shape[0], 3, 5)
+    made = []
+    for t in range(TIME):
+        state = state * 0.9 if m.decay else state
+        state = state + k[:, t].unsqueeze(2) * v[:, t].unsqueeze(1)
+        made.append(torch.matmul(q[:, t].unsqueeze(1), state).squeeze(1))
+    return torch.stack(made, 1)
 
 
-class StateSpace(nn.Module):
+@net(
+    lambda diagonal: dict(
+        diagonal=diagonal,
+        a=nn.Parameter(torch.zeros(5) if diagonal else torch.zeros(5, 5)),
+        b=zeros(5, WIDTH),
+        c=zeros(3, 5),
+        d=zeros(3, WIDTH),
+    )
+)
+def state_space(m: Net, x: Tensor) -> Tensor:
     """A time-invariant system: x' = A x + B u, y = C x + D u."""
-
-    def __init__(self, diagonal: bool) -> None:
-        super().__init__()
-        self.diagonal = diagonal
-        self.a = nn.Parameter(torch.zeros(5) if diagonal else torch.zeros(5, 5))
-        self.b = nn.Parameter(torch.zeros(5, WIDTH))
-        self.c = nn.Parameter(torch.zeros(3, 5))
-        self.d = nn.Parameter(torch.zeros(3, WIDTH))
-
-    def forward(self, x: Tensor) -> Tensor:
-        state = x.new_zeros(x.shape[0], 5)
-        a = torch.tanh(self.a) if self.diagonal else self.a
-        made = []
-        for t in range(TIME):
-            u = x[:, t]
-            moved = state * a if self.diagonal else F.linear(state, a)
-            state = moved + F.linear(u, self.b)
-            made.append(F.linear(state, self.c) + F.linear(u, self.d))
-        return torch.stack(made, 1)
+    state = x.new_zeros(x.shape[0], 5)
+    a = torch.tanh(m.a) if m.diagonal else m.a
+    made = []
+    for t in range(TIME):
+        u = x[:, t]
+        moved = state * a if m.diagonal else F.linear(state, a)
+        state = moved + F.linear(u, m.b)
+        made.append(F.linear(state, m.c) + F.linear(u, m.d))
+    return torch.stack(made, 1)
 
 
-class Rwkv(nn.Module):
+@net(
+    lambda: dict(
+        mix=zeros(1, 1, WIDTH), decay=zeros(WIDTH), first=zeros(WIDTH), kvr=nn.Linear(WIDTH, 3 * WIDTH, bias=False)
+    )
+)
+def rwkv(m: Net, x: Tensor) -> Tensor:
     """Time mixing of RWKV: shifted tokens, a decaying sum of exponentials."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mix = nn.Parameter(torch.zeros(1, 1, WIDTH))
-        self.decay = nn.Parameter(torch.zeros(WIDTH))
-        self.first = nn.Parameter(torch.zeros(WIDTH))
-        self.kvr = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        shifted = F.pad(x, (0, 0, 1, -1))
-        k, v, r = self.kvr(x * self.mix + shifted * (1.0 - self.mix)).chunk(3, -1)
-        k = torch.exp(k)
-        over = under = x.new_zeros(x.shape[0], WIDTH)
-        decay, first = torch.exp(-torch.exp(self.decay)), torch.exp(self.first)
-        made = []
-        for t in range(TIME):
-            now = first * k[:, t]
-            made.append((over + now * v[:, t]) / (under + now))
-            if t + 1 < TIME:  # nobody reads the last state
-                over, under = decay * over + k[:, t] * v[:, t], decay * under + k[:, t]
-        return torch.sigmoid(r) * torch.stack(made, 1)
+    shifted = F.pad(x, (0, 0, 1, -1))
+    k, v, r = m.kvr(x * m.mix + shifted * (1.0 - m.mix)).chunk(3, -1)
+    k = torch.exp(k)
+    over = under = x.new_zeros(x.shape[0], WIDTH)
+    decay, first = torch.exp(-torch.exp(m.decay)), torch.exp(m.first)
+    made = []
+    for t in range(TIME):
+        now = first * k[:, t]
+        made.append((over + now * v[:, t]) / (under + now))
+        if t + 1 < TIME:  # nobody reads the last state
+            over, under = decay * over + k[:, t] * v[:, t], decay * under + k[:, t]
+    return torch.sigmoid(r) * torch.stack(made, 1)
 
 
-class CumulativeMean(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(WIDTH, 5)
-        self.second = nn.Linear(5, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(torch.cumsum(torch.relu(self.first(x)), 1) * 0.25)
+@net(lambda: dict(first=nn.Linear(WIDTH, 5), second=nn.Linear(5, 3)))
+def cumulative_mean(m: Net, x: Tensor) -> Tensor:
+    return m.second(torch.cumsum(torch.relu(m.first(x)), 1) * 0.25)
 
 
 def states() -> Iterator[Case]:
     x = [real("x", 2, TIME, WIDTH)]
     tags = ["scan"]
-    yield Case("selective_scan", SelectiveScan, x, tags=tags, steps="adam")
-    yield Case("min_gru", MinGru, x, tags=tags, steps="momentum")
-    yield Case("linear_recurrence", lambda: LinearRecurrence(False), x, tags=tags)
-    yield Case("retention_recurrence", lambda: LinearRecurrence(True), x, tags=tags)
-    yield Case("state_space_diagonal", lambda: StateSpace(True), x, tags=tags)
-    yield Case("state_space_dense", lambda: StateSpace(False), x, tags=tags)
-    yield Case("rwkv_time_mixing", Rwkv, x, tags=tags)
-    yield Case("cumulative_sum", CumulativeMean, x, tags=tags)
+    yield Case("selective_scan", selective_scan, x, tags=tags, steps="adam")
+    yield Case("min_gru", min_gru, x, tags=tags, steps="momentum")
+    yield Case("linear_recurrence", lambda: linear_recurrence(False), x, tags=tags)
+    yield Case("retention_recurrence", lambda: linear_recurrence(True), x, tags=tags)
+    yield Case("state_space_diagonal", lambda: state_space(True), x, tags=tags)
+    yield Case("state_space_dense", lambda: state_space(False), x, tags=tags)
+    yield Case("rwkv_time_mixing", rwkv, x, tags=tags)
+    yield Case("cumulative_sum", cumulative_mean, x, tags=tags)
 
 
 # --- Memories --------------------------------------------------------------------------------
@@ -167,95 +150,82 @@ def similarity(memory: Tensor, key: Tensor) -> Tensor:
     return F.cosine_similarity(memory, key.unsqueeze(1), dim=-1, eps=1e-6)
 
 
-class TuringMachine(nn.Module):
+@net(
+    lambda: dict(
+        memory=zeros(5, 3),
+        control=nn.Linear(WIDTH + 3, 6),
+        key=nn.Linear(6, 3),
+        strength=nn.Linear(6, 1),
+        erase=nn.Linear(6, 3),
+        add=nn.Linear(6, 3),
+    )
+)
+def turing_machine(m: Net, x: Tensor) -> Tensor:
     """A memory that is read and written by content."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.memory = nn.Parameter(torch.zeros(5, 3))
-        self.control = nn.Linear(WIDTH + 3, 6)
-        self.key = nn.Linear(6, 3)
-        self.strength = nn.Linear(6, 1)
-        self.erase = nn.Linear(6, 3)
-        self.add = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch = x.shape[0]
-        memory = self.memory.unsqueeze(0).expand(batch, 5, 3)
-        read = x.new_zeros(batch, 3)
-        made = []
-        for t in range(3):
-            state = torch.tanh(self.control(torch.cat([x[:, t], read], -1)))
-            weights = torch.softmax(F.softplus(self.strength(state)) * similarity(memory, self.key(state)), -1)
-            read = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
-            made.append(read)
-            if t == 2:
-                break  # nobody reads what would be written
-            erase, add = torch.sigmoid(self.erase(state)), torch.tanh(self.add(state))
-            memory = memory * (1.0 - weights.unsqueeze(-1) * erase.unsqueeze(1))
-            memory = memory + weights.unsqueeze(-1) * add.unsqueeze(1)
-        return torch.stack(made, 1)
+    batch = x.shape[0]
+    memory = m.memory.unsqueeze(0).expand(batch, 5, 3)
+    read = x.new_zeros(batch, 3)
+    made = []
+    for t in range(3):
+        state = torch.tanh(m.control(torch.cat([x[:, t], read], -1)))
+        weights = torch.softmax(F.softplus(m.strength(state)) * similarity(memory, m.key(state)), -1)
+        read = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
+        made.append(read)
+        if t == 2:
+            break  # nobody reads what would be written
+        erase, add = torch.sigmoid(m.erase(state)), torch.tanh(m.add(state))
+        memory = memory * (1.0 - weights.unsqueeze(-1) * erase.unsqueeze(1))
+        memory = memory + weights.unsqueeze(-1) * add.unsqueeze(1)
+    return torch.stack(made, 1)
 
 
-class NeuralComputer(nn.Module):
+@net(lambda: dict(control=nn.GRUCell(WIDTH + 3, 6), interface=nn.Linear(6, 3 + 3 + 1 + 2), head=nn.Linear(6 + 3, 3)))
+def neural_computer(m: Net, x: Tensor) -> Tensor:
     """A DNC without allocation: links in time between what was written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.control = nn.GRUCell(WIDTH + 3, 6)
-        self.interface = nn.Linear(6, 3 + 3 + 1 + 2)
-        self.head = nn.Linear(6 + 3, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, rows = x.shape[0], 4
-        memory = x.new_full((batch, rows, 3), 0.125)
-        link = x.new_zeros(batch, rows, rows)
-        precedence = x.new_zeros(batch, rows)
-        state, read = x.new_zeros(batch, 6), x.new_zeros(batch, 3)
-        weights = x.new_full((batch, rows), 0.25)
-        made = []
-        for t in range(3):
-            state = self.control(torch.cat([x[:, t], read], -1), state)
-            key, value, gate, modes = self.interface(state).split([3, 3, 1, 2], -1)
-            write = torch.sigmoid(gate) * torch.softmax(similarity(memory, key), -1)
-            memory = memory + write.unsqueeze(2) * value.unsqueeze(1)
-            joint = write.unsqueeze(2) + write.unsqueeze(1)
-            link = (1.0 - joint) * link + write.unsqueeze(2) * precedence.unsqueeze(1)
-            precedence = (1.0 - write.sum(-1, keepdim=True)) * precedence + write
-            forward = torch.bmm(link, weights.unsqueeze(2)).squeeze(2)
-            modes = torch.softmax(modes, -1)
-            content = torch.softmax(similarity(memory, key), -1)
-            weights = modes[:, :1] * forward + modes[:, 1:] * content
-            read = (weights.unsqueeze(2) * memory).sum(1)
-            made.append(self.head(torch.cat([state, read], -1)))
-        return torch.stack(made, 1)
+    batch, rows = x.shape[0], 4
+    memory = x.new_full((batch, rows, 3), 0.125)
+    link = x.new_zeros(batch, rows, rows)
+    precedence = x.new_zeros(batch, rows)
+    state, read = x.new_zeros(batch, 6), x.new_zeros(batch, 3)
+    weights = x.new_full((batch, rows), 0.25)
+    made = []
+    for t in range(3):
+        state = m.control(torch.cat([x[:, t], read], -1), state)
+        key, value, gate, modes = m.interface(state).split([3, 3, 1, 2], -1)
+        write = torch.sigmoid(gate) * torch.softmax(similarity(memory, key), -1)
+        memory = memory + write.unsqueeze(2) * value.unsqueeze(1)
+        joint = write.unsqueeze(2) + write.unsqueeze(1)
+        link = (1.0 - joint) * link + write.unsqueeze(2) * precedence.unsqueeze(1)
+        precedence = (1.0 - write.sum(-1, keepdim=True)) * precedence + write
+        forward = torch.bmm(link, weights.unsqueeze(2)).squeeze(2)
+        modes = torch.softmax(modes, -1)
+        content = torch.softmax(similarity(memory, key), -1)
+        weights = modes[:, :1] * forward + modes[:, 1:] * content
+        read = (weights.unsqueeze(2) * memory).sum(1)
+        made.append(m.head(torch.cat([state, read], -1)))
+    return torch.stack(made, 1)
 
 
-class MemoryNetwork(nn.Module):
+@net(
+    lambda: dict(ask=nn.Linear(WIDTH, 5), keys=nn.Linear(WIDTH, 5, bias=False), values=nn.Linear(WIDTH, 5, bias=False))
+)
+def memory_network(m: Net, facts: Tensor, question: Tensor) -> Tensor:
     """Facts are looked up in several hops (end-to-end memory network)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ask = nn.Linear(WIDTH, 5)
-        self.keys = nn.Linear(WIDTH, 5, bias=False)
-        self.values = nn.Linear(WIDTH, 5, bias=False)
-
-    def forward(self, facts: Tensor, question: Tensor) -> Tensor:
-        state = self.ask(question)
-        keys, values = self.keys(facts), self.values(facts)
-        for _ in range(3):
-            weights = torch.softmax((keys * state.unsqueeze(1)).sum(-1), -1)
-            state = state + (weights.unsqueeze(-1) * values).sum(1)
-        return state
+    state = m.ask(question)
+    keys, values = m.keys(facts), m.values(facts)
+    for _ in range(3):
+        weights = torch.softmax((keys * state.unsqueeze(1)).sum(-1), -1)
+        state = state + (weights.unsqueeze(-1) * values).sum(1)
+    return state
 
 
 def memories() -> Iterator[Case]:
     x = [real("x", 2, 3, WIDTH)]
     tags = ["scan", "memory"]
-    yield Case("neural_turing_machine", TuringMachine, x, tags=tags)
-    yield Case("differentiable_computer", NeuralComputer, x, tags=tags)
+    yield Case("neural_turing_machine", turing_machine, x, tags=tags)
+    yield Case("differentiable_computer", neural_computer, x, tags=tags)
     asked = [real("facts", 2, 5, WIDTH), real("question", 2, WIDTH)]
-    yield Case("memory_network", MemoryNetwork, asked, tags=tags, steps="adam")
+    yield Case("memory_network", memory_network, asked, tags=tags, steps="adam")
 
 
 # --- Iterations ------------------------------------------------------------------------------
@@ -285,43 +255,29 @@ class NeuralOde(nn.Module):
         return x + (a + 2.0 * b + 2.0 * c + d) * 0.125
 
 
-class Equilibrium(nn.Module):
+@net(lambda: dict(inject=nn.Linear(WIDTH, 5), layer=nn.Linear(5, 5, bias=False), norm=nn.LayerNorm(5)))
+def equilibrium(m: Net, x: Tensor) -> Tensor:
     """A fixed number of iterations towards z = tanh(W z + U x)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inject = nn.Linear(WIDTH, 5)
-        self.layer = nn.Linear(5, 5, bias=False)
-        self.norm = nn.LayerNorm(5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        injected = self.inject(x)
-        z = torch.zeros_like(injected)
-        for _ in range(4):
-            z = self.norm(torch.tanh(self.layer(z) + injected))
-        return z
+    injected = m.inject(x)
+    z = torch.zeros_like(injected)
+    for _ in range(4):
+        z = m.norm(torch.tanh(m.layer(z) + injected))
+    return z
 
 
-class Unrolled(nn.Module):
+@net(lambda: dict(dictionary=zeros(WIDTH, 6), steps=zeros(3), threshold=zeros(3, 6)))
+def unrolled(m: Net, x: Tensor) -> Tensor:
     """ISTA with trained steps and thresholds (LISTA)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dictionary = nn.Parameter(torch.zeros(WIDTH, 6))
-        self.steps = nn.Parameter(torch.zeros(3))
-        self.threshold = nn.Parameter(torch.zeros(3, 6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        z = x.new_zeros(x.shape[0], 6)
-        for i in range(3):
-            z = z - self.steps[i] * F.linear(F.linear(z, self.dictionary) - x, self.dictionary.t())
-            z = torch.sign(z) * torch.relu(z.abs() - self.threshold[i].abs() * 0.125)
-        return z
+    z = x.new_zeros(x.shape[0], 6)
+    for i in range(3):
+        z = z - m.steps[i] * F.linear(F.linear(z, m.dictionary) - x, m.dictionary.t())
+        z = torch.sign(z) * torch.relu(z.abs() - m.threshold[i].abs() * 0.125)
+    return z
 
 
 def iterations() -> Iterator[Case]:
     x = [real("x", 3, WIDTH)]
     yield Case("neural_ode_euler", lambda: NeuralOde(True), x, tags=["scan"], steps="adam")
     yield Case("neural_ode_runge_kutta", lambda: NeuralOde(False), x, tags=["scan"])
-    yield Case("equilibrium_iterations", Equilibrium, x, tags=["scan"])
-    yield Case("unrolled_ista", Unrolled, x, tags=["scan"])
+    yield Case("equilibrium_iterations", equilibrium, x, tags=["scan"])
+    yield Case("unrolled_ista", unrolled, x, tags=["scan"])

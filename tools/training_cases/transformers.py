@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 TOKENS, WIDTH, HEADS = 6, 8, 2
 
@@ -44,18 +44,18 @@ class Attention(nn.Module):
         return self.out((weights @ v).transpose(1, 2).reshape(batch, count, width))
 
 
-class Block(nn.Module):
-    def __init__(self, attention: nn.Module) -> None:
-        super().__init__()
-        self.first = nn.LayerNorm(WIDTH)
-        self.attention = attention
-        self.second = nn.LayerNorm(WIDTH)
-        self.up = nn.Linear(WIDTH, 2 * WIDTH)
-        self.down = nn.Linear(2 * WIDTH, WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.first(x))
-        return x + self.down(F.gelu(self.up(self.second(x))))
+@net(
+    lambda attention: dict(
+        first=nn.LayerNorm(WIDTH),
+        attention=attention,
+        second=nn.LayerNorm(WIDTH),
+        up=nn.Linear(WIDTH, 2 * WIDTH),
+        down=nn.Linear(2 * WIDTH, WIDTH),
+    )
+)
+def block(m: Net, x: Tensor) -> Tensor:
+    x = x + m.attention(m.first(x))
+    return x + m.down(F.gelu(m.up(m.second(x))))
 
 
 # --- Masks -----------------------------------------------------------------------------------
@@ -109,27 +109,22 @@ class Alibi(Attention):
         return scores + self.slopes * self.distance + self.mask
 
 
-class FedMask(nn.Module):
+@net(lambda: dict(attention=Attention()))
+def fed_mask(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     """Padding, fed in as numbers: 1 for what counts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = Attention()
-
-    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
-        self.attention.biased = lambda scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
-        return self.attention(x)
+    m.attention.biased = lambda scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
+    return m.attention(x)
 
 
 def masks() -> Iterator[Case]:
     x = [real("x", 2, TOKENS, WIDTH)]
     tags = ["buffer", "mask"]
-    yield Case("causal_mask_inf", lambda: Block(AddedMask(-math.inf)), x, tags=tags, steps="adam")
-    yield Case("causal_mask_1e9", lambda: Block(AddedMask(-1e9)), x, tags=tags)
-    yield Case("causal_mask_filled", lambda: Block(FilledMask()), x, tags=tags)
-    yield Case("causal_mask_times", lambda: Block(TimesMask()), x, tags=tags)
-    yield Case("alibi", lambda: Block(Alibi()), x, tags=tags)
-    yield Case("padding_mask_fed_in", FedMask, [*x, real("kept", 2, TOKENS, offset=0.5, scale=0.5)])
+    yield Case("causal_mask_inf", lambda: block(AddedMask(-math.inf)), x, tags=tags, steps="adam")
+    yield Case("causal_mask_1e9", lambda: block(AddedMask(-1e9)), x, tags=tags)
+    yield Case("causal_mask_filled", lambda: block(FilledMask()), x, tags=tags)
+    yield Case("causal_mask_times", lambda: block(TimesMask()), x, tags=tags)
+    yield Case("alibi", lambda: block(Alibi()), x, tags=tags)
+    yield Case("padding_mask_fed_in", fed_mask, [*x, real("kept", 2, TOKENS, offset=0.5, scale=0.5)])
 
 
 # --- Positions -------------------------------------------------------------------------------
@@ -210,7 +205,7 @@ class Language(nn.Module):
             turns = torch.exp(torch.arange(0.0, WIDTH, 2) * (-math.log(100.0) / WIDTH))
             table = torch.stack([torch.sin(places * turns), torch.cos(places * turns)], -1)
             self.register_buffer("position", table.view(1, TOKENS, WIDTH))
-        self.block = Block(AddedMask(-math.inf))
+        self.block = block(AddedMask(-math.inf))
         self.head = nn.Linear(WIDTH, 11, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -218,54 +213,45 @@ class Language(nn.Module):
         return self.head(self.block(x))
 
 
-class Timestep(nn.Module):
+@net(
+    lambda: dict(
+        frequencies=torch.exp(torch.linspace(0.0, -3.0, 4)),
+        net=nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 12)),
+        conv=nn.Conv2d(3, 6, 3, padding=1),
+    )
+)
+def timestep(m: Net, x: Tensor, time: Tensor) -> Tensor:
     """A diffusion model's embedding of the time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("frequencies", torch.exp(torch.linspace(0.0, -3.0, 4)))
-        self.net = nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 12))
-        self.conv = nn.Conv2d(3, 6, 3, padding=1)
-
-    def forward(self, x: Tensor, time: Tensor) -> Tensor:
-        made = time[:, None] * self.frequencies[None]
-        scale, shift = self.net(torch.cat([made.sin(), made.cos()], -1))[:, :, None, None].chunk(2, 1)
-        return self.conv(x) * (1.0 + scale) + shift
+    made = time[:, None] * m.frequencies[None]
+    scale, shift = m.net(torch.cat([made.sin(), made.cos()], -1))[:, :, None, None].chunk(2, 1)
+    return m.conv(x) * (1.0 + scale) + shift
 
 
 def positions() -> Iterator[Case]:
     x = [real("x", 2, TOKENS, WIDTH)]
     ids = [tokens("ids", 2, TOKENS, below=11)]
     tags = ["buffer"]
-    yield Case("rotary_tables", lambda: Block(RotaryTables()), x, tags=tags, steps="adam")
-    yield Case("rotary_inv_freq", lambda: Block(RotaryFrequencies()), x, tags=tags)
-    yield Case("relative_position_bias", lambda: Block(RelativeBias()), x)
-    yield Case("dense_position_bias", lambda: Block(DenseBias()), x)
+    yield Case("rotary_tables", lambda: block(RotaryTables()), x, tags=tags, steps="adam")
+    yield Case("rotary_inv_freq", lambda: block(RotaryFrequencies()), x, tags=tags)
+    yield Case("relative_position_bias", lambda: block(RelativeBias()), x)
+    yield Case("dense_position_bias", lambda: block(DenseBias()), x)
     yield Case("language_sinusoidal", lambda: Language(False), ids, loss="cross_entropy", tags=tags, steps="momentum")
     yield Case("language_learned", lambda: Language(True), ids, loss="cross_entropy", tags=tags)
-    yield Case("diffusion_timestep", Timestep, [real("x", 2, 3, 4, 4), real("time", 2, offset=1.0)], tags=tags)
+    yield Case("diffusion_timestep", timestep, [real("x", 2, 3, 4, 4), real("time", 2, offset=1.0)], tags=tags)
 
 
 # --- PyTorch's modules -----------------------------------------------------------------------
 
 
-class SelfAttention(nn.Module):
-    def __init__(self, **options: object) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(WIDTH, HEADS, **options)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.attention(x, x, x, need_weights=False)[0]
+@net(lambda **options: dict(attention=nn.MultiheadAttention(WIDTH, HEADS, **options)))
+def self_attention(m: Net, x: Tensor) -> Tensor:
+    return m.attention(x, x, x, need_weights=False)[0]
 
 
-class CrossAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(WIDTH, HEADS, kdim=5, vdim=7, batch_first=True, add_bias_kv=True)
-
-    def forward(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        made, weights = self.attention(x, key, value)
-        return torch.cat([made, weights], -1)
+@net(lambda: dict(attention=nn.MultiheadAttention(WIDTH, HEADS, kdim=5, vdim=7, batch_first=True, add_bias_kv=True)))
+def cross_attention(m: Net, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    made, weights = m.attention(x, key, value)
+    return torch.cat([made, weights], -1)
 
 
 class Encoder(nn.Module):
@@ -278,104 +264,82 @@ class Encoder(nn.Module):
         return self.encoder(x)
 
 
-class Translator(nn.Module):
+@net(
+    lambda: dict(
+        net=nn.Transformer(WIDTH, HEADS, 1, 1, 12, dropout=0.0, batch_first=True),
+        mask=torch.triu(torch.full((4, 4), -math.inf), 1),
+    )
+)
+def translator(m: Net, source: Tensor, target: Tensor) -> Tensor:
     """Encoder and decoder, with the causal mask as a float buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Transformer(WIDTH, HEADS, 1, 1, 12, dropout=0.0, batch_first=True)
-        self.register_buffer("mask", torch.triu(torch.full((4, 4), -math.inf), 1))
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.net(source, target, tgt_mask=self.mask)
+    return m.net(source, target, tgt_mask=m.mask)
 
 
-class DroppedOut(nn.Module):
+@net(lambda: dict(layer=nn.TransformerEncoderLayer(WIDTH, HEADS, 12, dropout=0.1, batch_first=True)))
+def dropped_out(m: Net, x: Tensor) -> Tensor:
     """Dropout of scores and of activations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, dropout=0.1, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x)
+    return m.layer(x)
 
 
 def modules() -> Iterator[Case]:
     x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("multihead_attention", lambda: SelfAttention(batch_first=True), x, steps="adam")
-    yield Case("multihead_attention_sequence_first", lambda: SelfAttention(bias=False), x)
-    yield Case("cross_attention_bias_kv", CrossAttention, [*x, real("key", 2, 4, 5), real("value", 2, 4, 7)])
+    yield Case("multihead_attention", lambda: self_attention(batch_first=True), x, steps="adam")
+    yield Case("multihead_attention_sequence_first", lambda: self_attention(bias=False), x)
+    yield Case("cross_attention_bias_kv", cross_attention, [*x, real("key", 2, 4, 5), real("value", 2, 4, 7)])
     yield Case("transformer_encoder", lambda: Encoder(False), x)
     yield Case("transformer_encoder_norm_first", lambda: Encoder(True), x)
     yield Case(
-        "transformer", Translator, [real("source", 2, 5, WIDTH), real("target", 2, 4, WIDTH)], tags=["buffer", "mask"]
+        "transformer", translator, [real("source", 2, 5, WIDTH), real("target", 2, 4, WIDTH)], tags=["buffer", "mask"]
     )
-    yield Case("transformer_dropout", DroppedOut, x, compare=False, tags=["random"])
+    yield Case("transformer_dropout", dropped_out, x, compare=False, tags=["random"])
 
 
 # --- Mixers ----------------------------------------------------------------------------------
 
 
-class Mixer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.LayerNorm(WIDTH)
-        self.tokens = nn.Sequential(nn.Linear(TOKENS, 5), nn.GELU(), nn.Linear(5, TOKENS))
-        self.second = nn.LayerNorm(WIDTH)
-        self.channels = nn.Sequential(nn.Linear(WIDTH, 10), nn.GELU(), nn.Linear(10, WIDTH))
+@net(
+    lambda: dict(
+        first=nn.LayerNorm(WIDTH),
+        tokens=nn.Sequential(nn.Linear(TOKENS, 5), nn.GELU(), nn.Linear(5, TOKENS)),
+        second=nn.LayerNorm(WIDTH),
+        channels=nn.Sequential(nn.Linear(WIDTH, 10), nn.GELU(), nn.Linear(10, WIDTH)),
+    )
+)
+def mixer(m: Net, x: Tensor) -> Tensor:
+    x = x + m.tokens(m.first(x).transpose(1, 2)).transpose(1, 2)
+    return x + m.channels(m.second(x))
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.tokens(self.first(x).transpose(1, 2)).transpose(1, 2)
-        return x + self.channels(self.second(x))
 
-
-class GatedMlp(nn.Module):
+@net(
+    lambda: dict(
+        up=nn.Linear(WIDTH, 12), norm=nn.LayerNorm(6), spatial=nn.Conv1d(TOKENS, TOKENS, 1), down=nn.Linear(6, WIDTH)
+    )
+)
+def gated_mlp(m: Net, x: Tensor) -> Tensor:
     """gMLP: half of the channels gate the others, mixed over positions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = nn.Linear(WIDTH, 12)
-        self.norm = nn.LayerNorm(6)
-        self.spatial = nn.Conv1d(TOKENS, TOKENS, 1)
-        self.down = nn.Linear(6, WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        left, right = F.gelu(self.up(x)).chunk(2, -1)
-        return x + self.down(left * self.spatial(self.norm(right)))
+    left, right = F.gelu(m.up(x)).chunk(2, -1)
+    return x + m.down(left * m.spatial(m.norm(right)))
 
 
-class GatedUnits(nn.Module):
+@net(lambda: dict(first=nn.Linear(WIDTH, 12), gate=nn.Linear(6, 10), up=nn.Linear(6, 10), down=nn.Linear(10, WIDTH)))
+def gated_units(m: Net, x: Tensor) -> Tensor:
     """GLU, SwiGLU and a gate of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(WIDTH, 12)
-        self.gate = nn.Linear(6, 10)
-        self.up = nn.Linear(6, 10)
-        self.down = nn.Linear(10, WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.glu(self.first(x), -1)
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+    x = F.glu(m.first(x), -1)
+    return m.down(F.silu(m.gate(x)) * m.up(x))
 
 
-class LinearAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        q, k = F.elu(q) + 1.0, F.elu(k) + 1.0
-        kept = torch.einsum("bnd,bne->bde", k, v)
-        scale = 1.0 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 0.001)
-        return torch.einsum("bnd,bde->bne", q, kept) * scale.unsqueeze(-1)
+@net(lambda: dict(qkv=nn.Linear(WIDTH, 3 * WIDTH)))
+def linear_attention(m: Net, x: Tensor) -> Tensor:
+    q, k, v = m.qkv(x).chunk(3, -1)
+    q, k = F.elu(q) + 1.0, F.elu(k) + 1.0
+    kept = torch.einsum("bnd,bne->bde", k, v)
+    scale = 1.0 / (torch.einsum("bnd,bd->bn", q, k.sum(1)) + 0.001)
+    return torch.einsum("bnd,bde->bne", q, kept) * scale.unsqueeze(-1)
 
 
 def mixers() -> Iterator[Case]:
     x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("mlp_mixer", Mixer, x, steps="adam")
-    yield Case("gated_mlp", GatedMlp, x)
-    yield Case("gated_linear_units", GatedUnits, x)
-    yield Case("linear_attention_einsum", LinearAttention, x, tags=["einsum"])
+    yield Case("mlp_mixer", mixer, x, steps="adam")
+    yield Case("gated_mlp", gated_mlp, x)
+    yield Case("gated_linear_units", gated_units, x)
+    yield Case("linear_attention_einsum", linear_attention, x, tags=["einsum"])

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, real, tokens
+from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 IMAGE = real("x", 2, 3, 8, 8)
 
@@ -23,74 +23,49 @@ def cases() -> Iterator[Case]:
 # --- Reparametrised --------------------------------------------------------------------------
 
 
-class WeightNormLinear(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.utils.weight_norm(nn.Linear(6, 8))
-        self.second = nn.utils.weight_norm(nn.Linear(8, 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(torch.tanh(self.first(x)))
+@net(lambda: dict(first=nn.utils.weight_norm(nn.Linear(6, 8)), second=nn.utils.weight_norm(nn.Linear(8, 3))))
+def weight_norm_linear(m: Net, x: Tensor) -> Tensor:
+    return m.second(torch.tanh(m.first(x)))
 
 
-class WeightNormConv(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.utils.weight_norm(nn.Conv2d(3, 4, 3, padding=1))
-        self.second = nn.utils.weight_norm(nn.Conv1d(4, 5, 3))
+@net(
+    lambda: dict(
+        first=nn.utils.weight_norm(nn.Conv2d(3, 4, 3, padding=1)), second=nn.utils.weight_norm(nn.Conv1d(4, 5, 3))
+    )
+)
+def weight_norm_conv(m: Net, x: Tensor) -> Tensor:
+    return m.second(F.leaky_relu(m.first(x), 0.1).flatten(2))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(F.leaky_relu(self.first(x), 0.1).flatten(2))
 
-
-class SpectralLinear(nn.Module):
+@net(lambda: dict(first=nn.Linear(5, 6), weight=zeros(4, 6), u=F.normalize(torch.arange(1.0, 5.0), dim=0)))
+def spectral_linear(m: Net, x: Tensor) -> Tensor:
     """A linear layer divided by its largest singular value, after power iterations with fixed vectors."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(5, 6)
-        self.weight = nn.Parameter(torch.zeros(4, 6))
-        self.register_buffer("u", F.normalize(torch.arange(1.0, 5.0), dim=0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        v = F.normalize(torch.matmul(self.weight.t(), self.u.unsqueeze(1)), dim=0)
-        u = torch.matmul(self.weight, v)
-        sigma = (self.u.unsqueeze(1) * u).sum()
-        return F.linear(torch.relu(self.first(x)), self.weight / sigma)
+    v = F.normalize(torch.matmul(m.weight.t(), m.u.unsqueeze(1)), dim=0)
+    u = torch.matmul(m.weight, v)
+    sigma = (m.u.unsqueeze(1) * u).sum()
+    return F.linear(torch.relu(m.first(x)), m.weight / sigma)
 
 
-class StandardisedConv(nn.Module):
+@net(lambda: dict(weight=zeros(4, 3, 3, 3), norm=nn.GroupNorm(2, 4)))
+def standardised_conv(m: Net, x: Tensor) -> Tensor:
     """Weight standardisation."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(4, 3, 3, 3))
-        self.norm = nn.GroupNorm(2, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
-        weight = weight / torch.sqrt((weight * weight).mean((1, 2, 3), keepdim=True) + 0.001)
-        return self.norm(F.conv2d(x, weight, padding=1))
+    weight = m.weight - m.weight.mean((1, 2, 3), keepdim=True)
+    weight = weight / torch.sqrt((weight * weight).mean((1, 2, 3), keepdim=True) + 0.001)
+    return m.norm(F.conv2d(x, weight, padding=1))
 
 
-class EqualisedLinear(nn.Module):
+@net(lambda: dict(first=zeros(8, 6), second=zeros(3, 8)))
+def equalised_linear(m: Net, x: Tensor) -> Tensor:
     """Weights scaled when they are used, as in StyleGAN."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Parameter(torch.zeros(8, 6))
-        self.second = nn.Parameter(torch.zeros(3, 8))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(F.leaky_relu(F.linear(x, self.first * 0.5), 0.2), self.second * 0.25)
+    return F.linear(F.leaky_relu(F.linear(x, m.first * 0.5), 0.2), m.second * 0.25)
 
 
 def reparametrised() -> Iterator[Case]:
-    yield Case("weight_norm_linear", WeightNormLinear, [real("x", 3, 6)], steps="adam")
-    yield Case("weight_norm_conv", WeightNormConv, [real("x", 2, 3, 5, 5)])
-    yield Case("spectral_norm", SpectralLinear, [real("x", 3, 5)], tags=["buffer"])
-    yield Case("weight_standardisation", StandardisedConv, [IMAGE])
-    yield Case("equalised_weights", EqualisedLinear, [real("x", 3, 6)])
+    yield Case("weight_norm_linear", weight_norm_linear, [real("x", 3, 6)], steps="adam")
+    yield Case("weight_norm_conv", weight_norm_conv, [real("x", 2, 3, 5, 5)])
+    yield Case("spectral_norm", spectral_linear, [real("x", 3, 5)], tags=["buffer"])
+    yield Case("weight_standardisation", standardised_conv, [IMAGE])
+    yield Case("equalised_weights", equalised_linear, [real("x", 3, 6)])
 
 
 # --- Hypernetworks ---------------------------------------------------------------------------
@@ -116,54 +91,36 @@ class HyperConv(nn.Module):
         return F.conv2d(x, weight, padding=1, groups=4 if self.kind == "depthwise" else 1)
 
 
-class HyperLinear(nn.Module):
+@net(lambda: dict(maker=nn.Linear(4, 6 * 5 + 5)))
+def hyper_linear(m: Net, x: Tensor, task: Tensor) -> Tensor:
     """Weights that depend on a second input, one matrix for every sample."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maker = nn.Linear(4, 6 * 5 + 5)
-
-    def forward(self, x: Tensor, task: Tensor) -> Tensor:
-        made = self.maker(task)
-        weight = made[:, :30].reshape(-1, 6, 5)
-        return torch.bmm(x, weight) + made[:, 30:].unsqueeze(1)
+    made = m.maker(task)
+    weight = made[:, :30].reshape(-1, 6, 5)
+    return torch.bmm(x, weight) + made[:, 30:].unsqueeze(1)
 
 
-class HyperShared(nn.Module):
+@net(lambda: dict(left=zeros(5, 2), right=zeros(2, 6), bias=zeros(5)))
+def hyper_shared(m: Net, x: Tensor) -> Tensor:
     """One computed matrix for all samples."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left = nn.Parameter(torch.zeros(5, 2))
-        self.right = nn.Parameter(torch.zeros(2, 6))
-        self.bias = nn.Parameter(torch.zeros(5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, torch.tanh(self.left @ self.right), self.bias)
+    return F.linear(x, torch.tanh(m.left @ m.right), m.bias)
 
 
-class DynamicConv(nn.Module):
+@net(lambda: dict(choice=nn.Linear(4, 3), kernels=zeros(3, 5 * 4 * 3 * 3)))
+def dynamic_conv(m: Net, x: Tensor) -> Tensor:
     """A mixture of kernels, chosen by the image, applied as one grouped convolution."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.choice = nn.Linear(4, 3)
-        self.kernels = nn.Parameter(torch.zeros(3, 5 * 4 * 3 * 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, channels, height, width = x.shape
-        share = torch.softmax(self.choice(x.mean((2, 3))), -1)
-        weight = (share @ self.kernels).view(batch * 5, channels, 3, 3)
-        made = F.conv2d(x.reshape(1, batch * channels, height, width), weight, padding=1, groups=batch)
-        return made.view(batch, 5, height, width)
+    batch, channels, height, width = x.shape
+    share = torch.softmax(m.choice(x.mean((2, 3))), -1)
+    weight = (share @ m.kernels).view(batch * 5, channels, 3, 3)
+    made = F.conv2d(x.reshape(1, batch * channels, height, width), weight, padding=1, groups=batch)
+    return made.view(batch, 5, height, width)
 
 
 def hypernetworks() -> Iterator[Case]:
     for kind in ("conv", "depthwise", "transposed"):
         yield Case(f"hyper_{kind}", lambda kind=kind: HyperConv(kind), [IMAGE], steps="momentum")
-    yield Case("hyper_linear_per_sample", HyperLinear, [real("x", 2, 3, 6), real("task", 2, 4)])
-    yield Case("hyper_linear_shared", HyperShared, [real("x", 3, 6)])
-    yield Case("dynamic_conv", DynamicConv, [real("x", 2, 4, 6, 6)])
+    yield Case("hyper_linear_per_sample", hyper_linear, [real("x", 2, 3, 6), real("task", 2, 4)])
+    yield Case("hyper_linear_shared", hyper_shared, [real("x", 3, 6)])
+    yield Case("dynamic_conv", dynamic_conv, [real("x", 2, 4, 6, 6)])
 
 
 # --- Shared ----------------------------------------------------------------------------------
@@ -189,60 +146,37 @@ class Siamese(nn.Module):
         return first * first
 
 
-class TwiceNormalised(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 6), second=nn.Linear(6, 6), norm=nn.BatchNorm1d(6)))
+def twice_normalised(m: Net, x: Tensor) -> Tensor:
     """One batch normalisation in two places of one network."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 6)
-        self.second = nn.Linear(6, 6)
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.second(torch.relu(self.norm(self.first(x)))))
+    return m.norm(m.second(torch.relu(m.norm(m.first(x)))))
 
 
-class Discriminator(nn.Module):
+@net(
+    lambda: dict(
+        make=nn.ConvTranspose2d(4, 3, 4),
+        judge=nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(4, 1)),
+    )
+)
+def discriminator(m: Net, image: Tensor, noise: Tensor) -> Tensor:
     """Called on real images and on what a generator made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.make = nn.ConvTranspose2d(4, 3, 4)
-        self.judge = nn.Sequential(
-            nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(4, 1)
-        )
-
-    def forward(self, image: Tensor, noise: Tensor) -> Tensor:
-        fake = torch.tanh(self.make(noise))
-        return torch.cat([self.judge(image), self.judge(fake)], 1)
+    fake = torch.tanh(m.make(noise))
+    return torch.cat([m.judge(image), m.judge(fake)], 1)
 
 
-class Recursive(nn.Module):
+@net(lambda layer, times: dict(layer=layer, times=times))
+def recursive(m: Net, x: Tensor) -> Tensor:
     """One layer, applied several times."""
-
-    def __init__(self, layer: nn.Module, times: int) -> None:
-        super().__init__()
-        self.layer = layer
-        self.times = times
-
-    def forward(self, x: Tensor) -> Tensor:
-        for _ in range(self.times):
-            x = x + torch.tanh(self.layer(x))
-        return x
+    for _ in range(m.times):
+        x = x + torch.tanh(m.layer(x))
+    return x
 
 
-class SharedNorm(nn.Module):
+@net(lambda: dict(norm=nn.LayerNorm(6), first=nn.Linear(6, 6), second=nn.Linear(6, 6)))
+def shared_norm(m: Net, x: Tensor) -> Tensor:
     """Layer and group normalisations with one scale for several places."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(6)
-        self.first = nn.Linear(6, 6)
-        self.second = nn.Linear(6, 6)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.first(self.norm(x))
-        return self.norm(x + self.second(self.norm(x)))
+    x = x + m.first(m.norm(x))
+    return m.norm(x + m.second(m.norm(x)))
 
 
 class Tied(nn.Module):
@@ -259,56 +193,42 @@ class Tied(nn.Module):
         return self.head(torch.relu(self.mix(self.embed(ids))))
 
 
-class TiedAutoencoder(nn.Module):
+@net(lambda: dict(weight=zeros(4, 7), down=zeros(4), up=zeros(7)))
+def tied_autoencoder(m: Net, x: Tensor) -> Tensor:
     """The decoder is the encoder transposed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(4, 7))
-        self.down = nn.Parameter(torch.zeros(4))
-        self.up = nn.Parameter(torch.zeros(7))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(torch.sigmoid(F.linear(x, self.weight, self.down)), self.weight.t(), self.up)
+    return F.linear(torch.sigmoid(F.linear(x, m.weight, m.down)), m.weight.t(), m.up)
 
 
 def shared() -> Iterator[Case]:
     pair = [real("left", 2, 3, 6, 6), real("right", 2, 3, 6, 6)]
     yield Case("siamese_batch_norm_twice", lambda: Siamese(2), pair, steps="momentum")
     yield Case("siamese_batch_norm_thrice", lambda: Siamese(3), [*pair, real("third", 2, 3, 6, 6)])
-    yield Case("batch_norm_in_two_places", TwiceNormalised, [real("x", 5, 6)], steps="adam")
+    yield Case("batch_norm_in_two_places", twice_normalised, [real("x", 5, 6)], steps="adam")
     yield Case(
         "discriminator_twice",
-        Discriminator,
+        discriminator,
         [real("image", 2, 3, 4, 4), real("noise", 2, 4, 1, 1)],
         loss="bce_with_logits",
         steps="adam",
     )
-    yield Case("layer_three_times", lambda: Recursive(nn.Linear(6, 6), 3), [real("x", 3, 6)])
+    yield Case("layer_three_times", lambda: recursive(nn.Linear(6, 6), 3), [real("x", 3, 6)])
     yield Case(
         "conv_three_times",
-        lambda: Recursive(nn.Conv2d(3, 3, 3, padding=1), 3),
+        lambda: recursive(nn.Conv2d(3, 3, 3, padding=1), 3),
         [real("x", 2, 3, 5, 5)],
         steps="momentum",
     )
-    yield Case("layer_norm_shared", SharedNorm, [real("x", 2, 3, 6)])
-    yield Case(
-        "embedding_tied", Tied, [tokens("ids", 2, 4, below=11)], loss="cross_entropy", steps="adam"
-    )
-    yield Case("autoencoder_tied", TiedAutoencoder, [real("x", 3, 7)], steps="momentum")
+    yield Case("layer_norm_shared", shared_norm, [real("x", 2, 3, 6)])
+    yield Case("embedding_tied", Tied, [tokens("ids", 2, 4, below=11)], loss="cross_entropy", steps="adam")
+    yield Case("autoencoder_tied", tied_autoencoder, [real("x", 3, 7)], steps="momentum")
 
 
 # --- Low rank --------------------------------------------------------------------------------
 
 
-class LowRank(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.down = nn.Linear(8, 2, bias=False)
-        self.up = nn.Linear(2, 7)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.up(self.down(x))
+@net(lambda: dict(down=nn.Linear(8, 2, bias=False), up=nn.Linear(2, 7)))
+def low_rank_net(m: Net, x: Tensor) -> Tensor:
+    return m.up(m.down(x))
 
 
 class LoraLinear(nn.Module):
@@ -346,8 +266,6 @@ class LoraStack(nn.Module):
 
 def low_rank() -> Iterator[Case]:
     frozen = {"trainable": {"freeze": ["*base*", "back*"]}}
-    yield Case("low_rank", LowRank, [real("x", 2, 3, 8)])
+    yield Case("low_rank", low_rank_net, [real("x", 2, 3, 8)])
     yield Case("lora_in_pytorch", LoraStack, [real("x", 2, 3, 8)], options=frozen)
-    yield Case(
-        "lora_merged", LoraMerged, [real("x", 3, 8)], options={"trainable": {"freeze": ["base*"]}}
-    )
+    yield Case("lora_merged", LoraMerged, [real("x", 3, 8)], options={"trainable": {"freeze": ["base*"]}})
