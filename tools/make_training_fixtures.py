@@ -92,8 +92,6 @@ def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
     result = {
         "name": case.name,
         "family": family,
-        "tags": list(case.tags),
-        "notes": case.notes,
         "seed": SEED,
         "inputs": [input_record(given) for given in case.inputs],
         "loss_kind": case.loss,

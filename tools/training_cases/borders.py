@@ -18,13 +18,6 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 ROWS = [real("x", 3, 6)]
 
 
-def cases() -> Iterator[Case]:
-    yield from between()
-    yield from with_parameters()
-    yield from indexed()
-    yield from with_buffers()
-
-
 @net(lambda function: dict(first=nn.Linear(6, 8), second=nn.Linear(8, 3), function=function))
 def between_net(m: Net, x: Tensor) -> Tensor:
     """A function of what one layer makes, before another."""
@@ -39,25 +32,6 @@ def normalised(y: Tensor) -> Tensor:
 def mirrored(y: Tensor) -> Tensor:
     y = torch.tanh(y)
     return y * y.flip(1)
-
-
-def between() -> Iterator[Case]:
-    functions = {
-        "variance": lambda y: y * y.var(1, keepdim=True),
-        "deviation": lambda y: y * y.std(1, keepdim=True),
-        "deviation_of_all": lambda y: y / y.std(),
-        "variance_biased": lambda y: y * y.var(1, unbiased=False, keepdim=True),
-        "variance_and_mean": normalised,
-        "flip": mirrored,
-        "one_over": lambda y: 1 / (y * y + 2.0),
-        "two_over": lambda y: 2 / (y * y + 2.0),
-        "times_one": lambda y: y * 1.0,
-        "sign_times": lambda y: torch.sign(y) * torch.exp(y),
-        "hard_shrink": lambda y: F.hardshrink(y, 0.25),
-        "mask_as_number": lambda y: y * (y > 0).to(y.dtype),
-    }
-    for name, function in functions.items():
-        yield Case(f"border_{name}", lambda f=function: between_net(f), ROWS, tags=["border"], opset=13)
 
 
 @net(lambda: dict(embed=nn.Embedding(9, 4), head=nn.Linear(4, 3)))
@@ -75,9 +49,7 @@ def repeated(m: Net, x: Tensor) -> Tensor:
 
 
 @net(
-    lambda equation: dict(
-        a=nn.Linear(6, 3), b=nn.Linear(6, 3), head=nn.Linear(9 if equation == "bi,bj->bij" else 3, 2), equation=equation
-    )
+    lambda equation: dict(a=nn.Linear(6, 3), b=nn.Linear(6, 3), head=nn.Linear(9 if equation == "bi,bj->bij" else 3, 2), equation=equation)
 )
 def outer(m: Net, x: Tensor) -> Tensor:
     """The outer product of two layers, and their product element by element."""
@@ -109,25 +81,7 @@ def trace(m: Net, x: Tensor) -> Tensor:
     return m.a(x) @ (torch.eye(6, dtype=x.dtype) + m.a.weight)
 
 
-def with_parameters() -> Iterator[Case]:
-    tags = ["border"]
-    ids = [tokens("ids", 3, 5, below=9)]
-    yield Case("border_masked_mean", masked_mean, ids, "cross_entropy", tags=tags, opset=13, steps="adam")
-    yield Case("border_repeated_row", repeated, ROWS, tags=tags, opset=13)
-    for name, equation in (("outer", "bi,bj->bij"), ("elementwise", "bi,bi->bi")):
-        yield Case(f"border_einsum_{name}", lambda e=equation: outer(e), ROWS, tags=tags, opset=13)
-    yield Case("border_made_scale_batch", lambda: made_scale(False), ROWS, tags=tags, opset=14)
-    yield Case("border_made_scale_layer", lambda: made_scale(True), ROWS, tags=tags)
-    yield Case("border_flipped_weight", flipped_weight, ROWS, tags=tags, opset=13)
-    yield Case("border_matrix_times_stack", matrix_times_stack, [real("x", 2, 4, 6)], tags=tags, opset=13)
-    yield Case("border_identity", trace, ROWS, tags=tags, opset=14)
-
-
-@net(
-    lambda gathers: dict(
-        gathers=gathers, a=nn.Linear(6, 4), b=nn.Linear(4, 2), rows=torch.tensor([0, 2, 0, 1] if gathers else [0, 1, 0])
-    )
-)
+@net(lambda gathers: dict(gathers=gathers, a=nn.Linear(6, 4), b=nn.Linear(4, 2), rows=torch.tensor([0, 2, 0, 1] if gathers else [0, 1, 0])))
 def expanded(m: Net, x: Tensor) -> Tensor:
     """Rows gathered, or scattered, by indices that are expanded along the columns."""
     rows, y = m.rows[:, None].expand(-1, 4), m.a(x)
@@ -139,14 +93,6 @@ def expanded(m: Net, x: Tensor) -> Tensor:
 def pairs(m: Net, i: Tensor, j: Tensor) -> Tensor:
     """Elements of a matrix by rows and columns."""
     return m.a(m.table[i, j].unsqueeze(1))
-
-
-def indexed() -> Iterator[Case]:
-    tags = ["border"]
-    yield Case("border_gather_expanded", lambda: expanded(True), ROWS, tags=tags, opset=16)
-    yield Case("border_scatter_expanded", lambda: expanded(False), ROWS, tags=tags, opset=16)
-    places = [tokens("i", 4, below=5), tokens("j", 4, below=5)]
-    yield Case("border_pairs", pairs, places, tags=tags, opset=13)
 
 
 @net(lambda numbers: dict(a=nn.Linear(6, numbers.shape[-1]), table=numbers, b=nn.Linear(numbers.shape[-1], 2)))
@@ -173,8 +119,37 @@ def cosines(size: int) -> Tensor:
     return torch.cos(math.pi / size * (places[None] + 0.5) * places[:, None])
 
 
-def with_buffers() -> Iterator[Case]:
-    tags = ["border", "buffer"]
+def cases() -> Iterator[Case]:
+    functions = {
+        "variance": lambda y: y * y.var(1, keepdim=True),
+        "deviation": lambda y: y * y.std(1, keepdim=True),
+        "deviation_of_all": lambda y: y / y.std(),
+        "variance_biased": lambda y: y * y.var(1, unbiased=False, keepdim=True),
+        "variance_and_mean": normalised,
+        "flip": mirrored,
+        "one_over": lambda y: 1 / (y * y + 2.0),
+        "two_over": lambda y: 2 / (y * y + 2.0),
+        "times_one": lambda y: y * 1.0,
+        "sign_times": lambda y: torch.sign(y) * torch.exp(y),
+        "hard_shrink": lambda y: F.hardshrink(y, 0.25),
+        "mask_as_number": lambda y: y * (y > 0).to(y.dtype),
+    }
+    for name, function in functions.items():
+        yield Case(f"border_{name}", lambda f=function: between_net(f), ROWS, opset=13)
+    ids = [tokens("ids", 3, 5, below=9)]
+    yield Case("border_masked_mean", masked_mean, ids, "cross_entropy", opset=13, steps="adam")
+    yield Case("border_repeated_row", repeated, ROWS, opset=13)
+    for name, equation in (("outer", "bi,bj->bij"), ("elementwise", "bi,bi->bi")):
+        yield Case(f"border_einsum_{name}", lambda e=equation: outer(e), ROWS, opset=13)
+    yield Case("border_made_scale_batch", lambda: made_scale(False), ROWS, opset=14)
+    yield Case("border_made_scale_layer", lambda: made_scale(True), ROWS)
+    yield Case("border_flipped_weight", flipped_weight, ROWS, opset=13)
+    yield Case("border_matrix_times_stack", matrix_times_stack, [real("x", 2, 4, 6)], opset=13)
+    yield Case("border_identity", trace, ROWS, opset=14)
+    yield Case("border_gather_expanded", lambda: expanded(True), ROWS, opset=16)
+    yield Case("border_scatter_expanded", lambda: expanded(False), ROWS, opset=16)
+    places = [tokens("i", 4, below=5), tokens("j", 4, below=5)]
+    yield Case("border_pairs", pairs, places, opset=13)
     tables = {
         "line_of_three": torch.tensor([-1.0, 0.0, 1.0]),
         "powers_of_three": torch.tensor([1.0, 0.25, 0.0625]),
@@ -184,6 +159,6 @@ def with_buffers() -> Iterator[Case]:
         "cosine_transform": cosines(4),
     }
     for name, numbers in tables.items():
-        yield Case(f"border_table_{name}", lambda n=numbers: table(n.clone()), ROWS, tags=tags, opset=13)
+        yield Case(f"border_table_{name}", lambda n=numbers: table(n.clone()), ROWS, opset=13)
     image = [real("x", 2, 2, 5, 5), real("mask", 2, 2, 5, 5, offset=0.5, scale=0.5)]
-    yield Case("border_ones_filter", counted, image, tags=tags, opset=13)
+    yield Case("border_ones_filter", counted, image, opset=13)

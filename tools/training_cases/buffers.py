@@ -12,23 +12,10 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, tokens
 
 
-def cases() -> Iterator[Case]:
-    yield from images()
-    yield from detection()
-    yield from spectra()
-    yield from codebooks()
-
-
-# --- Images ----------------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        mean=torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1),
-        std=torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1),
-        conv=nn.Conv2d(3, 4, 3),
-    )
-)
+@net(lambda: dict(
+    mean=torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1), std=torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1),
+    conv=nn.Conv2d(3, 4, 3),
+))  # fmt: skip
 def normalised(m: Net, x: Tensor) -> Tensor:
     """Images are normalised with mean and standard deviation first."""
     return torch.relu(m.conv((x - m.mean) / m.std))
@@ -65,27 +52,11 @@ class BlurOutput(nn.Module):
 
 
 @net(
-    lambda: dict(
-        mean=torch.linspace(-1.0, 1.0, 6),
-        scale=torch.linspace(0.5, 2.0, 6),
-        temperature=torch.tensor(0.5),
-        layer=nn.Linear(5, 6),
-    )
+    lambda: dict(mean=torch.linspace(-1.0, 1.0, 6), scale=torch.linspace(0.5, 2.0, 6), temperature=torch.tensor(0.5), layer=nn.Linear(5, 6))
 )
 def whitened(m: Net, x: Tensor) -> Tensor:
     """Features shifted and scaled by statistics that were measured once."""
     return (m.layer(x) - m.mean) * m.scale / m.temperature
-
-
-def images() -> Iterator[Case]:
-    tags = ["buffer"]
-    yield Case("image_mean_std", normalised, [real("x", 2, 3, 6, 6)], tags=tags, steps="adam")
-    yield Case("sobel_and_gauss_filters", Sobel, [real("x", 2, 3, 7, 7)], tags=tags)
-    yield Case("blur_matrices", BlurOutput, [real("x", 2, 2, 6, 6)], tags=tags)
-    yield Case("statistics_of_features", whitened, [real("x", 3, 5)], tags=tags, steps="momentum")
-
-
-# --- Detection -------------------------------------------------------------------------------
 
 
 class Anchors(nn.Module):
@@ -110,14 +81,6 @@ def distribution_focal(m: Net, x: Tensor) -> Tensor:
     """Expected distances: a softmax times a fixed projection, as in YOLOv8."""
     share = torch.softmax(m.head(x).view(x.shape[0], 4, 5, -1), 2)
     return (share.transpose(2, 3) * m.project).sum(-1)
-
-
-def detection() -> Iterator[Case]:
-    yield Case("detection_anchors", Anchors, [real("x", 2, 3, 4, 4)], tags=["buffer"], steps="adam")
-    yield Case("distribution_focal", distribution_focal, [real("x", 2, 3, 3, 3)], tags=["buffer"])
-
-
-# --- Spectra ---------------------------------------------------------------------------------
 
 
 @net(lambda: dict(frequencies=torch.randn(2, 6), net=nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))))
@@ -180,17 +143,6 @@ class Performer(nn.Module):
         return q @ kept / (q @ k.sum(1).unsqueeze(-1))
 
 
-def spectra() -> Iterator[Case]:
-    tags = ["buffer"]
-    yield Case("fourier_features", fourier_features, [real("x", 5, 2)], tags=tags)
-    yield Case("mel_filter_bank", MelFilters, [real("x", 2, 24)], tags=tags, loss="cross_entropy")
-    yield Case("fnet_dft_matrices", FNet, [real("x", 2, 6, 8)], tags=tags)
-    yield Case("performer_features", Performer, [real("x", 2, 5, 6)], tags=tags)
-
-
-# --- Codebooks -------------------------------------------------------------------------------
-
-
 @net(lambda: dict(encode=nn.Linear(6, 4), decode=nn.Linear(4, 6), codebook=torch.randn(7, 4)))
 def vector_quantised(m: Net, x: Tensor) -> Tensor:
     """The nearest entry of a codebook that averages move, passed straight through."""
@@ -219,9 +171,18 @@ def ema_center(m: Net, x: Tensor) -> Tensor:
     return torch.log_softmax((m.head(x) - m.center) / 0.5, -1)
 
 
-def codebooks() -> Iterator[Case]:
-    tags = ["buffer"]
-    yield Case("vq_codebook", vector_quantised, [real("x", 3, 6)], tags=tags, notes="chosen - z is not detached")
-    yield Case("soft_codebook", soft_codebook, [real("x", 3, 6)], tags=tags, steps="adam")
-    yield Case("fixed_embedding", fixed_embedding, [tokens("ids", 3, 4, below=9)], tags=tags, loss="cross_entropy")
-    yield Case("dino_center", ema_center, [real("x", 3, 6)], tags=tags)
+def cases() -> Iterator[Case]:
+    yield Case("image_mean_std", normalised, [real("x", 2, 3, 6, 6)], steps="adam")
+    yield Case("sobel_and_gauss_filters", Sobel, [real("x", 2, 3, 7, 7)])
+    yield Case("blur_matrices", BlurOutput, [real("x", 2, 2, 6, 6)])
+    yield Case("statistics_of_features", whitened, [real("x", 3, 5)], steps="momentum")
+    yield Case("detection_anchors", Anchors, [real("x", 2, 3, 4, 4)], steps="adam")
+    yield Case("distribution_focal", distribution_focal, [real("x", 2, 3, 3, 3)])
+    yield Case("fourier_features", fourier_features, [real("x", 5, 2)])
+    yield Case("mel_filter_bank", MelFilters, [real("x", 2, 24)], loss="cross_entropy")
+    yield Case("fnet_dft_matrices", FNet, [real("x", 2, 6, 8)])
+    yield Case("performer_features", Performer, [real("x", 2, 5, 6)])
+    yield Case("vq_codebook", vector_quantised, [real("x", 3, 6)])
+    yield Case("soft_codebook", soft_codebook, [real("x", 3, 6)], steps="adam")
+    yield Case("fixed_embedding", fixed_embedding, [tokens("ids", 3, 4, below=9)], loss="cross_entropy")
+    yield Case("dino_center", ema_center, [real("x", 3, 6)])

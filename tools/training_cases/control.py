@@ -15,16 +15,6 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 torch._C._set_graph_executor_optimize(False)
 
 
-def cases() -> Iterator[Case]:
-    yield from bags()
-    yield from loops()
-    yield from lists()
-    yield from branches()
-
-
-# --- Bags of embeddings ----------------------------------------------------------------------
-
-
 @net(lambda mode: dict(bag=nn.EmbeddingBag(9, 4, mode=mode), head=nn.Linear(4, 3)))
 def bag(m: Net, x: Tensor) -> Tensor:
     """Rows of equally many values."""
@@ -43,33 +33,11 @@ def ragged_bag(m: Net, x: Tensor) -> Tensor:
     return m.bag(x, m.starts)
 
 
-@net(
-    lambda: dict(
-        bags=nn.ModuleList(nn.EmbeddingBag(7, 4, mode="sum") for _ in range(2)),
-        dense=nn.Linear(3, 4),
-        head=nn.Linear(12, 2),
-    )
-)
+@net(lambda: dict(bags=nn.ModuleList(nn.EmbeddingBag(7, 4, mode="sum") for _ in range(2)), dense=nn.Linear(3, 4), head=nn.Linear(12, 2)))
 def many_bags(m: Net, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """A bag a feature, beside dense features, as DLRM has them."""
     parts = [torch.relu(m.dense(x)), m.bags[0](first), m.bags[1](second)]
     return m.head(torch.cat(parts, 1))
-
-
-def bags() -> Iterator[Case]:
-    rows = [tokens("x", 3, 5, below=9)]
-    fills = {"*bag*": (0.0, 0.5)}
-    for mode in ("sum", "mean", "max"):
-        yield Case(f"embedding_bag_{mode}", lambda mode=mode: bag(mode), rows, fills=fills, tags=["loop"])
-        flat = [tokens("x", 8, below=9)]
-        yield Case(f"embedding_bag_{mode}_ragged", lambda mode=mode: ragged_bag(mode), flat, fills=fills, tags=["loop"])
-    yield Case("embedding_bag_opset_11", lambda: bag("mean"), rows, fills=fills, opset=11, tags=["loop"], steps="adam")
-    yield Case("embedding_bag_weighted", weighted_bag, [*rows, real("importance", 3, 5)], fills=fills, tags=["loop"])
-    features = [real("x", 3, 3), tokens("first", 3, 4, below=7), tokens("second", 3, 2, below=7)]
-    yield Case("embedding_bags", many_bags, features, fills=fills, tags=["loop"])
-
-
-# --- Loops -----------------------------------------------------------------------------------
 
 
 @torch.jit.script
@@ -113,16 +81,6 @@ def scaled(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
 def nested(m: Net, x: Tensor) -> Tensor:
     """A loop in a loop, whose counters are used."""
     return scaled(x, m.weight, m.scales)
-
-
-def loops() -> Iterator[Case]:
-    x = [real("x", 3, 4)]
-    yield Case("loop_equilibrium", equilibrium, x, tags=["loop"], steps="adam")
-    yield Case("loop_while", while_net, x, tags=["loop"])
-    yield Case("loop_nested", nested, x, tags=["loop"])
-
-
-# --- Lists of tensors ------------------------------------------------------------------------
 
 
 @torch.jit.script
@@ -181,16 +139,6 @@ def tensor_split(m: Net, x: Tensor) -> Tensor:
     return torch.cat([m.first(token), torch.relu(m.rest(rest))], 1)
 
 
-def lists() -> Iterator[Case]:
-    yield Case("list_recurrence", scripted_recurrence, [real("x", 3, 2, 4)], tags=["loop", "sequence"])
-    yield Case("list_scales", scripted_scales, [real("x", 3, 8)], tags=["loop", "sequence"])
-    yield Case("list_of_rows", scripted_list, [real("x", 2, 3, 4)], tags=["loop", "sequence"])
-    yield Case("tensor_split", tensor_split, [real("x", 2, 5, 4)], tags=["loop", "sequence"])
-
-
-# --- Branches --------------------------------------------------------------------------------
-
-
 @torch.jit.script
 def alternating(x: Tensor, even: Tensor, odd: Tensor) -> Tensor:
     for i in range(4):
@@ -207,5 +155,23 @@ def alternating_net(m: Net, x: Tensor) -> Tensor:
     return alternating(x, m.even, m.odd)
 
 
-def branches() -> Iterator[Case]:
-    yield Case("branch_in_loop", alternating_net, [real("x", 3, 4)], tags=["loop", "branch"])
+def cases() -> Iterator[Case]:
+    rows = [tokens("x", 3, 5, below=9)]
+    fills = {"*bag*": (0.0, 0.5)}
+    for mode in ("sum", "mean", "max"):
+        yield Case(f"embedding_bag_{mode}", lambda mode=mode: bag(mode), rows, fills=fills)
+        flat = [tokens("x", 8, below=9)]
+        yield Case(f"embedding_bag_{mode}_ragged", lambda mode=mode: ragged_bag(mode), flat, fills=fills)
+    yield Case("embedding_bag_opset_11", lambda: bag("mean"), rows, fills=fills, opset=11, steps="adam")
+    yield Case("embedding_bag_weighted", weighted_bag, [*rows, real("importance", 3, 5)], fills=fills)
+    features = [real("x", 3, 3), tokens("first", 3, 4, below=7), tokens("second", 3, 2, below=7)]
+    yield Case("embedding_bags", many_bags, features, fills=fills)
+    x = [real("x", 3, 4)]
+    yield Case("loop_equilibrium", equilibrium, x, steps="adam")
+    yield Case("loop_while", while_net, x)
+    yield Case("loop_nested", nested, x)
+    yield Case("list_recurrence", scripted_recurrence, [real("x", 3, 2, 4)])
+    yield Case("list_scales", scripted_scales, [real("x", 3, 8)])
+    yield Case("list_of_rows", scripted_list, [real("x", 2, 3, 4)])
+    yield Case("tensor_split", tensor_split, [real("x", 2, 5, 4)])
+    yield Case("branch_in_loop", alternating_net, [real("x", 3, 4)])

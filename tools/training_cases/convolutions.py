@@ -13,15 +13,6 @@ from training_cases.framework import Case, Net, net, real
 IMAGE = [real("x", 2, 3, 6, 6)]
 
 
-def cases() -> Iterator[Case]:
-    yield from paddings()
-    yield from geometries()
-    yield from rearranged()
-    yield from normalised()
-    yield from activated()
-    yield from networks()
-
-
 @net(lambda *parts: dict(parts=parts, layers=nn.ModuleList(part for part in parts if isinstance(part, nn.Module))))
 def chain(m: Net, x: Tensor) -> Tensor:
     """Modules and functions one after the other."""
@@ -30,73 +21,10 @@ def chain(m: Net, x: Tensor) -> Tensor:
     return x
 
 
-# --- Paddings --------------------------------------------------------------------------------
-
-
 def circular(x: Tensor) -> Tensor:
     """Around both axes; what PyTorch 1.13 writes for its own circular padding is off by one."""
     x = torch.cat([x[..., -1:], x, x[..., :1]], -1)
     return torch.cat([x[..., -1:, :], x, x[..., :1, :]], -2)
-
-
-def paddings() -> Iterator[Case]:
-    for mode in ("reflect", "replicate"):
-        yield Case(
-            f"conv_padding_{mode}",
-            lambda mode=mode: chain(
-                nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 3, 3, padding=1, padding_mode=mode)
-            ),
-            IMAGE,
-            tags=["padding"],
-            steps="adam" if mode == "reflect" else "",
-        )
-    for name, pad in (
-        ("pad_constant", lambda x: F.pad(x, (1, 2, 2, 0))),
-        ("pad_reflect", lambda x: F.pad(x, (1, 2, 2, 0), mode="reflect")),
-        ("pad_replicate", lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate")),
-        ("pad_circular", circular),
-    ):
-        yield Case(
-            name, lambda pad=pad: chain(nn.Conv2d(3, 4, 1), pad, nn.Tanh(), nn.Conv2d(4, 2, 3)), IMAGE, tags=["padding"]
-        )
-    yield Case(
-        "conv1d_causal", lambda: chain(lambda x: F.pad(x, (4, 0)), nn.Conv1d(3, 5, 3, dilation=2)), [real("x", 2, 3, 7)]
-    )
-    yield Case("crop", lambda: chain(nn.Conv2d(3, 4, 3, padding=1), lambda x: F.pad(x, (-1, -1, -1, -1))), IMAGE)
-
-
-# --- Geometries ------------------------------------------------------------------------------
-
-
-def geometries() -> Iterator[Case]:
-    made = {
-        "conv_grouped_dilated": [nn.Conv2d, (6, 4, 3), {"groups": 2, "dilation": 2, "padding": 2}],
-        "conv_depthwise_multiplier": [nn.Conv2d, (6, 12, 3), {"groups": 6, "stride": 2}],
-        "conv_stride_leaves_rest": [nn.Conv2d, (6, 4, 2), {"stride": 3}],
-        "conv_uneven": [nn.Conv2d, (6, 4, (1, 3)), {"padding": (0, 1), "stride": (2, 1)}],
-        "conv_transposed_output_padding": [
-            nn.ConvTranspose2d, (6, 4, 3), {"stride": 2, "padding": 1, "output_padding": 1},
-        ],
-        "conv_transposed_grouped": [nn.ConvTranspose2d, (6, 4, 3), {"groups": 2, "dilation": 2}],
-    }  # fmt: skip
-    for name, (kind, sizes, options) in made.items():
-        yield Case(
-            name,
-            lambda kind=kind, sizes=sizes, options=options: chain(
-                nn.Conv2d(3, 6, 3), nn.ReLU(), kind(*sizes, **options)
-            ),
-            IMAGE,
-            steps="momentum" if "output_padding" in name else "",
-        )
-    yield Case("conv3d", lambda: chain(nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)), [real("x", 2, 2, 3, 4, 4)])
-    yield Case(
-        "conv1d_transposed",
-        lambda: chain(nn.Conv1d(3, 4, 3), nn.Tanh(), nn.ConvTranspose1d(4, 3, 4, stride=2)),
-        [real("x", 2, 3, 8)],
-    )
-
-
-# --- Rearranged ------------------------------------------------------------------------------
 
 
 @net(lambda: dict(first=nn.Conv2d(3, 4, 1), second=nn.Conv2d(4, 3, 1)))
@@ -126,10 +54,91 @@ def unfolded(m: Net, x: Tensor) -> Tensor:
     return patches.reshape(x.shape[0], 4, 6, 6)
 
 
-def rearranged() -> Iterator[Case]:
+@net(lambda: dict(
+    first=nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False), first_norm=nn.BatchNorm2d(4),
+    second=nn.Conv2d(4, 4, 3, padding=1, bias=False), second_norm=nn.BatchNorm2d(4),
+    skip=nn.Conv2d(3, 4, 1, stride=2, bias=False), skip_norm=nn.BatchNorm2d(4), head=nn.Linear(4, 5),
+))  # fmt: skip
+def residual(m: Net, x: Tensor) -> Tensor:
+    y = m.second_norm(m.second(F.relu(m.first_norm(m.first(x)))))
+    return m.head(F.relu(y + m.skip_norm(m.skip(x))).mean((2, 3)))
+
+
+@net(lambda: dict(layers=nn.ModuleList(nn.Conv2d(3 + 2 * i, 2, 3, padding=1) for i in range(3))))
+def dense(m: Net, x: Tensor) -> Tensor:
+    for layer in m.layers:
+        x = torch.cat([x, F.relu(layer(x))], 1)
+    return x
+
+
+@net(lambda: dict(
+    up=nn.Conv2d(4, 8, 1, bias=False), up_norm=nn.BatchNorm2d(8), middle=nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
+    middle_norm=nn.BatchNorm2d(8), gate=nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 2, 1), nn.ReLU(), nn.Conv2d(2, 8, 1)),
+    down=nn.Conv2d(8, 4, 1, bias=False), down_norm=nn.BatchNorm2d(4),
+))  # fmt: skip
+def inverted(m: Net, x: Tensor) -> Tensor:
+    """An inverted residual of MobileNet v3."""
+    y = F.hardswish(m.up_norm(m.up(x)))
+    y = F.hardswish(m.middle_norm(m.middle(y)))
+    return x + m.down_norm(m.down(y * F.hardsigmoid(m.gate(y))))
+
+
+@net(lambda dropped: dict(conv=nn.Conv2d(3, 3, 3, padding=1), drop=nn.Dropout(dropped), head=nn.Linear(3, 4)))
+def drop_path(m: Net, x: Tensor) -> Tensor:
+    """residual branches that are dropped with a probability, here none; and dropout of features."""
+    x = x + m.drop(F.relu(m.conv(x)))
+    return m.head(m.drop(x.mean((2, 3))))
+
+
+@net(lambda: dict(
+    enter=nn.Conv2d(2, 4, 3, padding=1), deep=nn.Conv2d(4, 6, 3, padding=1), up=nn.ConvTranspose2d(6, 4, 2, stride=2),
+    leave=nn.Conv2d(8, 3, 3, padding=1),
+))  # fmt: skip
+def u_net(m: Net, x: Tensor) -> Tensor:
+    x = F.relu(m.enter(x))
+    y = m.up(F.relu(m.deep(F.max_pool2d(x, 2))))
+    return m.leave(torch.cat([x, y], 1))
+
+
+def cases() -> Iterator[Case]:
+    for mode in ("reflect", "replicate"):
+        yield Case(
+            f"conv_padding_{mode}",
+            lambda mode=mode: chain(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 3, 3, padding=1, padding_mode=mode)),
+            IMAGE,
+            steps="adam" if mode == "reflect" else "",
+        )
+    for name, pad in (
+        ("pad_constant", lambda x: F.pad(x, (1, 2, 2, 0))),
+        ("pad_reflect", lambda x: F.pad(x, (1, 2, 2, 0), mode="reflect")),
+        ("pad_replicate", lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate")),
+        ("pad_circular", circular),
+    ):
+        yield Case(name, lambda pad=pad: chain(nn.Conv2d(3, 4, 1), pad, nn.Tanh(), nn.Conv2d(4, 2, 3)), IMAGE)
+    yield Case("conv1d_causal", lambda: chain(lambda x: F.pad(x, (4, 0)), nn.Conv1d(3, 5, 3, dilation=2)), [real("x", 2, 3, 7)])
+    yield Case("crop", lambda: chain(nn.Conv2d(3, 4, 3, padding=1), lambda x: F.pad(x, (-1, -1, -1, -1))), IMAGE)
+    made = {
+        "conv_grouped_dilated": [nn.Conv2d, (6, 4, 3), {"groups": 2, "dilation": 2, "padding": 2}],
+        "conv_depthwise_multiplier": [nn.Conv2d, (6, 12, 3), {"groups": 6, "stride": 2}],
+        "conv_stride_leaves_rest": [nn.Conv2d, (6, 4, 2), {"stride": 3}],
+        "conv_uneven": [nn.Conv2d, (6, 4, (1, 3)), {"padding": (0, 1), "stride": (2, 1)}],
+        "conv_transposed_output_padding": [
+            nn.ConvTranspose2d, (6, 4, 3), {"stride": 2, "padding": 1, "output_padding": 1},
+        ],
+        "conv_transposed_grouped": [nn.ConvTranspose2d, (6, 4, 3), {"groups": 2, "dilation": 2}],
+    }  # fmt: skip
+    for name, (kind, sizes, options) in made.items():
+        yield Case(
+            name,
+            lambda kind=kind, sizes=sizes, options=options: chain(nn.Conv2d(3, 6, 3), nn.ReLU(), kind(*sizes, **options)),
+            IMAGE,
+            steps="momentum" if "output_padding" in name else "",
+        )
+    yield Case("conv3d", lambda: chain(nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)), [real("x", 2, 2, 3, 4, 4)])
     yield Case(
-        "pixel_shuffle", lambda: chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)), IMAGE
+        "conv1d_transposed", lambda: chain(nn.Conv1d(3, 4, 3), nn.Tanh(), nn.ConvTranspose1d(4, 3, 4, stride=2)), [real("x", 2, 3, 8)]
     )
+    yield Case("pixel_shuffle", lambda: chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)), IMAGE)
     yield Case("pixel_unshuffle", lambda: chain(nn.Conv2d(3, 2, 1), nn.PixelUnshuffle(2), nn.Conv2d(8, 3, 1)), IMAGE)
     yield Case("shifted_channels", deformed, IMAGE)
     yield Case("channel_shuffle", channel_shuffle, IMAGE)
@@ -139,17 +148,9 @@ def rearranged() -> Iterator[Case]:
         align = {} if mode == "nearest" else {"align_corners": False}
         yield Case(
             f"upsample_{mode}",
-            lambda mode=mode, align=align: chain(
-                nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode=mode, **align), nn.Conv2d(4, 2, 3)
-            ),
+            lambda mode=mode, align=align: chain(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode=mode, **align), nn.Conv2d(4, 2, 3)),
             IMAGE,
         )
-
-
-# --- Normalised ------------------------------------------------------------------------------
-
-
-def normalised() -> Iterator[Case]:
     made = {
         "batch_norm": lambda: nn.BatchNorm2d(4),
         "batch_norm_no_affine": lambda: nn.BatchNorm2d(4, affine=False),
@@ -167,14 +168,7 @@ def normalised() -> Iterator[Case]:
             lambda norm=norm: chain(nn.Conv2d(3, 4, 3), norm(), nn.ReLU(), nn.Conv2d(4, 3, 1)),
             IMAGE,
             steps="adam" if name.startswith("batch_norm") else "",
-            tags=["normalisation"],
         )
-
-
-# --- Activated -------------------------------------------------------------------------------
-
-
-def activated() -> Iterator[Case]:
     made: dict[str, Callable[[Tensor], Tensor]] = {
         "gelu": F.gelu,
         "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -200,83 +194,12 @@ def activated() -> Iterator[Case]:
     for name, function in made.items():
         width = 2 if name in ("glu", "maxout") else 4
         yield Case(
-            f"activation_{name}",
-            lambda function=function, width=width: chain(nn.Conv2d(3, 4, 3), function, nn.Conv2d(width, 2, 1)),
-            IMAGE,
-            tags=["activation"],
+            f"activation_{name}", lambda function=function, width=width: chain(nn.Conv2d(3, 4, 3), function, nn.Conv2d(width, 2, 1)), IMAGE
         )
-
-
-# --- Networks --------------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        first=nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False),
-        first_norm=nn.BatchNorm2d(4),
-        second=nn.Conv2d(4, 4, 3, padding=1, bias=False),
-        second_norm=nn.BatchNorm2d(4),
-        skip=nn.Conv2d(3, 4, 1, stride=2, bias=False),
-        skip_norm=nn.BatchNorm2d(4),
-        head=nn.Linear(4, 5),
-    )
-)
-def residual(m: Net, x: Tensor) -> Tensor:
-    y = m.second_norm(m.second(F.relu(m.first_norm(m.first(x)))))
-    return m.head(F.relu(y + m.skip_norm(m.skip(x))).mean((2, 3)))
-
-
-@net(lambda: dict(layers=nn.ModuleList(nn.Conv2d(3 + 2 * i, 2, 3, padding=1) for i in range(3))))
-def dense(m: Net, x: Tensor) -> Tensor:
-    for layer in m.layers:
-        x = torch.cat([x, F.relu(layer(x))], 1)
-    return x
-
-
-@net(
-    lambda: dict(
-        up=nn.Conv2d(4, 8, 1, bias=False),
-        up_norm=nn.BatchNorm2d(8),
-        middle=nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
-        middle_norm=nn.BatchNorm2d(8),
-        gate=nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(8, 2, 1), nn.ReLU(), nn.Conv2d(2, 8, 1)),
-        down=nn.Conv2d(8, 4, 1, bias=False),
-        down_norm=nn.BatchNorm2d(4),
-    )
-)
-def inverted(m: Net, x: Tensor) -> Tensor:
-    """An inverted residual of MobileNet v3."""
-    y = F.hardswish(m.up_norm(m.up(x)))
-    y = F.hardswish(m.middle_norm(m.middle(y)))
-    return x + m.down_norm(m.down(y * F.hardsigmoid(m.gate(y))))
-
-
-@net(lambda dropped: dict(conv=nn.Conv2d(3, 3, 3, padding=1), drop=nn.Dropout(dropped), head=nn.Linear(3, 4)))
-def drop_path(m: Net, x: Tensor) -> Tensor:
-    """residual branches that are dropped with a probability, here none; and dropout of features."""
-    x = x + m.drop(F.relu(m.conv(x)))
-    return m.head(m.drop(x.mean((2, 3))))
-
-
-@net(
-    lambda: dict(
-        enter=nn.Conv2d(2, 4, 3, padding=1),
-        deep=nn.Conv2d(4, 6, 3, padding=1),
-        up=nn.ConvTranspose2d(6, 4, 2, stride=2),
-        leave=nn.Conv2d(8, 3, 3, padding=1),
-    )
-)
-def u_net(m: Net, x: Tensor) -> Tensor:
-    x = F.relu(m.enter(x))
-    y = m.up(F.relu(m.deep(F.max_pool2d(x, 2))))
-    return m.leave(torch.cat([x, y], 1))
-
-
-def networks() -> Iterator[Case]:
     yield Case("residual_block", residual, IMAGE, loss="cross_entropy", steps="momentum")
     yield Case("dense_block", dense, IMAGE)
     yield Case("inverted_residual", inverted, [real("x", 2, 4, 5, 5)], steps="adam")
-    yield Case("dropout", lambda: drop_path(0.1), IMAGE, compare=False, tags=["random"])
+    yield Case("dropout", lambda: drop_path(0.1), IMAGE, compare=False)
     yield Case("dropout_of_nothing", lambda: drop_path(0.0), IMAGE)
     yield Case("unet", u_net, [real("x", 2, 2, 6, 6)], loss="cross_entropy", steps="adam")
     yield Case(

@@ -51,12 +51,10 @@ class Case:
     inputs: Sequence[Input]
     loss: str | dict | list = "mse"
     options: dict = field(default_factory=dict)  # what else the training file says
-    tags: Sequence[str] = ()
     opset: int = 17
     fills: dict[str, tuple[float, float]] = field(default_factory=dict)  # pattern: offset, scale
     steps: str = ""  # the optimiser of three recorded steps (optimizer_oracles.OPTIONS)
     compare: bool = True  # numbers; not those of networks that draw random masks
-    notes: str = ""
     outputs: Sequence[str] = ("output",)
 
 

@@ -11,22 +11,10 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 
-def cases() -> Iterator[Case]:
-    yield from autoencoders()
-    yield from generators()
-    yield from flows()
-    yield from implicit()
-
-
-# --- Autoencoders ----------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        down=nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2)),
-        up=nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 8)),
-    )
-)
+@net(lambda: dict(
+    down=nn.Sequential(nn.Linear(8, 5), nn.ReLU(), nn.Linear(5, 2)),
+    up=nn.Sequential(nn.Linear(2, 5), nn.ReLU(), nn.Linear(5, 8)),
+))  # fmt: skip
 def autoencoder(m: Net, x: Tensor) -> Tensor:
     return torch.sigmoid(m.up(m.down(x)))
 
@@ -41,24 +29,13 @@ def variational(m: Net, x: Tensor, noise: Tensor) -> Tensor:
     return torch.cat([m.up(z), divergence], 1)
 
 
-@net(
-    lambda: dict(patch=nn.Conv2d(3, 6, 2, stride=2), absent=zeros(1, 1, 6), mix=nn.Linear(9, 9), head=nn.Linear(6, 12))
-)
+@net(lambda: dict(patch=nn.Conv2d(3, 6, 2, stride=2), absent=zeros(1, 1, 6), mix=nn.Linear(9, 9), head=nn.Linear(6, 12)))
 def masked_net(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     """Patches that are left out are replaced by one trained vector."""
     x = m.patch(x).flatten(2).transpose(1, 2)
     kept = kept.unsqueeze(-1)
     x = x * kept + m.absent * (1.0 - kept)
     return m.head(x + m.mix(x.transpose(1, 2)).transpose(1, 2))
-
-
-def autoencoders() -> Iterator[Case]:
-    yield Case("autoencoder", autoencoder, [real("x", 3, 8)], steps="adam")
-    yield Case("variational_autoencoder", variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
-    yield Case("masked_autoencoder", masked_net, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
-
-
-# --- Generators ------------------------------------------------------------------------------
 
 
 class Generator(nn.Module):
@@ -125,28 +102,6 @@ class Diffusion(nn.Module):
         return self.leave(F.silu(self.norm(x)))
 
 
-def generators() -> Iterator[Case]:
-    yield Case("dcgan_generator", Generator, [real("noise", 3, 5)], steps="adam")
-    yield Case(
-        "generator_before_frozen_judge",
-        Adversarial,
-        [real("noise", 3, 4)],
-        loss="bce_with_logits",
-        options={"trainable": {"freeze": ["judge*"]}},
-    )
-    yield Case("style_modulation", style_modulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
-    yield Case("adaptive_instance_norm", ada_in, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
-    yield Case(
-        "diffusion_noise_tables",
-        Diffusion,
-        [real("x", 2, 2, 4, 4), real("added", 2, 2, 4, 4), tokens("time", 2, below=6)],
-        tags=["buffer"],
-    )
-
-
-# --- Flows -----------------------------------------------------------------------------------
-
-
 class Coupling(nn.Module):
     """Half of the channels scales and shifts the other half (RealNVP), with a mask or with slices."""
 
@@ -170,19 +125,11 @@ class Coupling(nn.Module):
         return torch.cat([kept, moved * scale + shift, scale.log().sum(-1, keepdim=True)], -1)
 
 
-@net(
-    lambda: dict(
-        log_scale=zeros(1, 4, 1, 1),
-        shift=zeros(1, 4, 1, 1),
-        lower=zeros(4, 4),
-        upper=zeros(4, 4),
-        log_diagonal=zeros(4),
-        permutation=torch.eye(4)[[2, 0, 3, 1]],
-        below=torch.tril(torch.ones(4, 4), -1),
-        eye=torch.eye(4),
-        net=nn.Conv2d(2, 4, 3, padding=1),
-    )
-)
+@net(lambda: dict(
+    log_scale=zeros(1, 4, 1, 1), shift=zeros(1, 4, 1, 1), lower=zeros(4, 4), upper=zeros(4, 4), log_diagonal=zeros(4),
+    permutation=torch.eye(4)[[2, 0, 3, 1]], below=torch.tril(torch.ones(4, 4), -1), eye=torch.eye(4),
+    net=nn.Conv2d(2, 4, 3, padding=1),
+))  # fmt: skip
 def glow(m: Net, x: Tensor) -> Tensor:
     """Activation norm, an invertible 1x1 convolution as lower times upper triangle, a coupling."""
     x = (x + m.shift) * torch.exp(m.log_scale)
@@ -211,16 +158,6 @@ class Autoregressive(nn.Module):
         return F.linear(x, self.second.weight * self.second_mask, self.second.bias)
 
 
-def flows() -> Iterator[Case]:
-    yield Case("flow_coupling", lambda: Coupling(False), [real("x", 3, 4)], steps="adam")
-    yield Case("flow_coupling_masked", lambda: Coupling(True), [real("x", 3, 4)], tags=["buffer"])
-    yield Case("flow_glow", glow, [real("x", 2, 4, 3, 3)], tags=["buffer"])
-    yield Case("masked_autoregressive", Autoregressive, [real("x", 3, 4)], tags=["buffer"])
-
-
-# --- Implicit functions ----------------------------------------------------------------------
-
-
 @net(lambda: dict(layers=nn.ModuleList([nn.Linear(2, 6), nn.Linear(6, 6)]), last=nn.Linear(6, 3)))
 def siren(m: Net, x: Tensor) -> Tensor:
     for layer in m.layers:
@@ -228,11 +165,7 @@ def siren(m: Net, x: Tensor) -> Tensor:
     return m.last(x)
 
 
-@net(
-    lambda: dict(
-        first=nn.Linear(3 + 3 * 4, 8), second=nn.Linear(8 + 15, 8), density=nn.Linear(8, 1), colour=nn.Linear(8, 3)
-    )
-)
+@net(lambda: dict(first=nn.Linear(3 + 3 * 4, 8), second=nn.Linear(8 + 15, 8), density=nn.Linear(8, 1), colour=nn.Linear(8, 3)))
 def radiance(m: Net, points: Tensor) -> Tensor:
     """NeRF: octaves of positions, a skip, density and colour, composed along rays."""
     octaves = [f(points * float(2**i)) for i in range(2) for f in (torch.sin, torch.cos)]
@@ -271,22 +204,37 @@ def radial_basis(m: Net, x: Tensor) -> Tensor:
     return m.head(torch.exp(-distance * torch.exp(m.log_width)))
 
 
-@net(
-    lambda: dict(
-        branch=nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4)),
-        trunk=nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4)),
-        bias=zeros(1),
-    )
-)
+@net(lambda: dict(
+    branch=nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 4)),
+    trunk=nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4)), bias=zeros(1),
+))  # fmt: skip
 def operator(m: Net, function: Tensor, place: Tensor) -> Tensor:
     """DeepONet: a product of what a function and a place are encoded as."""
     return m.branch(function) @ m.trunk(place).t() + m.bias
 
 
-def implicit() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    yield Case("autoencoder", autoencoder, [real("x", 3, 8)], steps="adam")
+    yield Case("variational_autoencoder", variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
+    yield Case("masked_autoencoder", masked_net, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
+    yield Case("dcgan_generator", Generator, [real("noise", 3, 5)], steps="adam")
+    yield Case(
+        "generator_before_frozen_judge",
+        Adversarial,
+        [real("noise", 3, 4)],
+        loss="bce_with_logits",
+        options={"trainable": {"freeze": ["judge*"]}},
+    )
+    yield Case("style_modulation", style_modulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
+    yield Case("adaptive_instance_norm", ada_in, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
+    yield Case("diffusion_noise_tables", Diffusion, [real("x", 2, 2, 4, 4), real("added", 2, 2, 4, 4), tokens("time", 2, below=6)])
+    yield Case("flow_coupling", lambda: Coupling(False), [real("x", 3, 4)], steps="adam")
+    yield Case("flow_coupling_masked", lambda: Coupling(True), [real("x", 3, 4)])
+    yield Case("flow_glow", glow, [real("x", 2, 4, 3, 3)])
+    yield Case("masked_autoregressive", Autoregressive, [real("x", 3, 4)])
     yield Case("siren", siren, [real("x", 5, 2)], steps="adam")
     yield Case("radiance_field", radiance, [real("points", 2, 4, 3)])
-    yield Case("kan_hats", splines, [real("x", 3, 4)], tags=["buffer"])
-    yield Case("kan_b_splines", b_splines, [real("x", 3, 4)], tags=["buffer"])
+    yield Case("kan_hats", splines, [real("x", 3, 4)])
+    yield Case("kan_b_splines", b_splines, [real("x", 3, 4)])
     yield Case("radial_basis", radial_basis, [real("x", 3, 3)], steps="momentum")
-    yield Case("deep_operator", operator, [real("function", 3, 5), real("place", 4, 2)], tags=["scalar"])
+    yield Case("deep_operator", operator, [real("function", 3, 5), real("place", 4, 2)])

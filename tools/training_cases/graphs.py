@@ -13,11 +13,6 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 VERTICES = 5
 
 
-def cases() -> Iterator[Case]:
-    yield from convolutions()
-    yield from points()
-
-
 def adjacency() -> Tensor:
     """A ring with a chord, loops included."""
     ring = torch.roll(torch.eye(VERTICES), 1, 0)
@@ -42,9 +37,7 @@ class GraphConvolution(nn.Module):
         return self.adjacency @ self.second(x)
 
 
-@net(
-    lambda: dict(far=(1.0 - adjacency()) * -1e9, layer=nn.Linear(4, 6, bias=False), left=zeros(6, 1), right=zeros(6, 1))
-)
+@net(lambda: dict(far=(1.0 - adjacency()) * -1e9, layer=nn.Linear(4, 6, bias=False), left=zeros(6, 1), right=zeros(6, 1)))
 def graph_attention(m: Net, x: Tensor) -> Tensor:
     """Scores of neighbours; others are masked by a buffer of large negative numbers."""
     x = m.layer(x)
@@ -52,11 +45,7 @@ def graph_attention(m: Net, x: Tensor) -> Tensor:
     return F.elu(torch.softmax(scores + m.far, -1) @ x)
 
 
-@net(
-    lambda: dict(
-        adjacency=adjacency(), epsilon=zeros(1), net=nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
-    )
-)
+@net(lambda: dict(adjacency=adjacency(), epsilon=zeros(1), net=nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))))
 def isomorphism(m: Net, x: Tensor) -> Tensor:
     """GIN: sums of neighbours, and the vertex itself with a trained weight."""
     return m.net((1.0 + m.epsilon) * x + m.adjacency @ x).sum(1)
@@ -94,31 +83,10 @@ class Propagated(nn.Module):
         return made
 
 
-def convolutions() -> Iterator[Case]:
-    x = [real("x", 2, VERTICES, 4)]
-    tags = ["buffer"]
-    yield Case("graph_convolution", GraphConvolution, x, tags=tags, loss="cross_entropy", steps="adam")
-    yield Case("graph_attention", graph_attention, x, tags=tags)
-    yield Case("graph_isomorphism", isomorphism, x, tags=tags)
-    yield Case("graph_chebyshev", chebyshev, x, tags=tags)
-    yield Case("graph_propagation", Propagated, x, tags=tags)
-    edges = [tokens("sources", 8, below=VERTICES), tokens("places", 8, below=VERTICES)]
-    yield Case("message_passing", message_passing, [real("x", VERTICES, 4), *edges])
-
-
-# --- Points ----------------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        transform=nn.Linear(4, 9),
-        first=nn.Conv1d(3, 4, 1),
-        norm=nn.BatchNorm1d(4),
-        second=nn.Conv1d(3, 6, 1),
-        head=nn.Linear(6, 4),
-        eye=torch.eye(3),
-    )
-)
+@net(lambda: dict(
+    transform=nn.Linear(4, 9), first=nn.Conv1d(3, 4, 1), norm=nn.BatchNorm1d(4), second=nn.Conv1d(3, 6, 1), head=nn.Linear(6, 4),
+    eye=torch.eye(3),
+))  # fmt: skip
 def point_net(m: Net, x: Tensor) -> Tensor:
     """A transform computed from the points, shared layers, the largest over all points."""
     features = torch.relu(m.norm(m.first(x))).max(-1)[0]
@@ -149,11 +117,7 @@ def relation_network(m: Net, x: Tensor) -> Tensor:
     return m.head(torch.relu(m.pair(torch.cat([left, right], -1))).sum((1, 2)))
 
 
-@net(
-    lambda: dict(
-        norm=nn.LayerNorm(4), left=nn.Linear(4, 3), right=nn.Linear(4, 3), gate=nn.Linear(4, 3), out=nn.Linear(3, 4)
-    )
-)
+@net(lambda: dict(norm=nn.LayerNorm(4), left=nn.Linear(4, 3), right=nn.Linear(4, 3), gate=nn.Linear(4, 3), out=nn.Linear(3, 4)))
 def triangle_update(m: Net, z: Tensor) -> Tensor:
     """AlphaFold: pairs are updated by products over a third vertex."""
     y = m.norm(z)
@@ -162,9 +126,17 @@ def triangle_update(m: Net, z: Tensor) -> Tensor:
     return z + m.out(made)
 
 
-def points() -> Iterator[Case]:
-    yield Case("point_net", point_net, [real("x", 2, 3, 6)], tags=["buffer"], loss="cross_entropy")
+def cases() -> Iterator[Case]:
+    x = [real("x", 2, VERTICES, 4)]
+    yield Case("graph_convolution", GraphConvolution, x, loss="cross_entropy", steps="adam")
+    yield Case("graph_attention", graph_attention, x)
+    yield Case("graph_isomorphism", isomorphism, x)
+    yield Case("graph_chebyshev", chebyshev, x)
+    yield Case("graph_propagation", Propagated, x)
+    edges = [tokens("sources", 8, below=VERTICES), tokens("places", 8, below=VERTICES)]
+    yield Case("message_passing", message_passing, [real("x", VERTICES, 4), *edges])
+    yield Case("point_net", point_net, [real("x", 2, 3, 6)], loss="cross_entropy")
     yield Case("deep_sets", deep_sets, [real("x", 2, 5, 3)], steps="momentum")
     yield Case("edge_conv", edge_conv, [real("x", 5, 3), tokens("neighbours", 5, 3, below=5)])
     yield Case("relation_network", relation_network, [real("x", 2, 3, 4)])
-    yield Case("triangle_update", triangle_update, [real("z", 2, 3, 3, 4)], tags=["einsum"])
+    yield Case("triangle_update", triangle_update, [real("z", 2, 3, 3, 4)])

@@ -22,13 +22,6 @@ def absolute(y: Tensor, t: Tensor) -> Tensor:
     return (y - t).abs().mean()
 
 
-def cases() -> Iterator[Case]:
-    yield from classes()
-    yield from numbers()
-    yield from several()
-    yield from contrastive()
-
-
 @net(lambda loss, width=5: dict(net=nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, width)), loss=loss))
 def with_loss(m: Net, x: Tensor, *others: Tensor) -> Tensor:
     """A small network and a function of what it makes and of what else is fed in."""
@@ -36,10 +29,7 @@ def with_loss(m: Net, x: Tensor, *others: Tensor) -> Tensor:
 
 
 def case(name: str, loss: Loss, *others: object, x: tuple[int, ...] = (3, 6), steps: str = "") -> Case:
-    return Case(name, lambda: with_loss(loss), [real("x", *x), *others], "in_graph", tags=["loss"], steps=steps)
-
-
-# --- Classes ---------------------------------------------------------------------------------
+    return Case(name, lambda: with_loss(loss), [real("x", *x), *others], "in_graph", steps=steps)
 
 
 @net(lambda: dict(conv=nn.Conv2d(2, 4, 3)))
@@ -65,27 +55,6 @@ def smoothed(y: Tensor, t: Tensor) -> Tensor:
     return 0.9 * F.cross_entropy(y, t) - 0.02 * F.log_softmax(y, 1).sum(1).mean()
 
 
-def classes() -> Iterator[Case]:
-    labels = tokens("labels", 3, below=5)
-    yield case("loss_cross_entropy", F.cross_entropy, labels, steps="adam")
-    yield case("loss_cross_entropy_sum", lambda y, t: F.cross_entropy(y, t, reduction="sum"), labels)
-    yield case("loss_cross_entropy_ignore", lambda y, t: F.cross_entropy(y, t, ignore_index=2), labels)
-    yield case("loss_nll", lambda y, t: F.nll_loss(F.log_softmax(y, 1), t), labels, steps="momentum")
-    yield case("loss_cross_entropy_none_mean", lambda y, t: F.cross_entropy(y, t, reduction="none").mean(), labels)
-    yield case("loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels)
-    yield case("loss_smoothed", smoothed, labels)
-    yield Case(
-        "loss_pixels", pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph", tags=["loss"]
-    )
-    yield Case("loss_language", language_loss, [tokens("ids", 2, 5, below=7)], "in_graph", tags=["loss"], steps="adam")
-    yield Case("loss_class_weights", weighted_classes, [real("x", 3, 6), labels], "in_graph", tags=["loss", "buffer"])
-    shares = real("p", 3, 5, offset=0.5, scale=0.5)
-    yield case("loss_soft_labels", lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(), shares)
-
-
-# --- Numbers ---------------------------------------------------------------------------------
-
-
 def binary(y: Tensor, t: Tensor) -> Tensor:
     p = torch.sigmoid(y)
     return -(t * torch.log(p) + (1.0 - t) * torch.log(1.0 - p)).mean()
@@ -102,26 +71,6 @@ def dice(y: Tensor, t: Tensor) -> Tensor:
     return 1.0 - (2.0 * (p * t).sum() + 1.0) / (p.sum() + t.sum() + 1.0)
 
 
-def numbers() -> Iterator[Case]:
-    wanted = real("wanted", 3, 5)
-    share = real("share", 3, 5, offset=0.5, scale=0.5)
-    yield case("loss_mse", squared, wanted, steps="adam")
-    yield case("loss_mse_pow_sum", lambda y, t: (y - t).pow(2).sum(), wanted)
-    yield case("loss_l1", absolute, wanted)
-    yield case("loss_huber", lambda y, t: huber(y - t).mean(), wanted)
-    yield case("loss_smooth_l1_clamped", smooth, wanted)
-    yield case("loss_charbonnier", lambda y, t: torch.sqrt((y - t).square() + 0.001).mean(), wanted)
-    yield case("loss_log_cosh", lambda y, t: (y - t + F.softplus(-2.0 * (y - t))).mean(), wanted)
-    yield case("loss_bce_with_logits", F.binary_cross_entropy_with_logits, share)
-    yield case("loss_bce_by_hand", binary, share, steps="momentum")
-    yield case("loss_focal", focal, share)
-    yield case("loss_dice", dice, share)
-    positive = real("p", 3, 5, offset=0.5, scale=0.375)
-    yield case("loss_kl", lambda y, p: F.kl_div(F.log_softmax(y, 1), p, reduction="batchmean"), positive)
-    yield case("loss_poisson", lambda y, t: (torch.exp(y) - t * y).mean(), share)
-    yield case("loss_hinge", lambda y, t: torch.relu(1.0 - y * t).mean(), wanted)
-
-
 def smooth(y: Tensor, t: Tensor) -> Tensor:
     """Huber's loss as a square up to a bound and a line behind it."""
     size = (y - t).abs()
@@ -132,9 +81,6 @@ def smooth(y: Tensor, t: Tensor) -> Tensor:
 def huber(x: Tensor) -> Tensor:
     size = x.abs()
     return torch.where(size < 0.5, 0.5 * x.square(), 0.5 * (size - 0.25))
-
-
-# --- Several ---------------------------------------------------------------------------------
 
 
 @net(lambda: dict(body=nn.Linear(6, 8), classes=nn.Linear(8, 4), boxes=nn.Linear(8, 4)))
@@ -177,32 +123,6 @@ class Distilled(nn.Module):
         return F.cross_entropy(made, labels) + 4.0 * soft
 
 
-def several() -> Iterator[Case]:
-    tags = ["loss"]
-    labels = tokens("labels", 3, below=4)
-    yield Case("loss_two_heads", two_heads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph", tags=tags)
-    yield Case(
-        "loss_uncertainty_weights",
-        uncertain,
-        [real("x", 3, 6), real("y", 3, 3), real("z", 3, 2)],
-        "in_graph",
-        tags=[*tags, "scalar"],
-    )
-    yield Case(
-        "loss_variational",
-        variational_loss,
-        [real("x", 3, 6), real("noise", 3, 2)],
-        "in_graph",
-        tags=tags,
-        steps="adam",
-    )
-    frozen = {"trainable": {"freeze": ["teacher*"]}}
-    yield Case("loss_distillation", Distilled, [real("x", 3, 6), labels], "in_graph", tags=tags, options=frozen)
-
-
-# --- Contrastive -----------------------------------------------------------------------------
-
-
 @net(lambda: dict(image=nn.Linear(6, 4), text=nn.Linear(5, 4), logit_scale=zeros()))
 def clip_loss(m: Net, image: Tensor, text: Tensor) -> Tensor:
     """Both directions, labels from the batch's size."""
@@ -234,14 +154,45 @@ def barlow_twins(m: Net, left: Tensor, right: Tensor) -> Tensor:
     return (made - m.eye).square().sum()
 
 
-def contrastive() -> Iterator[Case]:
-    tags = ["loss"]
+def cases() -> Iterator[Case]:
+    labels = tokens("labels", 3, below=5)
+    yield case("loss_cross_entropy", F.cross_entropy, labels, steps="adam")
+    yield case("loss_cross_entropy_sum", lambda y, t: F.cross_entropy(y, t, reduction="sum"), labels)
+    yield case("loss_cross_entropy_ignore", lambda y, t: F.cross_entropy(y, t, ignore_index=2), labels)
+    yield case("loss_nll", lambda y, t: F.nll_loss(F.log_softmax(y, 1), t), labels, steps="momentum")
+    yield case("loss_cross_entropy_none_mean", lambda y, t: F.cross_entropy(y, t, reduction="none").mean(), labels)
+    yield case("loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels)
+    yield case("loss_smoothed", smoothed, labels)
+    yield Case("loss_pixels", pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph")
+    yield Case("loss_language", language_loss, [tokens("ids", 2, 5, below=7)], "in_graph", steps="adam")
+    yield Case("loss_class_weights", weighted_classes, [real("x", 3, 6), labels], "in_graph")
+    shares = real("p", 3, 5, offset=0.5, scale=0.5)
+    yield case("loss_soft_labels", lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(), shares)
+    wanted = real("wanted", 3, 5)
+    share = real("share", 3, 5, offset=0.5, scale=0.5)
+    yield case("loss_mse", squared, wanted, steps="adam")
+    yield case("loss_mse_pow_sum", lambda y, t: (y - t).pow(2).sum(), wanted)
+    yield case("loss_l1", absolute, wanted)
+    yield case("loss_huber", lambda y, t: huber(y - t).mean(), wanted)
+    yield case("loss_smooth_l1_clamped", smooth, wanted)
+    yield case("loss_charbonnier", lambda y, t: torch.sqrt((y - t).square() + 0.001).mean(), wanted)
+    yield case("loss_log_cosh", lambda y, t: (y - t + F.softplus(-2.0 * (y - t))).mean(), wanted)
+    yield case("loss_bce_with_logits", F.binary_cross_entropy_with_logits, share)
+    yield case("loss_bce_by_hand", binary, share, steps="momentum")
+    yield case("loss_focal", focal, share)
+    yield case("loss_dice", dice, share)
+    positive = real("p", 3, 5, offset=0.5, scale=0.375)
+    yield case("loss_kl", lambda y, p: F.kl_div(F.log_softmax(y, 1), p, reduction="batchmean"), positive)
+    yield case("loss_poisson", lambda y, t: (torch.exp(y) - t * y).mean(), share)
+    yield case("loss_hinge", lambda y, t: torch.relu(1.0 - y * t).mean(), wanted)
+    labels = tokens("labels", 3, below=4)
+    yield Case("loss_two_heads", two_heads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph")
+    yield Case("loss_uncertainty_weights", uncertain, [real("x", 3, 6), real("y", 3, 3), real("z", 3, 2)], "in_graph")
+    yield Case("loss_variational", variational_loss, [real("x", 3, 6), real("noise", 3, 2)], "in_graph", steps="adam")
+    frozen = {"trainable": {"freeze": ["teacher*"]}}
+    yield Case("loss_distillation", Distilled, [real("x", 3, 6), labels], "in_graph", options=frozen)
     pair = [real("image", 3, 6), real("text", 3, 5)]
-    yield Case("loss_clip", clip_loss, pair, "in_graph", tags=[*tags, "scalar"], steps="adam")
-    yield Case("loss_info_nce", info_nce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph", tags=tags)
-    yield Case(
-        "loss_triplet", triplet_loss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph", tags=tags
-    )
-    yield Case(
-        "loss_barlow_twins", barlow_twins, [real("left", 4, 6), real("right", 4, 6)], "in_graph", tags=[*tags, "buffer"]
-    )
+    yield Case("loss_clip", clip_loss, pair, "in_graph", steps="adam")
+    yield Case("loss_info_nce", info_nce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph")
+    yield Case("loss_triplet", triplet_loss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph")
+    yield Case("loss_barlow_twins", barlow_twins, [real("left", 4, 6), real("right", 4, 6)], "in_graph")

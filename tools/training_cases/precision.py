@@ -17,14 +17,6 @@ from training_cases.framework import Case, Net, cast, lowered, net, real, zeros
 HALF, BFLOAT, DOUBLE = torch.float16, torch.bfloat16, torch.float64
 
 
-def cases() -> Iterator[Case]:
-    yield from casts()
-    yield from modules()
-
-
-# --- Casts -----------------------------------------------------------------------------------
-
-
 @net(lambda dtype: dict(dtype=dtype, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def cast_between(m: Net, x: Tensor) -> Tensor:
     """Down and up again between two layers."""
@@ -71,22 +63,6 @@ def cast_mask(m: Net, x: Tensor) -> Tensor:
     return m.second(y * (y > 0.25).to(y.dtype))
 
 
-def casts() -> Iterator[Case]:
-    x = [real("x", 3, 6)]
-    tags = ["cast"]
-    for name, dtype in (("half", HALF), ("bfloat", BFLOAT), ("double", DOUBLE)):
-        yield Case(f"cast_{name}_and_back", lambda dtype=dtype: cast_between(dtype), x, tags=tags)
-        yield Case(f"cast_{name}_kept", lambda dtype=dtype: cast_kept(dtype), x, tags=tags)
-        yield Case(f"cast_{name}_of_input", lambda dtype=dtype: cast_input(dtype), x, tags=tags)
-    yield Case("softmax_in_double", exact_softmax, [real("x", 2, 4, 6)], tags=tags, steps="adam")
-    yield Case("rms_norm_in_float", lambda: rms_norm(torch.float32), x, tags=tags)
-    yield Case("rms_norm_in_double", lambda: rms_norm(DOUBLE), x, tags=tags)
-    yield Case("cast_of_comparison", cast_mask, x, tags=tags)
-
-
-# --- Modules ---------------------------------------------------------------------------------
-
-
 @net(lambda: dict(first=nn.Linear(6, 5), middle=lowered(nn.Linear(5, 5), BFLOAT), last=nn.Linear(5, 4)))
 def low_middle(m: Net, x: Tensor) -> Tensor:
     """One layer has its weights in bfloat16, as autocast would compute it."""
@@ -116,23 +92,27 @@ def low_network(m: Net, x: Tensor) -> Tensor:
     return cast(m.net(cast(x, BFLOAT)), x.dtype)
 
 
-@net(
-    lambda: dict(
-        layer=nn.Linear(6, 5),
-        scale=lowered(nn.ParameterList([zeros(5)]), HALF),
-        shift=lowered(nn.ParameterList([zeros(5)]), HALF),
-    )
-)
+@net(lambda: dict(
+    layer=nn.Linear(6, 5), scale=lowered(nn.ParameterList([zeros(5)]), HALF), shift=lowered(nn.ParameterList([zeros(5)]), HALF),
+))  # fmt: skip
 def half_gates(m: Net, x: Tensor) -> Tensor:
     """A module of half precision without products, which processors do not have."""
     y = cast(m.layer(x), HALF) * m.scale[0] + m.shift[0]
     return cast(y, x.dtype)
 
 
-def modules() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     x = [real("x", 3, 6)]
-    tags = ["cast", "low"]
-    yield Case("bfloat_layer", low_middle, x, tags=tags)
-    yield Case("bfloat_casts_of_weights", CastWeight, x, tags=tags)
-    yield Case("bfloat_network", low_network, x, tags=tags)
-    yield Case("half_module", half_gates, x, tags=tags)
+    for name, dtype in (("half", HALF), ("bfloat", BFLOAT), ("double", DOUBLE)):
+        yield Case(f"cast_{name}_and_back", lambda dtype=dtype: cast_between(dtype), x)
+        yield Case(f"cast_{name}_kept", lambda dtype=dtype: cast_kept(dtype), x)
+        yield Case(f"cast_{name}_of_input", lambda dtype=dtype: cast_input(dtype), x)
+    yield Case("softmax_in_double", exact_softmax, [real("x", 2, 4, 6)], steps="adam")
+    yield Case("rms_norm_in_float", lambda: rms_norm(torch.float32), x)
+    yield Case("rms_norm_in_double", lambda: rms_norm(DOUBLE), x)
+    yield Case("cast_of_comparison", cast_mask, x)
+    x = [real("x", 3, 6)]
+    yield Case("bfloat_layer", low_middle, x)
+    yield Case("bfloat_casts_of_weights", CastWeight, x)
+    yield Case("bfloat_network", low_network, x)
+    yield Case("half_module", half_gates, x)

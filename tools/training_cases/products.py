@@ -11,16 +11,6 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, tokens, zeros
 
 
-def cases() -> Iterator[Case]:
-    yield from einsums()
-    yield from matrices()
-    yield from heads()
-    yield from embeddings()
-
-
-# --- Einsums ---------------------------------------------------------------------------------
-
-
 @net(lambda equation, inputs, shape: dict(equation=equation, layer=nn.Linear(inputs, inputs), weight=zeros(shape)))
 def einsum_layer(m: Net, x: Tensor) -> Tensor:
     """A layer, then an einsum of it with a parameter."""
@@ -46,32 +36,6 @@ def einsum_tensors(m: Net, x: Tensor) -> Tensor:
 def einsum_graph(m: Net, x: Tensor) -> Tensor:
     """Features over vertices and time, mixed by a trained adjacency."""
     return torch.einsum("nctv,vw->nctw", F.relu(m.conv(x)), m.adjacency)
-
-
-def einsums() -> Iterator[Case]:
-    tags = ["einsum"]
-    made = {
-        "linear": ("bi,oi->bo", (3, 5), (4, 5)),
-        "last_of_three": ("bti,io->bto", (2, 3, 5), (5, 4)),
-        "heads": ("bti,ihd->bhtd", (2, 3, 5), (5, 2, 4)),
-        "first_axis_kept": ("ebi,eio->ebo", (3, 2, 5), (3, 5, 4)),
-        "turned": ("bti,ti->bt", (2, 3, 5), (3, 5)),
-        "grouped": ("bgi,goi->bgo", (2, 3, 5), (3, 4, 5)),
-    }
-    for name, (equation, given, shape) in made.items():
-        yield Case(
-            f"einsum_{name}",
-            lambda equation=equation, given=given, shape=shape: einsum_layer(equation, given[-1], shape),
-            [real("x", *given)],
-            tags=tags,
-            steps="momentum" if name == "heads" else "",
-        )
-    yield Case("einsum_attention", einsum_attention, [real("x", 2, 4, 6)], tags=tags, steps="adam")
-    yield Case("einsum_tensor_train", einsum_tensors, [real("x", 3, 4)], tags=tags)
-    yield Case("einsum_skeleton_graph", einsum_graph, [real("x", 2, 2, 3, 4)], tags=tags)
-
-
-# --- Matrices --------------------------------------------------------------------------------
 
 
 @net(lambda: dict(weight=zeros(3, 4, 5), bias=zeros(3)))
@@ -109,17 +73,6 @@ def parameter_product(m: Net, x: Tensor) -> Tensor:
     """A weight that is a slice of a larger one, transposed; another that is joined from two."""
     x = torch.tanh(F.linear(x, m.both[:5]) + x @ m.both[5:].t())
     return F.linear(x, torch.cat([m.left, m.right]))
-
-
-def matrices() -> Iterator[Case]:
-    yield Case("bilinear_form", bilinear, [real("x", 2, 4), real("y", 2, 5)])
-    yield Case("factorisation_machine", factorised, [real("x", 3, 6)], loss="bce_with_logits", steps="adam")
-    yield Case("gram_matrix", gram_matrix, [real("x", 2, 3, 5, 5)])
-    yield Case("cross_network", cross_network, [real("x", 3, 5)])
-    yield Case("slices_of_weights", parameter_product, [real("x", 3, 6)], steps="momentum")
-
-
-# --- Heads -----------------------------------------------------------------------------------
 
 
 @net(lambda: dict(body=nn.Linear(6, 4), weight=zeros(5, 4), scale=zeros(1)))
@@ -161,35 +114,16 @@ def prototypes(m: Net, examples: Tensor, questions: Tensor) -> Tensor:
     return -(m.net(questions).unsqueeze(1) - classes.unsqueeze(0)).square().sum(-1)
 
 
-def heads() -> Iterator[Case]:
-    pair = [real("left", 3, 6), real("right", 3, 6)]
-    yield Case("cosine_head", cosine_head, [real("x", 3, 6)], loss="cross_entropy", steps="adam")
-    chosen = real("chosen", 3, 5, offset=0.5, scale=0.5)
-    yield Case("arc_face", arc_face, [real("x", 3, 6), chosen], loss="cross_entropy")
-    for kind in ("cosine", "all_pairs", "manhattan"):
-        yield Case(f"pairwise_{kind}", lambda kind=kind: pairwise(kind), pair)
-    yield Case("triplet", triplet, [real(name, 3, 6) for name in ("anchor", "friend", "foe")])
-    yield Case("prototypes", prototypes, [real("examples", 3, 2, 6), real("questions", 2, 6)], loss="cross_entropy")
-
-
-# --- Embeddings ------------------------------------------------------------------------------
-
-
 @net(lambda: dict(embed=nn.Embedding(9, 5), head=nn.Linear(5, 4)))
 def bag_of_words(m: Net, ids: Tensor) -> Tensor:
     """The mean of word vectors."""
     return m.head(m.embed(ids).mean(1))
 
 
-@net(
-    lambda: dict(
-        user_embed=nn.Embedding(6, 4),
-        item_embed=nn.Embedding(7, 4),
-        user_bias=nn.Embedding(6, 1),
-        dense=nn.Linear(3, 4),
-        head=nn.Linear(4 + 3, 1),
-    )
-)
+@net(lambda: dict(
+    user_embed=nn.Embedding(6, 4), item_embed=nn.Embedding(7, 4), user_bias=nn.Embedding(6, 1), dense=nn.Linear(3, 4),
+    head=nn.Linear(4 + 3, 1),
+))  # fmt: skip
 def recommender(m: Net, user: Tensor, item: Tensor, dense: Tensor) -> Tensor:
     """Products of users' and items' vectors, biases, and a dense part (DLRM)."""
     u, i, d = m.user_embed(user), m.item_embed(item), torch.relu(m.dense(dense))
@@ -197,11 +131,7 @@ def recommender(m: Net, user: Tensor, item: Tensor, dense: Tensor) -> Tensor:
     return m.head(torch.cat([d, pairs], 1)) + m.user_bias(user)
 
 
-@net(
-    lambda: dict(
-        embed=nn.Embedding(9, 4), convs=nn.ModuleList(nn.Conv1d(4, 3, width) for width in (2, 3)), head=nn.Linear(6, 4)
-    )
-)
+@net(lambda: dict(embed=nn.Embedding(9, 4), convs=nn.ModuleList(nn.Conv1d(4, 3, width) for width in (2, 3)), head=nn.Linear(6, 4)))
 def word_convolutions(m: Net, ids: Tensor) -> Tensor:
     """Widths two and three, the largest over time (TextCNN)."""
     x = m.embed(ids).transpose(1, 2)
@@ -214,7 +144,38 @@ def hashed_embedding(m: Net, ids: Tensor, others: Tensor) -> Tensor:
     return m.head(m.embed(ids) + m.embed(others))
 
 
-def embeddings() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    made = {
+        "linear": ("bi,oi->bo", (3, 5), (4, 5)),
+        "last_of_three": ("bti,io->bto", (2, 3, 5), (5, 4)),
+        "heads": ("bti,ihd->bhtd", (2, 3, 5), (5, 2, 4)),
+        "first_axis_kept": ("ebi,eio->ebo", (3, 2, 5), (3, 5, 4)),
+        "turned": ("bti,ti->bt", (2, 3, 5), (3, 5)),
+        "grouped": ("bgi,goi->bgo", (2, 3, 5), (3, 4, 5)),
+    }
+    for name, (equation, given, shape) in made.items():
+        yield Case(
+            f"einsum_{name}",
+            lambda equation=equation, given=given, shape=shape: einsum_layer(equation, given[-1], shape),
+            [real("x", *given)],
+            steps="momentum" if name == "heads" else "",
+        )
+    yield Case("einsum_attention", einsum_attention, [real("x", 2, 4, 6)], steps="adam")
+    yield Case("einsum_tensor_train", einsum_tensors, [real("x", 3, 4)])
+    yield Case("einsum_skeleton_graph", einsum_graph, [real("x", 2, 2, 3, 4)])
+    yield Case("bilinear_form", bilinear, [real("x", 2, 4), real("y", 2, 5)])
+    yield Case("factorisation_machine", factorised, [real("x", 3, 6)], loss="bce_with_logits", steps="adam")
+    yield Case("gram_matrix", gram_matrix, [real("x", 2, 3, 5, 5)])
+    yield Case("cross_network", cross_network, [real("x", 3, 5)])
+    yield Case("slices_of_weights", parameter_product, [real("x", 3, 6)], steps="momentum")
+    pair = [real("left", 3, 6), real("right", 3, 6)]
+    yield Case("cosine_head", cosine_head, [real("x", 3, 6)], loss="cross_entropy", steps="adam")
+    chosen = real("chosen", 3, 5, offset=0.5, scale=0.5)
+    yield Case("arc_face", arc_face, [real("x", 3, 6), chosen], loss="cross_entropy")
+    for kind in ("cosine", "all_pairs", "manhattan"):
+        yield Case(f"pairwise_{kind}", lambda kind=kind: pairwise(kind), pair)
+    yield Case("triplet", triplet, [real(name, 3, 6) for name in ("anchor", "friend", "foe")])
+    yield Case("prototypes", prototypes, [real("examples", 3, 2, 6), real("questions", 2, 6)], loss="cross_entropy")
     ids = [tokens("ids", 2, 4, below=9)]
     yield Case("embedding_mean", bag_of_words, ids, loss="cross_entropy", steps="adam")
     yield Case(
@@ -225,9 +186,4 @@ def embeddings() -> Iterator[Case]:
         steps="momentum",
     )
     yield Case("text_cnn", word_convolutions, ids, loss="cross_entropy")
-    yield Case(
-        "embedding_hashed",
-        hashed_embedding,
-        [tokens("ids", 2, 3, below=5), tokens("others", 2, 3, below=5)],
-        loss="cross_entropy",
-    )
+    yield Case("embedding_hashed", hashed_embedding, [tokens("ids", 2, 3, below=5), tokens("others", 2, 3, below=5)], loss="cross_entropy")

@@ -17,31 +17,6 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 OPSET = 13
 
 
-def cases() -> Iterator[Case]:
-    tags = ["quantised"]
-    x, image = [real("x", 3, 6)], [real("x", 2, 3, 5, 5)]
-    for symmetric in (False, True):
-        name = "signed" if symmetric else "unsigned"
-        yield Case(
-            f"quantised_activations_{name}",
-            lambda symmetric=symmetric: activations(symmetric),
-            x,
-            tags=tags,
-            opset=OPSET,
-            steps="adam" if symmetric else "",
-        )
-    yield Case("quantised_weights", weights, x, tags=tags, opset=OPSET)
-    yield Case("quantised_per_channel", PerChannel, image, tags=tags, opset=OPSET, steps="momentum")
-    yield Case("quantised_buffers", scale_buffers, x, tags=[*tags, "buffer"], opset=OPSET)
-    yield Case("quantised_conv_block", conv_block, image, tags=tags, opset=OPSET)
-    yield Case("quantised_saturated", saturated, x, tags=tags, opset=OPSET)
-    named = {"trainable": {"parameters": ["scale*"]}}
-    yield Case("quantised_learned_scale", learned_scale, x, options=named, tags=tags, opset=OPSET, steps="sgd")
-    yield Case("quantised_learned_scales", learned_scales, image, options=named, tags=tags, opset=OPSET)
-    ids = [tokens("ids", 2, 3, below=7)]
-    yield Case("quantised_embedding", quantised_embedding, ids, "cross_entropy", tags=tags, opset=OPSET)
-
-
 def rounded(x: Tensor, scale: float, zero: int = 0, signed: bool = True) -> Tensor:
     low, high = (-128, 127) if signed else (0, 255)
     return torch.fake_quantize_per_tensor_affine(x, scale, zero, low, high)
@@ -74,25 +49,18 @@ class PerChannel(nn.Module):
     def channels(self, weight: Tensor) -> Tensor:
         count = weight.shape[0]
         scales = torch.tensor([2.0**-7, 2.0**-6] * count, dtype=torch.float32)[:count]
-        return torch.fake_quantize_per_channel_affine(
-            weight, scales, torch.zeros(count, dtype=torch.int32), 0, -128, 127
-        )
+        return torch.fake_quantize_per_channel_affine(weight, scales, torch.zeros(count, dtype=torch.int32), 0, -128, 127)
 
     def forward(self, x: Tensor) -> Tensor:
         x = torch.relu(F.conv2d(x, self.channels(self.first.weight), self.first.bias))
         return F.conv2d(x, self.channels(self.second.weight), self.second.bias)
 
 
-@net(
-    lambda: dict(
-        first=nn.Linear(6, 5),
-        second=nn.Linear(5, 4),
-        scale=torch.tensor(2.0**-6, dtype=torch.float32),
-        zero=torch.tensor(3, dtype=torch.int32),
-        scales=torch.tensor([2.0**-6, 2.0**-7, 2.0**-6, 2.0**-7], dtype=torch.float32),
-        zeros=torch.zeros(4, dtype=torch.int32),
-    )
-)
+@net(lambda: dict(
+    first=nn.Linear(6, 5), second=nn.Linear(5, 4), scale=torch.tensor(2.0**-6, dtype=torch.float32),
+    zero=torch.tensor(3, dtype=torch.int32), scales=torch.tensor([2.0**-6, 2.0**-7, 2.0**-6, 2.0**-7], dtype=torch.float32),
+    zeros=torch.zeros(4, dtype=torch.int32),
+))  # fmt: skip
 def scale_buffers(m: Net, x: Tensor) -> Tensor:
     """Scales and zero points are buffers, as observers leave them."""
     x = torch.fake_quantize_per_tensor_affine(torch.tanh(m.first(x)), m.scale.float(), m.zero, -128, 127)
@@ -149,11 +117,7 @@ def learned_scale(m: Net, x: Tensor) -> Tensor:
     return m.second(learned(torch.tanh(m.first(x)), m.scale))
 
 
-@net(
-    lambda: dict(
-        conv=nn.Conv2d(3, 4, 3), scales=nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))
-    )
-)
+@net(lambda: dict(conv=nn.Conv2d(3, 4, 3), scales=nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))))
 def learned_scales(m: Net, x: Tensor) -> Tensor:
     """One learned scale for every output channel of the weights; one of them cuts most off."""
     return F.conv2d(x, learned(m.conv.weight, m.scales, 0), m.conv.bias)
@@ -176,3 +140,26 @@ def saturated(m: Net, x: Tensor) -> Tensor:
 @net(lambda: dict(embed=nn.Embedding(7, 4), head=nn.Linear(4, 3)))
 def quantised_embedding(m: Net, ids: Tensor) -> Tensor:
     return m.head(rounded(F.embedding(ids, rounded(m.embed.weight, 2.0**-7)), 2.0**-6))
+
+
+def cases() -> Iterator[Case]:
+    x, image = [real("x", 3, 6)], [real("x", 2, 3, 5, 5)]
+    for symmetric in (False, True):
+        name = "signed" if symmetric else "unsigned"
+        yield Case(
+            f"quantised_activations_{name}",
+            lambda symmetric=symmetric: activations(symmetric),
+            x,
+            opset=OPSET,
+            steps="adam" if symmetric else "",
+        )
+    yield Case("quantised_weights", weights, x, opset=OPSET)
+    yield Case("quantised_per_channel", PerChannel, image, opset=OPSET, steps="momentum")
+    yield Case("quantised_buffers", scale_buffers, x, opset=OPSET)
+    yield Case("quantised_conv_block", conv_block, image, opset=OPSET)
+    yield Case("quantised_saturated", saturated, x, opset=OPSET)
+    named = {"trainable": {"parameters": ["scale*"]}}
+    yield Case("quantised_learned_scale", learned_scale, x, options=named, opset=OPSET, steps="sgd")
+    yield Case("quantised_learned_scales", learned_scales, image, options=named, opset=OPSET)
+    ids = [tokens("ids", 2, 3, below=7)]
+    yield Case("quantised_embedding", quantised_embedding, ids, "cross_entropy", opset=OPSET)

@@ -13,20 +13,7 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
-def cases() -> Iterator[Case]:
-    yield from layers()
-    yield from cells()
-    yield from sequences()
-
-
-# --- Layers ----------------------------------------------------------------------------------
-
-
-@net(
-    lambda kind, **options: dict(
-        layer=LAYERS[kind](4, 5, **options), head=nn.Linear(10 if options.get("bidirectional") else 5, 3)
-    )
-)
+@net(lambda kind, **options: dict(layer=LAYERS[kind](4, 5, **options), head=nn.Linear(10 if options.get("bidirectional") else 5, 3)))
 def recurrent(m: Net, x: Tensor) -> Tensor:
     """A recurrent layer and a classifier of everything it returns."""
     return m.head(m.layer(x)[0])
@@ -58,13 +45,7 @@ def fed_start(m: Net, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
     return torch.cat([h, c], -1)
 
 
-@net(
-    lambda: dict(
-        embed=nn.Embedding(9, 4),
-        layer=nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True),
-        head=nn.Linear(6, 5),
-    )
-)
+@net(lambda: dict(embed=nn.Embedding(9, 4), layer=nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True), head=nn.Linear(6, 5)))
 def tagger(m: Net, ids: Tensor) -> Tensor:
     """Embedding, a bidirectional layer, labels of every token."""
     return m.head(m.layer(m.embed(ids))[0])
@@ -76,36 +57,6 @@ def last_state(m: Net, x: Tensor) -> Tensor:
     state = m.layer(x)[1]
     state = state[0] if isinstance(state, tuple) else state
     return m.head(torch.cat([state[0], state[1]], -1))
-
-
-def layers() -> Iterator[Case]:
-    first, batch_first = [real("x", 4, 2, 4)], [real("x", 2, 4, 4)]
-    tags = ["recurrent"]
-    for kind in LAYERS:
-        made = {
-            "": ({}, first),
-            "_batch_first": ({"batch_first": True}, batch_first),
-            "_no_bias": ({"bias": False}, first),
-            "_two_layers_bidirectional": ({"num_layers": 2, "bidirectional": True}, first),
-        }
-        for suffix, (options, inputs) in made.items():
-            yield Case(
-                f"{kind}{suffix}",
-                lambda kind=kind, options=options: recurrent(kind, **options),
-                inputs,
-                tags=tags,
-                steps="adam" if suffix == "_batch_first" else "",
-            )
-        yield Case(f"{kind}_last_state", lambda kind=kind: last_state(kind), batch_first, "cross_entropy", tags=tags)
-    yield Case("rnn_relu", lambda: recurrent("rnn", nonlinearity="relu"), first, tags=tags)
-    for kind in ("lstm", "gru"):
-        yield Case(f"{kind}_trained_start", lambda kind=kind: TrainedStart(kind), batch_first, tags=tags)
-    start = [real("h", 1, 2, 5), real("c", 1, 2, 5)]
-    yield Case("lstm_fed_start", fed_start, [*first, *start], tags=tags)
-    yield Case("lstm_tagger", tagger, [tokens("ids", 2, 4, below=9)], loss="cross_entropy", tags=tags, steps="momentum")
-
-
-# --- Cells -----------------------------------------------------------------------------------
 
 
 @net(lambda cell: dict(cell=cell, head=nn.Linear(5, 3)))
@@ -129,13 +80,10 @@ def conv_lstm(m: Net, x: Tensor) -> Tensor:
     return m.head(h)
 
 
-@net(
-    lambda: dict(
-        x=nn.ModuleList(nn.Linear(4, 5) for _ in range(4)),
-        h=nn.ModuleList(nn.Linear(5, 5, bias=False) for _ in range(4)),
-        peep=nn.ParameterList(zeros(5) for _ in range(3)),
-    )
-)
+@net(lambda: dict(
+    x=nn.ModuleList(nn.Linear(4, 5) for _ in range(4)), h=nn.ModuleList(nn.Linear(5, 5, bias=False) for _ in range(4)),
+    peep=nn.ParameterList(zeros(5) for _ in range(3)),
+))  # fmt: skip
 def peephole_lstm(m: Net, x: Tensor) -> Tensor:
     """Written by hand, with peepholes and one matrix for each gate."""
     h = c = x.new_zeros(x.shape[0], 5)
@@ -147,28 +95,10 @@ def peephole_lstm(m: Net, x: Tensor) -> Tensor:
     return h
 
 
-def cells() -> Iterator[Case]:
-    x = [real("x", 2, 3, 4)]
-    tags = ["recurrent"]
-    yield Case("lstm_cell_loop", lambda: cell_loop(nn.LSTMCell(4, 5)), x, tags=tags, steps="adam")
-    yield Case("gru_cell_loop", lambda: cell_loop(nn.GRUCell(4, 5)), x, tags=tags, steps="momentum")
-    yield Case("rnn_cell_loop", lambda: cell_loop(nn.RNNCell(4, 5)), x, tags=tags)
-    yield Case("conv_lstm", conv_lstm, [real("x", 2, 3, 2, 4, 4)], tags=tags)
-    yield Case("peephole_lstm", peephole_lstm, x, tags=tags)
-
-
-# --- Sequences -------------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        embed=nn.Embedding(7, 4),
-        encoder=nn.GRU(4, 5, batch_first=True),
-        decoder=nn.GRU(4, 5, batch_first=True),
-        join=nn.Linear(10, 5),
-        head=nn.Linear(5, 7),
-    )
-)
+@net(lambda: dict(
+    embed=nn.Embedding(7, 4), encoder=nn.GRU(4, 5, batch_first=True), decoder=nn.GRU(4, 5, batch_first=True),
+    join=nn.Linear(10, 5), head=nn.Linear(5, 7),
+))  # fmt: skip
 def seq2_seq(m: Net, source: Tensor, target: Tensor) -> Tensor:
     """Encoder, and a decoder that looks at all its states (Luong)."""
     memory, state = m.encoder(m.embed(source))
@@ -178,15 +108,10 @@ def seq2_seq(m: Net, source: Tensor, target: Tensor) -> Tensor:
     return m.head(torch.tanh(m.join(torch.cat([made, context], -1))))
 
 
-@net(
-    lambda: dict(
-        cell=nn.GRUCell(4, 5),
-        query=nn.Linear(5, 6, bias=False),
-        key=nn.Linear(4, 6),
-        score=nn.Linear(6, 1, bias=False),
-        head=nn.Linear(5, 3),
-    )
-)
+@net(lambda: dict(
+    cell=nn.GRUCell(4, 5), query=nn.Linear(5, 6, bias=False), key=nn.Linear(4, 6), score=nn.Linear(6, 1, bias=False),
+    head=nn.Linear(5, 3),
+))  # fmt: skip
 def bahdanau(m: Net, memory: Tensor, state: Tensor) -> Tensor:
     """A decoder cell in a loop, with additive attention."""
     keys = m.key(memory)
@@ -205,14 +130,35 @@ def conv_then_lstm(m: Net, x: Tensor) -> Tensor:
     return m.layer(F.relu(m.norm(m.conv(x))).transpose(1, 2))[0]
 
 
-def sequences() -> Iterator[Case]:
-    tags = ["recurrent"]
-    yield Case(
-        "seq2seq_attention",
-        seq2_seq,
-        [tokens("source", 2, 4, below=7), tokens("target", 2, 3, below=7)],
-        loss="cross_entropy",
-        tags=tags,
-    )
-    yield Case("bahdanau_decoder", bahdanau, [real("memory", 2, 4, 4), real("state", 2, 5)], tags=tags)
-    yield Case("conv_then_lstm", conv_then_lstm, [real("x", 2, 3, 9)], tags=tags)
+def cases() -> Iterator[Case]:
+    first, batch_first = [real("x", 4, 2, 4)], [real("x", 2, 4, 4)]
+    for kind in LAYERS:
+        made = {
+            "": ({}, first),
+            "_batch_first": ({"batch_first": True}, batch_first),
+            "_no_bias": ({"bias": False}, first),
+            "_two_layers_bidirectional": ({"num_layers": 2, "bidirectional": True}, first),
+        }
+        for suffix, (options, inputs) in made.items():
+            yield Case(
+                f"{kind}{suffix}",
+                lambda kind=kind, options=options: recurrent(kind, **options),
+                inputs,
+                steps="adam" if suffix == "_batch_first" else "",
+            )
+        yield Case(f"{kind}_last_state", lambda kind=kind: last_state(kind), batch_first, "cross_entropy")
+    yield Case("rnn_relu", lambda: recurrent("rnn", nonlinearity="relu"), first)
+    for kind in ("lstm", "gru"):
+        yield Case(f"{kind}_trained_start", lambda kind=kind: TrainedStart(kind), batch_first)
+    start = [real("h", 1, 2, 5), real("c", 1, 2, 5)]
+    yield Case("lstm_fed_start", fed_start, [*first, *start])
+    yield Case("lstm_tagger", tagger, [tokens("ids", 2, 4, below=9)], loss="cross_entropy", steps="momentum")
+    x = [real("x", 2, 3, 4)]
+    yield Case("lstm_cell_loop", lambda: cell_loop(nn.LSTMCell(4, 5)), x, steps="adam")
+    yield Case("gru_cell_loop", lambda: cell_loop(nn.GRUCell(4, 5)), x, steps="momentum")
+    yield Case("rnn_cell_loop", lambda: cell_loop(nn.RNNCell(4, 5)), x)
+    yield Case("conv_lstm", conv_lstm, [real("x", 2, 3, 2, 4, 4)])
+    yield Case("peephole_lstm", peephole_lstm, x)
+    yield Case("seq2seq_attention", seq2_seq, [tokens("source", 2, 4, below=7), tokens("target", 2, 3, below=7)], loss="cross_entropy")
+    yield Case("bahdanau_decoder", bahdanau, [real("memory", 2, 4, 4), real("state", 2, 5)])
+    yield Case("conv_then_lstm", conv_then_lstm, [real("x", 2, 3, 9)])

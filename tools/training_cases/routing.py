@@ -11,20 +11,8 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, zeros
 
 
-def cases() -> Iterator[Case]:
-    yield from experts()
-    yield from agreement()
-    yield from channels()
-
-
-# --- Experts ---------------------------------------------------------------------------------
-
-
 @net(
-    lambda: dict(
-        gate=nn.Linear(5, 3),
-        experts=nn.ModuleList(nn.Sequential(nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 4)) for _ in range(3)),
-    )
+    lambda: dict(gate=nn.Linear(5, 3), experts=nn.ModuleList(nn.Sequential(nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 4)) for _ in range(3)))
 )
 def soft_experts(m: Net, x: Tensor) -> Tensor:
     """All experts compute; their results are weighted."""
@@ -67,18 +55,6 @@ def normalised_top(m: Net, x: Tensor) -> Tensor:
     return torch.bmm(share.unsqueeze(1), made).squeeze(1)
 
 
-def experts() -> Iterator[Case]:
-    x = [real("x", 4, 5)]
-    yield Case("experts_soft", soft_experts, x, steps="adam")
-    yield Case("experts_batched", batched_experts, x, tags=["einsum"])
-    yield Case("experts_top_two", top_experts, x)
-    yield Case("experts_gathered", gathered_experts, x)
-    yield Case("experts_scattered", normalised_top, x)
-
-
-# --- Agreement -------------------------------------------------------------------------------
-
-
 def squashed(x: Tensor) -> Tensor:
     square = x.square().sum(-1, keepdim=True)
     return x * square / ((1.0 + square) * torch.sqrt(square + 0.001))
@@ -96,17 +72,10 @@ def capsules(m: Net, x: Tensor) -> Tensor:
     return made.norm(dim=-1)
 
 
-@net(
-    lambda: dict(
-        slots=zeros(1, 3, 4),
-        inputs=nn.LayerNorm(5),
-        norm=nn.LayerNorm(4),
-        q=nn.Linear(4, 4, bias=False),
-        k=nn.Linear(5, 4, bias=False),
-        v=nn.Linear(5, 4, bias=False),
-        cell=nn.GRUCell(4, 4),
-    )
-)
+@net(lambda: dict(
+    slots=zeros(1, 3, 4), inputs=nn.LayerNorm(5), norm=nn.LayerNorm(4), q=nn.Linear(4, 4, bias=False),
+    k=nn.Linear(5, 4, bias=False), v=nn.Linear(5, 4, bias=False), cell=nn.GRUCell(4, 4),
+))  # fmt: skip
 def slot_attention(m: Net, x: Tensor) -> Tensor:
     """Slots compete for inputs and are updated by a cell."""
     x = m.inputs(x)
@@ -132,15 +101,6 @@ def net_vlad(m: Net, x: Tensor) -> Tensor:
     return F.normalize(F.normalize(made, dim=2).view(batch, -1), dim=1)
 
 
-def agreement() -> Iterator[Case]:
-    yield Case("capsule_routing", capsules, [real("x", 2, 4, 2)])
-    yield Case("slot_attention", slot_attention, [real("x", 2, 5, 5)])
-    yield Case("net_vlad", net_vlad, [real("x", 2, 4, 3, 3)])
-
-
-# --- Channels --------------------------------------------------------------------------------
-
-
 @net(lambda: dict(conv=nn.Conv2d(3, 6, 3), down=nn.Conv2d(6, 2, 1), up=nn.Conv2d(2, 6, 1)))
 def squeeze_excite(m: Net, x: Tensor) -> Tensor:
     x = F.silu(m.conv(x))
@@ -148,15 +108,7 @@ def squeeze_excite(m: Net, x: Tensor) -> Tensor:
     return x * gate
 
 
-@net(
-    lambda: dict(
-        conv=nn.Conv2d(3, 4, 3),
-        mean_share=zeros(3),
-        variance_share=zeros(3),
-        weight=zeros(1, 4, 1, 1),
-        bias=zeros(1, 4, 1, 1),
-    )
-)
+@net(lambda: dict(conv=nn.Conv2d(3, 4, 3), mean_share=zeros(3), variance_share=zeros(3), weight=zeros(1, 4, 1, 1), bias=zeros(1, 4, 1, 1)))
 def switchable_norm(net_: Net, x: Tensor) -> Tensor:
     """A mixture of the statistics of instances, layers and the batch."""
     x = net_.conv(x)
@@ -180,7 +132,16 @@ def spatial_attention(m: Net, x: Tensor) -> Tensor:
     return x * torch.sigmoid(m.gate(pooled))
 
 
-def channels() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    x = [real("x", 4, 5)]
+    yield Case("experts_soft", soft_experts, x, steps="adam")
+    yield Case("experts_batched", batched_experts, x)
+    yield Case("experts_top_two", top_experts, x)
+    yield Case("experts_gathered", gathered_experts, x)
+    yield Case("experts_scattered", normalised_top, x)
+    yield Case("capsule_routing", capsules, [real("x", 2, 4, 2)])
+    yield Case("slot_attention", slot_attention, [real("x", 2, 5, 5)])
+    yield Case("net_vlad", net_vlad, [real("x", 2, 4, 3, 3)])
     image = [real("x", 2, 3, 6, 6)]
     yield Case("squeeze_excite", squeeze_excite, image, steps="momentum")
     yield Case("switchable_norm", switchable_norm, image)

@@ -13,24 +13,11 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, zeros
 
 
-def cases() -> Iterator[Case]:
-    yield from grids()
-    yield from regions()
-    yield from periodic()
-
-
-# --- Grids -----------------------------------------------------------------------------------
-
-
-@net(
-    lambda mode="bilinear", padding="zeros": dict(
-        mode=mode,
-        padding=padding,
-        locate=nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 6)),
-        classify=nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 16, 4)),
-        pixels=torch.linspace(-0.9, 0.9, 6),
-    )
-)
+@net(lambda mode="bilinear", padding="zeros": dict(
+    mode=mode, padding=padding, locate=nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 6)),
+    classify=nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 16, 4)),
+    pixels=torch.linspace(-0.9, 0.9, 6),
+))  # fmt: skip
 def spatial_transformer(m: Net, x: Tensor) -> Tensor:
     """Learns where to look before it classifies."""
     matrix = m.locate(x).view(-1, 2, 3)
@@ -40,14 +27,9 @@ def spatial_transformer(m: Net, x: Tensor) -> Tensor:
     return m.classify(F.grid_sample(x, grid, m.mode, m.padding, align_corners=False))
 
 
-@net(
-    lambda padding: dict(
-        padding=padding,
-        features=nn.Conv2d(2, 3, 3, padding=1),
-        flow=nn.Conv2d(6, 2, 3, padding=1),
-        head=nn.Conv2d(6, 2, 1),
-    )
-)
+@net(lambda padding: dict(
+    padding=padding, features=nn.Conv2d(2, 3, 3, padding=1), flow=nn.Conv2d(6, 2, 3, padding=1), head=nn.Conv2d(6, 2, 1),
+))  # fmt: skip
 def warp(m: Net, before: Tensor, after: Tensor) -> Tensor:
     """Features of one image where the flow between two points, beside those of the other."""
     before, after = F.relu(m.features(before)), F.relu(m.features(after))
@@ -56,11 +38,7 @@ def warp(m: Net, before: Tensor, after: Tensor) -> Tensor:
     return m.head(torch.cat([before, warped], 1))
 
 
-@net(
-    lambda: dict(
-        value=nn.Linear(8, 8), places=nn.Linear(8, 2 * 3 * 2), weights=nn.Linear(8, 2 * 3), out=nn.Linear(8, 8)
-    )
-)
+@net(lambda: dict(value=nn.Linear(8, 8), places=nn.Linear(8, 2 * 3 * 2), weights=nn.Linear(8, 2 * 3), out=nn.Linear(8, 8)))
 def deformable_attention(m: Net, query: Tensor, memory: Tensor, reference: Tensor) -> Tensor:
     """Deformable DETR on one level: every query reads a few places of each head's values."""
     batch, count, _ = query.shape
@@ -84,41 +62,10 @@ def planes(m: Net, points: Tensor) -> Tensor:
     return m.head(found.sum(0)[:, 0].t())
 
 
-def grids() -> Iterator[Case]:
-    image = [real("x", 2, 1, 8, 8)]
-    for mode in ("bilinear", "nearest", "bicubic"):
-        yield Case(
-            f"spatial_transformer_{mode}",
-            lambda mode=mode: spatial_transformer(mode),
-            image,
-            loss="cross_entropy",
-            steps="adam" if mode == "bilinear" else "",
-        )
-    yield Case("spatial_transformer_border", lambda: spatial_transformer("bilinear", "border"), image)
-    for padding in ("border", "reflection"):
-        yield Case(
-            f"flow_warp_{padding}", lambda p=padding: warp(p), [real("before", 2, 2, 5, 4), real("after", 2, 2, 5, 4)]
-        )
-    yield Case(
-        "deformable_attention",
-        deformable_attention,
-        [real("query", 2, 3, 8), real("memory", 2, 20, 8), real("reference", 2, 3, 2, offset=0.5, scale=0.5)],
-        steps="momentum",
-    )
-    yield Case("feature_planes", planes, [real("points", 7, 3)])
-
-
-# --- Regions ---------------------------------------------------------------------------------
-
-
-@net(
-    lambda samples, trained=False: dict(
-        samples=samples,
-        stem=nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU()),
-        head=nn.Sequential(nn.Linear(4 * 9, 6), nn.ReLU(), nn.Linear(6, 5)),
-        refine=nn.Linear(4, 4) if trained else None,
-    )
-)
+@net(lambda samples, trained=False: dict(
+    samples=samples, stem=nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU()),
+    head=nn.Sequential(nn.Linear(4 * 9, 6), nn.ReLU(), nn.Linear(6, 5)), refine=nn.Linear(4, 4) if trained else None,
+))  # fmt: skip
 def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
     """The second stage of a detector. A file of opset 15 means what PyTorch 1.13 computes; it writes
     the same for opset 16, which takes it as aligned."""
@@ -130,21 +77,7 @@ def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
     return m.head(regions.flatten(1))
 
 
-def regions() -> Iterator[Case]:
-    inputs = [real("x", 1, 2, 8, 7), real("boxes", 6, 4, offset=6.0, scale=6.0)]
-    yield Case("box_head", lambda: box_head(2), inputs, opset=15, steps="momentum")
-    yield Case("box_head_adaptive", lambda: box_head(-1), inputs, opset=15)
-    yield Case("box_head_refined", lambda: box_head(1, trained=True), inputs, opset=15)
-
-
-# --- Remainders ------------------------------------------------------------------------------
-
-
-@net(
-    lambda truncates: dict(
-        truncates=truncates, rate=nn.Linear(2, 5), period=nn.Parameter(torch.ones(5)), head=nn.Linear(5, 3)
-    )
-)
+@net(lambda truncates: dict(truncates=truncates, rate=nn.Linear(2, 5), period=nn.Parameter(torch.ones(5)), head=nn.Linear(5, 3)))
 def phases(m: Net, x: Tensor) -> Tensor:
     """Time within a period that is trained."""
     times = m.rate(x)
@@ -158,7 +91,30 @@ def lp_pooled(m: Net, x: Tensor) -> Tensor:
     return m.pool(m.conv(x))
 
 
-def periodic() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    image = [real("x", 2, 1, 8, 8)]
+    for mode in ("bilinear", "nearest", "bicubic"):
+        yield Case(
+            f"spatial_transformer_{mode}",
+            lambda mode=mode: spatial_transformer(mode),
+            image,
+            loss="cross_entropy",
+            steps="adam" if mode == "bilinear" else "",
+        )
+    yield Case("spatial_transformer_border", lambda: spatial_transformer("bilinear", "border"), image)
+    for padding in ("border", "reflection"):
+        yield Case(f"flow_warp_{padding}", lambda p=padding: warp(p), [real("before", 2, 2, 5, 4), real("after", 2, 2, 5, 4)])
+    yield Case(
+        "deformable_attention",
+        deformable_attention,
+        [real("query", 2, 3, 8), real("memory", 2, 20, 8), real("reference", 2, 3, 2, offset=0.5, scale=0.5)],
+        steps="momentum",
+    )
+    yield Case("feature_planes", planes, [real("points", 7, 3)])
+    inputs = [real("x", 1, 2, 8, 7), real("boxes", 6, 4, offset=6.0, scale=6.0)]
+    yield Case("box_head", lambda: box_head(2), inputs, opset=15, steps="momentum")
+    yield Case("box_head_adaptive", lambda: box_head(-1), inputs, opset=15)
+    yield Case("box_head_refined", lambda: box_head(1, trained=True), inputs, opset=15)
     for truncates in (False, True):
         name = "fmod" if truncates else "remainder"
         yield Case(f"phases_{name}", lambda t=truncates: phases(t), [real("x", 4, 2, scale=3.0)])

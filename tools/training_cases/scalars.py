@@ -11,19 +11,8 @@ from torch import Tensor, nn
 from training_cases.framework import Case, Net, net, real, zeros
 
 
-def cases() -> Iterator[Case]:
-    yield from gates()
-    yield from temperatures()
-    yield from exponents()
-    yield from places()
-    yield from scales()
-
-
 def scalar(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.zeros(shape))
-
-
-# --- Gates -----------------------------------------------------------------------------------
 
 
 @net(lambda *shape: dict(first=nn.Linear(6, 6), second=nn.Linear(6, 6), alpha=scalar(*shape), beta=scalar(*shape)))
@@ -55,23 +44,6 @@ def fast_fusion(m: Net, x: Tensor, y: Tensor) -> Tensor:
     w = torch.relu(m.weights)
     w = w / (w.sum() + 0.0001)
     return torch.relu(w[0] * m.left(x) + w[1] * m.right(y))
-
-
-def gates() -> Iterator[Case]:
-    yield Case("rezero_scalar", lambda: re_zero(), [real("x", 3, 6)], tags=["scalar"], steps="adam")
-    yield Case("rezero_one_element", lambda: re_zero(1), [real("x", 3, 6)], tags=["scalar"], steps="momentum")
-    yield Case("rezero_conv_tanh", re_zero_conv, [real("x", 2, 3, 5, 5)], tags=["scalar"])
-    yield Case("weighted_sum_of_layers", weighted_sum, [real("x", 3, 5)], tags=["scalar"], steps="adam")
-    yield Case(
-        "fast_normalised_fusion",
-        fast_fusion,
-        [real("x", 2, 2, 4, 4), real("y", 2, 2, 4, 4)],
-        tags=["scalar"],
-        fills={"weights": (1.0, 0.5)},
-    )
-
-
-# --- Temperatures ----------------------------------------------------------------------------
 
 
 class Clip(nn.Module):
@@ -119,40 +91,11 @@ def temperature_attention(m: Net, x: Tensor) -> Tensor:
     return m.out((scores @ v).transpose(1, 2).reshape(batch, count, width))
 
 
-def temperatures() -> Iterator[Case]:
-    pair = [real("image", 3, 6), real("text", 3, 5)]
-    yield Case("clip", Clip, pair, loss="cross_entropy", tags=["scalar"], steps="adam")
-    yield Case("siglip", SigLip, pair, loss="bce_with_logits", tags=["scalar"])
-    yield Case("temperature_scalar", lambda: temperature(), [real("x", 3, 6)], loss="cross_entropy", tags=["scalar"])
-    yield Case(
-        "temperature_one_element",
-        lambda: temperature(1),
-        [real("x", 3, 6)],
-        loss="cross_entropy",
-        tags=["scalar"],
-        steps="momentum",
-    )
-    yield Case("temperature_per_head", temperature_attention, [real("x", 2, 5, 8)], fills={"temperature": (1.0, 0.5)})
-
-
-# --- Exponents -------------------------------------------------------------------------------
-
-
 @net(lambda *shape: dict(conv=nn.Conv2d(3, 4, 3), p=scalar(*shape), head=nn.Linear(4, 5)))
 def ge_m(m: Net, x: Tensor) -> Tensor:
     """Generalised-mean pooling with a trained exponent."""
     x = torch.sigmoid(m.conv(x)).clamp(min=0.001).pow(m.p)
     return m.head(x.mean((2, 3)).pow(1.0 / m.p))
-
-
-def exponents() -> Iterator[Case]:
-    image = [real("x", 2, 3, 6, 6)]
-    pooled = {"fills": {"p": (3.0, 0.5)}, "loss": "cross_entropy", "tags": ["scalar"]}
-    yield Case("gem_one_element", lambda: ge_m(1), image, steps="adam", **pooled)
-    yield Case("gem_scalar", lambda: ge_m(), image, **pooled)
-
-
-# --- Places ----------------------------------------------------------------------------------
 
 
 class Everywhere(nn.Module):
@@ -184,28 +127,10 @@ def shared_scalar(m: Net, x: Tensor) -> Tensor:
     return torch.relu(m.first(x * m.scale)) * both + m.scale - m.offset.square()
 
 
-def places() -> Iterator[Case]:
-    fills = {"div": (2.0, 0.25), "base": (1.5, 0.25), "exponent": (1.5, 0.25)}
-    given = {"inputs": [real("x", 3, 5)], "fills": fills, "tags": ["scalar"]}
-    yield Case("scalars_everywhere", lambda: Everywhere(), steps="momentum", **given)
-    yield Case("one_elements_everywhere", lambda: Everywhere(1), **given)
-    yield Case("scalars_only", scalars_only, [real("x", 3, 4)], tags=["scalar"], steps="adam")
-    yield Case("scalar_shared", shared_scalar, [real("x", 3, 5)], tags=["scalar"])
-
-
-# --- Scales ----------------------------------------------------------------------------------
-
-
-@net(
-    lambda channels_last: dict(
-        channels_last=channels_last,
-        depthwise=nn.Conv2d(4, 4, 3, padding=1, groups=4),
-        norm=nn.LayerNorm(4),
-        up=nn.Linear(4, 8),
-        down=nn.Linear(8, 4),
-        layer_scale=nn.Parameter(torch.zeros(4) if channels_last else torch.zeros(4, 1, 1)),
-    )
-)
+@net(lambda channels_last: dict(
+    channels_last=channels_last, depthwise=nn.Conv2d(4, 4, 3, padding=1, groups=4), norm=nn.LayerNorm(4), up=nn.Linear(4, 8),
+    down=nn.Linear(8, 4), layer_scale=nn.Parameter(torch.zeros(4) if channels_last else torch.zeros(4, 1, 1)),
+))  # fmt: skip
 def conv_ne_xt(m: Net, x: Tensor) -> Tensor:
     """A block with a layer scale of [C] or [C, 1, 1]."""
     y = m.norm(m.depthwise(x).permute(0, 2, 3, 1))
@@ -222,8 +147,29 @@ def learned_norm(m: Net, x: Tensor) -> Tensor:
     return m.g * x / (torch.norm(x, dim=-1, keepdim=True) + 0.001)
 
 
-def scales() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    yield Case("rezero_scalar", lambda: re_zero(), [real("x", 3, 6)], steps="adam")
+    yield Case("rezero_one_element", lambda: re_zero(1), [real("x", 3, 6)], steps="momentum")
+    yield Case("rezero_conv_tanh", re_zero_conv, [real("x", 2, 3, 5, 5)])
+    yield Case("weighted_sum_of_layers", weighted_sum, [real("x", 3, 5)], steps="adam")
+    yield Case("fast_normalised_fusion", fast_fusion, [real("x", 2, 2, 4, 4), real("y", 2, 2, 4, 4)], fills={"weights": (1.0, 0.5)})
+    pair = [real("image", 3, 6), real("text", 3, 5)]
+    yield Case("clip", Clip, pair, loss="cross_entropy", steps="adam")
+    yield Case("siglip", SigLip, pair, loss="bce_with_logits")
+    yield Case("temperature_scalar", lambda: temperature(), [real("x", 3, 6)], loss="cross_entropy")
+    yield Case("temperature_one_element", lambda: temperature(1), [real("x", 3, 6)], loss="cross_entropy", steps="momentum")
+    yield Case("temperature_per_head", temperature_attention, [real("x", 2, 5, 8)], fills={"temperature": (1.0, 0.5)})
+    image = [real("x", 2, 3, 6, 6)]
+    pooled = {"fills": {"p": (3.0, 0.5)}, "loss": "cross_entropy"}
+    yield Case("gem_one_element", lambda: ge_m(1), image, steps="adam", **pooled)
+    yield Case("gem_scalar", lambda: ge_m(), image, **pooled)
+    fills = {"div": (2.0, 0.25), "base": (1.5, 0.25), "exponent": (1.5, 0.25)}
+    given = {"inputs": [real("x", 3, 5)], "fills": fills}
+    yield Case("scalars_everywhere", lambda: Everywhere(), steps="momentum", **given)
+    yield Case("one_elements_everywhere", lambda: Everywhere(1), **given)
+    yield Case("scalars_only", scalars_only, [real("x", 3, 4)], steps="adam")
+    yield Case("scalar_shared", shared_scalar, [real("x", 3, 5)])
     image = [real("x", 2, 4, 5, 5)]
     yield Case("convnext_layer_scale", lambda: conv_ne_xt(True), image, steps="adam")
     yield Case("convnext_layer_scale_c11", lambda: conv_ne_xt(False), image)
-    yield Case("scale_norm_prelu", learned_norm, [real("x", 3, 6)], tags=["scalar"])
+    yield Case("scale_norm_prelu", learned_norm, [real("x", 3, 6)])

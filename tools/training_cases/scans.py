@@ -13,27 +13,11 @@ from training_cases.framework import Case, Net, net, real, zeros
 TIME, WIDTH = 4, 4
 
 
-def cases() -> Iterator[Case]:
-    yield from states()
-    yield from memories()
-    yield from iterations()
-
-
-# --- State spaces ----------------------------------------------------------------------------
-
-
-@net(
-    lambda size=3: dict(
-        size=size,
-        inner=nn.Linear(WIDTH, 2 * WIDTH, bias=False),
-        conv=nn.Conv1d(WIDTH, WIDTH, 3, padding=2, groups=WIDTH),
-        select=nn.Linear(WIDTH, 1 + 2 * size, bias=False),
-        step=nn.Linear(1, WIDTH),
-        log_a=zeros(WIDTH, size),
-        skip=zeros(WIDTH),
-        out=nn.Linear(WIDTH, WIDTH, bias=False),
-    )
-)
+@net(lambda size=3: dict(
+    size=size, inner=nn.Linear(WIDTH, 2 * WIDTH, bias=False), conv=nn.Conv1d(WIDTH, WIDTH, 3, padding=2, groups=WIDTH),
+    select=nn.Linear(WIDTH, 1 + 2 * size, bias=False), step=nn.Linear(1, WIDTH), log_a=zeros(WIDTH, size), skip=zeros(WIDTH),
+    out=nn.Linear(WIDTH, WIDTH, bias=False),
+))  # fmt: skip
 def selective_scan(m: Net, x: Tensor) -> Tensor:
     """Mamba's block: a short convolution, steps that depend on the input, a gate."""
     x, gate = m.inner(x).chunk(2, -1)
@@ -62,12 +46,7 @@ def min_gru(m: Net, x: Tensor) -> Tensor:
 
 
 @net(
-    lambda decay: dict(
-        decay=decay,
-        q=nn.Linear(WIDTH, 3, bias=False),
-        k=nn.Linear(WIDTH, 3, bias=False),
-        v=nn.Linear(WIDTH, 5, bias=False),
-    )
+    lambda decay: dict(decay=decay, q=nn.Linear(WIDTH, 3, bias=False), k=nn.Linear(WIDTH, 3, bias=False), v=nn.Linear(WIDTH, 5, bias=False))
 )
 def linear_recurrence(m: Net, x: Tensor) -> Tensor:
     """Linear attention as a recurrence over outer products, with a decay (RetNet)."""
@@ -81,15 +60,10 @@ def linear_recurrence(m: Net, x: Tensor) -> Tensor:
     return torch.stack(made, 1)
 
 
-@net(
-    lambda diagonal: dict(
-        diagonal=diagonal,
-        a=nn.Parameter(torch.zeros(5) if diagonal else torch.zeros(5, 5)),
-        b=zeros(5, WIDTH),
-        c=zeros(3, 5),
-        d=zeros(3, WIDTH),
-    )
-)
+@net(lambda diagonal: dict(
+    diagonal=diagonal, a=nn.Parameter(torch.zeros(5) if diagonal else torch.zeros(5, 5)), b=zeros(5, WIDTH), c=zeros(3, 5),
+    d=zeros(3, WIDTH),
+))  # fmt: skip
 def state_space(m: Net, x: Tensor) -> Tensor:
     """A time-invariant system: x' = A x + B u, y = C x + D u."""
     state = x.new_zeros(x.shape[0], 5)
@@ -103,11 +77,7 @@ def state_space(m: Net, x: Tensor) -> Tensor:
     return torch.stack(made, 1)
 
 
-@net(
-    lambda: dict(
-        mix=zeros(1, 1, WIDTH), decay=zeros(WIDTH), first=zeros(WIDTH), kvr=nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-    )
-)
+@net(lambda: dict(mix=zeros(1, 1, WIDTH), decay=zeros(WIDTH), first=zeros(WIDTH), kvr=nn.Linear(WIDTH, 3 * WIDTH, bias=False)))
 def rwkv(m: Net, x: Tensor) -> Tensor:
     """Time mixing of RWKV: shifted tokens, a decaying sum of exponentials."""
     shifted = F.pad(x, (0, 0, 1, -1))
@@ -129,37 +99,15 @@ def cumulative_mean(m: Net, x: Tensor) -> Tensor:
     return m.second(torch.cumsum(torch.relu(m.first(x)), 1) * 0.25)
 
 
-def states() -> Iterator[Case]:
-    x = [real("x", 2, TIME, WIDTH)]
-    tags = ["scan"]
-    yield Case("selective_scan", selective_scan, x, tags=tags, steps="adam")
-    yield Case("min_gru", min_gru, x, tags=tags, steps="momentum")
-    yield Case("linear_recurrence", lambda: linear_recurrence(False), x, tags=tags)
-    yield Case("retention_recurrence", lambda: linear_recurrence(True), x, tags=tags)
-    yield Case("state_space_diagonal", lambda: state_space(True), x, tags=tags)
-    yield Case("state_space_dense", lambda: state_space(False), x, tags=tags)
-    yield Case("rwkv_time_mixing", rwkv, x, tags=tags)
-    yield Case("cumulative_sum", cumulative_mean, x, tags=tags)
-
-
-# --- Memories --------------------------------------------------------------------------------
-
-
 def similarity(memory: Tensor, key: Tensor) -> Tensor:
     """Cosines of one key and every row."""
     return F.cosine_similarity(memory, key.unsqueeze(1), dim=-1, eps=1e-6)
 
 
-@net(
-    lambda: dict(
-        memory=zeros(5, 3),
-        control=nn.Linear(WIDTH + 3, 6),
-        key=nn.Linear(6, 3),
-        strength=nn.Linear(6, 1),
-        erase=nn.Linear(6, 3),
-        add=nn.Linear(6, 3),
-    )
-)
+@net(lambda: dict(
+    memory=zeros(5, 3), control=nn.Linear(WIDTH + 3, 6), key=nn.Linear(6, 3), strength=nn.Linear(6, 1), erase=nn.Linear(6, 3),
+    add=nn.Linear(6, 3),
+))  # fmt: skip
 def turing_machine(m: Net, x: Tensor) -> Tensor:
     """A memory that is read and written by content."""
     batch = x.shape[0]
@@ -206,9 +154,7 @@ def neural_computer(m: Net, x: Tensor) -> Tensor:
     return torch.stack(made, 1)
 
 
-@net(
-    lambda: dict(ask=nn.Linear(WIDTH, 5), keys=nn.Linear(WIDTH, 5, bias=False), values=nn.Linear(WIDTH, 5, bias=False))
-)
+@net(lambda: dict(ask=nn.Linear(WIDTH, 5), keys=nn.Linear(WIDTH, 5, bias=False), values=nn.Linear(WIDTH, 5, bias=False)))
 def memory_network(m: Net, facts: Tensor, question: Tensor) -> Tensor:
     """Facts are looked up in several hops (end-to-end memory network)."""
     state = m.ask(question)
@@ -217,18 +163,6 @@ def memory_network(m: Net, facts: Tensor, question: Tensor) -> Tensor:
         weights = torch.softmax((keys * state.unsqueeze(1)).sum(-1), -1)
         state = state + (weights.unsqueeze(-1) * values).sum(1)
     return state
-
-
-def memories() -> Iterator[Case]:
-    x = [real("x", 2, 3, WIDTH)]
-    tags = ["scan", "memory"]
-    yield Case("neural_turing_machine", turing_machine, x, tags=tags)
-    yield Case("differentiable_computer", neural_computer, x, tags=tags)
-    asked = [real("facts", 2, 5, WIDTH), real("question", 2, WIDTH)]
-    yield Case("memory_network", memory_network, asked, tags=tags, steps="adam")
-
-
-# --- Iterations ------------------------------------------------------------------------------
 
 
 class NeuralOde(nn.Module):
@@ -275,9 +209,23 @@ def unrolled(m: Net, x: Tensor) -> Tensor:
     return z
 
 
-def iterations() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    x = [real("x", 2, TIME, WIDTH)]
+    yield Case("selective_scan", selective_scan, x, steps="adam")
+    yield Case("min_gru", min_gru, x, steps="momentum")
+    yield Case("linear_recurrence", lambda: linear_recurrence(False), x)
+    yield Case("retention_recurrence", lambda: linear_recurrence(True), x)
+    yield Case("state_space_diagonal", lambda: state_space(True), x)
+    yield Case("state_space_dense", lambda: state_space(False), x)
+    yield Case("rwkv_time_mixing", rwkv, x)
+    yield Case("cumulative_sum", cumulative_mean, x)
+    x = [real("x", 2, 3, WIDTH)]
+    yield Case("neural_turing_machine", turing_machine, x)
+    yield Case("differentiable_computer", neural_computer, x)
+    asked = [real("facts", 2, 5, WIDTH), real("question", 2, WIDTH)]
+    yield Case("memory_network", memory_network, asked, steps="adam")
     x = [real("x", 3, WIDTH)]
-    yield Case("neural_ode_euler", lambda: NeuralOde(True), x, tags=["scan"], steps="adam")
-    yield Case("neural_ode_runge_kutta", lambda: NeuralOde(False), x, tags=["scan"])
-    yield Case("equilibrium_iterations", equilibrium, x, tags=["scan"])
-    yield Case("unrolled_ista", unrolled, x, tags=["scan"])
+    yield Case("neural_ode_euler", lambda: NeuralOde(True), x, steps="adam")
+    yield Case("neural_ode_runge_kutta", lambda: NeuralOde(False), x)
+    yield Case("equilibrium_iterations", equilibrium, x)
+    yield Case("unrolled_ista", unrolled, x)

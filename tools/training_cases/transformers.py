@@ -14,13 +14,6 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 TOKENS, WIDTH, HEADS = 6, 8, 2
 
 
-def cases() -> Iterator[Case]:
-    yield from masks()
-    yield from positions()
-    yield from modules()
-    yield from mixers()
-
-
 class Attention(nn.Module):
     """Self-attention with hooks for what differs."""
 
@@ -44,21 +37,13 @@ class Attention(nn.Module):
         return self.out((weights @ v).transpose(1, 2).reshape(batch, count, width))
 
 
-@net(
-    lambda attention: dict(
-        first=nn.LayerNorm(WIDTH),
-        attention=attention,
-        second=nn.LayerNorm(WIDTH),
-        up=nn.Linear(WIDTH, 2 * WIDTH),
-        down=nn.Linear(2 * WIDTH, WIDTH),
-    )
-)
+@net(lambda attention: dict(
+    first=nn.LayerNorm(WIDTH), attention=attention, second=nn.LayerNorm(WIDTH), up=nn.Linear(WIDTH, 2 * WIDTH),
+    down=nn.Linear(2 * WIDTH, WIDTH),
+))  # fmt: skip
 def block(m: Net, x: Tensor) -> Tensor:
     x = x + m.attention(m.first(x))
     return x + m.down(F.gelu(m.up(m.second(x))))
-
-
-# --- Masks -----------------------------------------------------------------------------------
 
 
 class AddedMask(Attention):
@@ -114,20 +99,6 @@ def fed_mask(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     """Padding, fed in as numbers: 1 for what counts."""
     m.attention.biased = lambda scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
     return m.attention(x)
-
-
-def masks() -> Iterator[Case]:
-    x = [real("x", 2, TOKENS, WIDTH)]
-    tags = ["buffer", "mask"]
-    yield Case("causal_mask_inf", lambda: block(AddedMask(-math.inf)), x, tags=tags, steps="adam")
-    yield Case("causal_mask_1e9", lambda: block(AddedMask(-1e9)), x, tags=tags)
-    yield Case("causal_mask_filled", lambda: block(FilledMask()), x, tags=tags)
-    yield Case("causal_mask_times", lambda: block(TimesMask()), x, tags=tags)
-    yield Case("alibi", lambda: block(Alibi()), x, tags=tags)
-    yield Case("padding_mask_fed_in", fed_mask, [*x, real("kept", 2, TOKENS, offset=0.5, scale=0.5)])
-
-
-# --- Positions -------------------------------------------------------------------------------
 
 
 def rotated(x: Tensor) -> Tensor:
@@ -213,34 +184,15 @@ class Language(nn.Module):
         return self.head(self.block(x))
 
 
-@net(
-    lambda: dict(
-        frequencies=torch.exp(torch.linspace(0.0, -3.0, 4)),
-        net=nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 12)),
-        conv=nn.Conv2d(3, 6, 3, padding=1),
-    )
-)
+@net(lambda: dict(
+    frequencies=torch.exp(torch.linspace(0.0, -3.0, 4)), net=nn.Sequential(nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 12)),
+    conv=nn.Conv2d(3, 6, 3, padding=1),
+))  # fmt: skip
 def timestep(m: Net, x: Tensor, time: Tensor) -> Tensor:
     """A diffusion model's embedding of the time."""
     made = time[:, None] * m.frequencies[None]
     scale, shift = m.net(torch.cat([made.sin(), made.cos()], -1))[:, :, None, None].chunk(2, 1)
     return m.conv(x) * (1.0 + scale) + shift
-
-
-def positions() -> Iterator[Case]:
-    x = [real("x", 2, TOKENS, WIDTH)]
-    ids = [tokens("ids", 2, TOKENS, below=11)]
-    tags = ["buffer"]
-    yield Case("rotary_tables", lambda: block(RotaryTables()), x, tags=tags, steps="adam")
-    yield Case("rotary_inv_freq", lambda: block(RotaryFrequencies()), x, tags=tags)
-    yield Case("relative_position_bias", lambda: block(RelativeBias()), x)
-    yield Case("dense_position_bias", lambda: block(DenseBias()), x)
-    yield Case("language_sinusoidal", lambda: Language(False), ids, loss="cross_entropy", tags=tags, steps="momentum")
-    yield Case("language_learned", lambda: Language(True), ids, loss="cross_entropy", tags=tags)
-    yield Case("diffusion_timestep", timestep, [real("x", 2, 3, 4, 4), real("time", 2, offset=1.0)], tags=tags)
-
-
-# --- PyTorch's modules -----------------------------------------------------------------------
 
 
 @net(lambda **options: dict(attention=nn.MultiheadAttention(WIDTH, HEADS, **options)))
@@ -264,12 +216,9 @@ class Encoder(nn.Module):
         return self.encoder(x)
 
 
-@net(
-    lambda: dict(
-        net=nn.Transformer(WIDTH, HEADS, 1, 1, 12, dropout=0.0, batch_first=True),
-        mask=torch.triu(torch.full((4, 4), -math.inf), 1),
-    )
-)
+@net(lambda: dict(
+    net=nn.Transformer(WIDTH, HEADS, 1, 1, 12, dropout=0.0, batch_first=True), mask=torch.triu(torch.full((4, 4), -math.inf), 1),
+))  # fmt: skip
 def translator(m: Net, source: Tensor, target: Tensor) -> Tensor:
     """Encoder and decoder, with the causal mask as a float buffer."""
     return m.net(source, target, tgt_mask=m.mask)
@@ -281,40 +230,16 @@ def dropped_out(m: Net, x: Tensor) -> Tensor:
     return m.layer(x)
 
 
-def modules() -> Iterator[Case]:
-    x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("multihead_attention", lambda: self_attention(batch_first=True), x, steps="adam")
-    yield Case("multihead_attention_sequence_first", lambda: self_attention(bias=False), x)
-    yield Case("cross_attention_bias_kv", cross_attention, [*x, real("key", 2, 4, 5), real("value", 2, 4, 7)])
-    yield Case("transformer_encoder", lambda: Encoder(False), x)
-    yield Case("transformer_encoder_norm_first", lambda: Encoder(True), x)
-    yield Case(
-        "transformer", translator, [real("source", 2, 5, WIDTH), real("target", 2, 4, WIDTH)], tags=["buffer", "mask"]
-    )
-    yield Case("transformer_dropout", dropped_out, x, compare=False, tags=["random"])
-
-
-# --- Mixers ----------------------------------------------------------------------------------
-
-
-@net(
-    lambda: dict(
-        first=nn.LayerNorm(WIDTH),
-        tokens=nn.Sequential(nn.Linear(TOKENS, 5), nn.GELU(), nn.Linear(5, TOKENS)),
-        second=nn.LayerNorm(WIDTH),
-        channels=nn.Sequential(nn.Linear(WIDTH, 10), nn.GELU(), nn.Linear(10, WIDTH)),
-    )
-)
+@net(lambda: dict(
+    first=nn.LayerNorm(WIDTH), tokens=nn.Sequential(nn.Linear(TOKENS, 5), nn.GELU(), nn.Linear(5, TOKENS)),
+    second=nn.LayerNorm(WIDTH), channels=nn.Sequential(nn.Linear(WIDTH, 10), nn.GELU(), nn.Linear(10, WIDTH)),
+))  # fmt: skip
 def mixer(m: Net, x: Tensor) -> Tensor:
     x = x + m.tokens(m.first(x).transpose(1, 2)).transpose(1, 2)
     return x + m.channels(m.second(x))
 
 
-@net(
-    lambda: dict(
-        up=nn.Linear(WIDTH, 12), norm=nn.LayerNorm(6), spatial=nn.Conv1d(TOKENS, TOKENS, 1), down=nn.Linear(6, WIDTH)
-    )
-)
+@net(lambda: dict(up=nn.Linear(WIDTH, 12), norm=nn.LayerNorm(6), spatial=nn.Conv1d(TOKENS, TOKENS, 1), down=nn.Linear(6, WIDTH)))
 def gated_mlp(m: Net, x: Tensor) -> Tensor:
     """gMLP: half of the channels gate the others, mixed over positions."""
     left, right = F.gelu(m.up(x)).chunk(2, -1)
@@ -337,9 +262,33 @@ def linear_attention(m: Net, x: Tensor) -> Tensor:
     return torch.einsum("bnd,bde->bne", q, kept) * scale.unsqueeze(-1)
 
 
-def mixers() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    x = [real("x", 2, TOKENS, WIDTH)]
+    yield Case("causal_mask_inf", lambda: block(AddedMask(-math.inf)), x, steps="adam")
+    yield Case("causal_mask_1e9", lambda: block(AddedMask(-1e9)), x)
+    yield Case("causal_mask_filled", lambda: block(FilledMask()), x)
+    yield Case("causal_mask_times", lambda: block(TimesMask()), x)
+    yield Case("alibi", lambda: block(Alibi()), x)
+    yield Case("padding_mask_fed_in", fed_mask, [*x, real("kept", 2, TOKENS, offset=0.5, scale=0.5)])
+    x = [real("x", 2, TOKENS, WIDTH)]
+    ids = [tokens("ids", 2, TOKENS, below=11)]
+    yield Case("rotary_tables", lambda: block(RotaryTables()), x, steps="adam")
+    yield Case("rotary_inv_freq", lambda: block(RotaryFrequencies()), x)
+    yield Case("relative_position_bias", lambda: block(RelativeBias()), x)
+    yield Case("dense_position_bias", lambda: block(DenseBias()), x)
+    yield Case("language_sinusoidal", lambda: Language(False), ids, loss="cross_entropy", steps="momentum")
+    yield Case("language_learned", lambda: Language(True), ids, loss="cross_entropy")
+    yield Case("diffusion_timestep", timestep, [real("x", 2, 3, 4, 4), real("time", 2, offset=1.0)])
+    x = [real("x", 2, TOKENS, WIDTH)]
+    yield Case("multihead_attention", lambda: self_attention(batch_first=True), x, steps="adam")
+    yield Case("multihead_attention_sequence_first", lambda: self_attention(bias=False), x)
+    yield Case("cross_attention_bias_kv", cross_attention, [*x, real("key", 2, 4, 5), real("value", 2, 4, 7)])
+    yield Case("transformer_encoder", lambda: Encoder(False), x)
+    yield Case("transformer_encoder_norm_first", lambda: Encoder(True), x)
+    yield Case("transformer", translator, [real("source", 2, 5, WIDTH), real("target", 2, 4, WIDTH)])
+    yield Case("transformer_dropout", dropped_out, x, compare=False)
     x = [real("x", 2, TOKENS, WIDTH)]
     yield Case("mlp_mixer", mixer, x, steps="adam")
     yield Case("gated_mlp", gated_mlp, x)
     yield Case("gated_linear_units", gated_units, x)
-    yield Case("linear_attention_einsum", linear_attention, x, tags=["einsum"])
+    yield Case("linear_attention_einsum", linear_attention, x)

@@ -13,26 +13,12 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 IMAGE = real("x", 2, 3, 8, 8)
 
 
-def cases() -> Iterator[Case]:
-    yield from reparametrised()
-    yield from hypernetworks()
-    yield from shared()
-    yield from low_rank()
-
-
-# --- Reparametrised --------------------------------------------------------------------------
-
-
 @net(lambda: dict(first=nn.utils.weight_norm(nn.Linear(6, 8)), second=nn.utils.weight_norm(nn.Linear(8, 3))))
 def weight_norm_linear(m: Net, x: Tensor) -> Tensor:
     return m.second(torch.tanh(m.first(x)))
 
 
-@net(
-    lambda: dict(
-        first=nn.utils.weight_norm(nn.Conv2d(3, 4, 3, padding=1)), second=nn.utils.weight_norm(nn.Conv1d(4, 5, 3))
-    )
-)
+@net(lambda: dict(first=nn.utils.weight_norm(nn.Conv2d(3, 4, 3, padding=1)), second=nn.utils.weight_norm(nn.Conv1d(4, 5, 3))))
 def weight_norm_conv(m: Net, x: Tensor) -> Tensor:
     return m.second(F.leaky_relu(m.first(x), 0.1).flatten(2))
 
@@ -58,17 +44,6 @@ def standardised_conv(m: Net, x: Tensor) -> Tensor:
 def equalised_linear(m: Net, x: Tensor) -> Tensor:
     """Weights scaled when they are used, as in StyleGAN."""
     return F.linear(F.leaky_relu(F.linear(x, m.first * 0.5), 0.2), m.second * 0.25)
-
-
-def reparametrised() -> Iterator[Case]:
-    yield Case("weight_norm_linear", weight_norm_linear, [real("x", 3, 6)], steps="adam")
-    yield Case("weight_norm_conv", weight_norm_conv, [real("x", 2, 3, 5, 5)])
-    yield Case("spectral_norm", spectral_linear, [real("x", 3, 5)], tags=["buffer"])
-    yield Case("weight_standardisation", standardised_conv, [IMAGE])
-    yield Case("equalised_weights", equalised_linear, [real("x", 3, 6)])
-
-
-# --- Hypernetworks ---------------------------------------------------------------------------
 
 
 class HyperConv(nn.Module):
@@ -115,17 +90,6 @@ def dynamic_conv(m: Net, x: Tensor) -> Tensor:
     return made.view(batch, 5, height, width)
 
 
-def hypernetworks() -> Iterator[Case]:
-    for kind in ("conv", "depthwise", "transposed"):
-        yield Case(f"hyper_{kind}", lambda kind=kind: HyperConv(kind), [IMAGE], steps="momentum")
-    yield Case("hyper_linear_per_sample", hyper_linear, [real("x", 2, 3, 6), real("task", 2, 4)])
-    yield Case("hyper_linear_shared", hyper_shared, [real("x", 3, 6)])
-    yield Case("dynamic_conv", dynamic_conv, [real("x", 2, 4, 6, 6)])
-
-
-# --- Shared ----------------------------------------------------------------------------------
-
-
 class Siamese(nn.Module):
     """One encoder with one batch normalisation, called on two or three inputs."""
 
@@ -152,12 +116,10 @@ def twice_normalised(m: Net, x: Tensor) -> Tensor:
     return m.norm(m.second(torch.relu(m.norm(m.first(x)))))
 
 
-@net(
-    lambda: dict(
-        make=nn.ConvTranspose2d(4, 3, 4),
-        judge=nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(4, 1)),
-    )
-)
+@net(lambda: dict(
+    make=nn.ConvTranspose2d(4, 3, 4),
+    judge=nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(4, 1)),
+))  # fmt: skip
 def discriminator(m: Net, image: Tensor, noise: Tensor) -> Tensor:
     """Called on real images and on what a generator made."""
     fake = torch.tanh(m.make(noise))
@@ -199,33 +161,6 @@ def tied_autoencoder(m: Net, x: Tensor) -> Tensor:
     return F.linear(torch.sigmoid(F.linear(x, m.weight, m.down)), m.weight.t(), m.up)
 
 
-def shared() -> Iterator[Case]:
-    pair = [real("left", 2, 3, 6, 6), real("right", 2, 3, 6, 6)]
-    yield Case("siamese_batch_norm_twice", lambda: Siamese(2), pair, steps="momentum")
-    yield Case("siamese_batch_norm_thrice", lambda: Siamese(3), [*pair, real("third", 2, 3, 6, 6)])
-    yield Case("batch_norm_in_two_places", twice_normalised, [real("x", 5, 6)], steps="adam")
-    yield Case(
-        "discriminator_twice",
-        discriminator,
-        [real("image", 2, 3, 4, 4), real("noise", 2, 4, 1, 1)],
-        loss="bce_with_logits",
-        steps="adam",
-    )
-    yield Case("layer_three_times", lambda: recursive(nn.Linear(6, 6), 3), [real("x", 3, 6)])
-    yield Case(
-        "conv_three_times",
-        lambda: recursive(nn.Conv2d(3, 3, 3, padding=1), 3),
-        [real("x", 2, 3, 5, 5)],
-        steps="momentum",
-    )
-    yield Case("layer_norm_shared", shared_norm, [real("x", 2, 3, 6)])
-    yield Case("embedding_tied", Tied, [tokens("ids", 2, 4, below=11)], loss="cross_entropy", steps="adam")
-    yield Case("autoencoder_tied", tied_autoencoder, [real("x", 3, 7)], steps="momentum")
-
-
-# --- Low rank --------------------------------------------------------------------------------
-
-
 @net(lambda: dict(down=nn.Linear(8, 2, bias=False), up=nn.Linear(2, 7)))
 def low_rank_net(m: Net, x: Tensor) -> Tensor:
     return m.up(m.down(x))
@@ -264,7 +199,29 @@ class LoraStack(nn.Module):
         return self.second(torch.relu(self.back(self.first(x))))
 
 
-def low_rank() -> Iterator[Case]:
+def cases() -> Iterator[Case]:
+    yield Case("weight_norm_linear", weight_norm_linear, [real("x", 3, 6)], steps="adam")
+    yield Case("weight_norm_conv", weight_norm_conv, [real("x", 2, 3, 5, 5)])
+    yield Case("spectral_norm", spectral_linear, [real("x", 3, 5)])
+    yield Case("weight_standardisation", standardised_conv, [IMAGE])
+    yield Case("equalised_weights", equalised_linear, [real("x", 3, 6)])
+    for kind in ("conv", "depthwise", "transposed"):
+        yield Case(f"hyper_{kind}", lambda kind=kind: HyperConv(kind), [IMAGE], steps="momentum")
+    yield Case("hyper_linear_per_sample", hyper_linear, [real("x", 2, 3, 6), real("task", 2, 4)])
+    yield Case("hyper_linear_shared", hyper_shared, [real("x", 3, 6)])
+    yield Case("dynamic_conv", dynamic_conv, [real("x", 2, 4, 6, 6)])
+    pair = [real("left", 2, 3, 6, 6), real("right", 2, 3, 6, 6)]
+    yield Case("siamese_batch_norm_twice", lambda: Siamese(2), pair, steps="momentum")
+    yield Case("siamese_batch_norm_thrice", lambda: Siamese(3), [*pair, real("third", 2, 3, 6, 6)])
+    yield Case("batch_norm_in_two_places", twice_normalised, [real("x", 5, 6)], steps="adam")
+    yield Case(
+        "discriminator_twice", discriminator, [real("image", 2, 3, 4, 4), real("noise", 2, 4, 1, 1)], loss="bce_with_logits", steps="adam"
+    )
+    yield Case("layer_three_times", lambda: recursive(nn.Linear(6, 6), 3), [real("x", 3, 6)])
+    yield Case("conv_three_times", lambda: recursive(nn.Conv2d(3, 3, 3, padding=1), 3), [real("x", 2, 3, 5, 5)], steps="momentum")
+    yield Case("layer_norm_shared", shared_norm, [real("x", 2, 3, 6)])
+    yield Case("embedding_tied", Tied, [tokens("ids", 2, 4, below=11)], loss="cross_entropy", steps="adam")
+    yield Case("autoencoder_tied", tied_autoencoder, [real("x", 3, 7)], steps="momentum")
     frozen = {"trainable": {"freeze": ["*base*", "back*"]}}
     yield Case("low_rank", low_rank_net, [real("x", 2, 3, 8)])
     yield Case("lora_in_pytorch", LoraStack, [real("x", 2, 3, 8)], options=frozen)
