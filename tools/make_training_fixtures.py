@@ -18,7 +18,7 @@ import onnx
 import torch
 
 from gradient_cases.framework import Input
-from make_network_fixtures import REPOSITORY, in_short, shortened, tensor_record
+from make_network_fixtures import REPOSITORY, shortened, tensor_record
 from training_cases.families import all_cases
 from training_cases.framework import SEED, Case, double_model, export, file_names, terms, updated_statistics
 from training_cases.oracle import Facts, facts
@@ -63,27 +63,9 @@ def numbers_record(made: Facts, names: dict[str, str], replaced: dict[str, str])
         gradients.append(record)
     return {
         "loss": made.loss,
-        "output": tensor_record("output", made.output),
         "gradients": gradients,
         "buffers": statistics_record(made, names, replaced),
     }
-
-
-def steps_record(made: Facts, names: dict[str, str]) -> dict:
-    """As the optimizers in tests/fixtures/networks/: null where the gradient is nothing but rounding."""
-    changes, states = [], {}
-    for i, name in enumerate(made.trained):
-        if made.is_rounding(name):
-            changes.append(None)
-            continue
-        change = made.tensors["after"][name] - made.tensors["before"][name]
-        changes.append(in_short(names[name], change))
-        for state, tensor in made.tensors["states"][name].items():
-            rows = states.setdefault(state, [None] * len(made.trained))
-            rows[i] = in_short(f"{names[name]}.{state}", tensor)
-    buffers = made.tensors["buffers"]
-    statistics = [in_short(names[name], buffers[name]) for name in sorted(made.updated)]
-    return {**made.steps, "changes": changes, "states": states, "buffers": statistics}
 
 
 def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
@@ -106,8 +88,6 @@ def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
     }
     if case.compare:
         result.update(numbers_record(made, names, updated_statistics(exported)))
-    if case.compare and made.steps:
-        result["steps"] = steps_record(made, names)
     return shortened(result)
 
 
@@ -115,7 +95,7 @@ def made_case(family: str, case: Case) -> tuple[str, bytes]:
     """A case's facts as lines of text, and its network."""
     exported = export(case)
     text = json.dumps(record(family, case, exported), separators=(",", ":"))
-    for key in ("parameters", "loss", "gradients", "buffers", "steps"):
+    for key in ("parameters", "loss", "gradients", "buffers"):
         text = text.replace(f',"{key}":', f',\n"{key}":', 1)
     return text, exported.SerializeToString(deterministic=True)
 

@@ -21,34 +21,23 @@ def normalised(m: Net, x: Tensor) -> Tensor:
     return torch.relu(m.conv((x - m.mean) / m.std))
 
 
-class Sobel(nn.Module):
+EDGES = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
+BLUR = torch.tensor([[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]) / 16.0
+
+
+@net(lambda: dict(
+    sobel=torch.stack([EDGES, EDGES.t()]).unsqueeze(1), gauss=BLUR.expand(4, 1, 3, 3).contiguous(), conv=nn.Conv2d(2, 4, 3)
+))  # fmt: skip
+def sobel(m: Net, x: Tensor) -> Tensor:
     """Trained features behind a fixed edge filter, and before a fixed blur."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        across = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
-        blur = torch.tensor([1.0, 2.0, 1.0])
-        self.register_buffer("sobel", torch.stack([across, across.t()]).unsqueeze(1))
-        self.register_buffer("gauss", (blur[:, None] * blur[None, :] / 16.0).expand(4, 1, 3, 3).contiguous())
-        self.conv = nn.Conv2d(2, 4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        edges = F.conv2d(x.mean(1, keepdim=True), self.sobel, padding=1)
-        return F.conv2d(torch.relu(self.conv(edges)), self.gauss, stride=2, padding=1, groups=4)
+    edges = F.conv2d(x.mean(1, keepdim=True), m.sobel, padding=1)
+    return F.conv2d(torch.relu(m.conv(edges)), m.gauss, stride=2, padding=1, groups=4)
 
 
-class BlurOutput(nn.Module):
+@net(lambda: dict(blur=torch.eye(6) * 0.5 + torch.diag(torch.full((5,), 0.25), -1), conv=nn.Conv2d(2, 3, 1)))
+def blur(m: Net, x: Tensor) -> Tensor:
     """Blur as a product with fixed matrices on both sides."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        matrix = torch.eye(6) * 0.5
-        matrix[1:, :-1] += torch.eye(5) * 0.25
-        self.register_buffer("blur", matrix)
-        self.conv = nn.Conv2d(2, 3, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.matmul(self.blur, torch.matmul(torch.tanh(self.conv(x)), self.blur.t()))
+    return torch.matmul(m.blur, torch.matmul(torch.tanh(m.conv(x)), m.blur.t()))
 
 
 @net(
@@ -59,21 +48,15 @@ def whitened(m: Net, x: Tensor) -> Tensor:
     return (m.layer(x) - m.mean) * m.scale / m.temperature
 
 
-class Anchors(nn.Module):
+@net(lambda: dict(
+    head=nn.Conv2d(3, 2 * 4, 1), anchors=torch.tensor([[1.0, 2.0], [3.0, 1.5]]).view(1, 2, 2, 1, 1),
+    grid=torch.stack(torch.meshgrid(torch.arange(4.0), torch.arange(4.0), indexing="xy")).view(1, 1, 2, 4, 4),
+))  # fmt: skip
+def anchors(m: Net, x: Tensor) -> Tensor:
     """Boxes are offsets from anchors, and a grid."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Conv2d(3, 2 * 4, 1)
-        self.register_buffer("anchors", torch.tensor([[1.0, 2.0], [3.0, 1.5]]).view(1, 2, 2, 1, 1))
-        rows, columns = torch.meshgrid(torch.arange(4.0), torch.arange(4.0), indexing="ij")
-        self.register_buffer("grid", torch.stack([columns, rows]).view(1, 1, 2, 4, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        made = self.head(x).view(x.shape[0], 2, 4, 4, 4)
-        centre = torch.sigmoid(made[:, :, :2]) + self.grid
-        size = torch.exp(made[:, :, 2:]) * self.anchors
-        return torch.cat([centre, size], 2)
+    made = m.head(x).view(x.shape[0], 2, 4, 4, 4)
+    centre = torch.sigmoid(made[:, :, :2]) + m.grid
+    return torch.cat([centre, torch.exp(made[:, :, 2:]) * m.anchors], 2)
 
 
 @net(lambda: dict(head=nn.Conv2d(3, 4 * 5, 1), project=torch.arange(5.0)))
@@ -90,57 +73,38 @@ def fourier_features(m: Net, x: Tensor) -> Tensor:
     return m.net(torch.cat([torch.sin(angles), torch.cos(angles)], -1))
 
 
-class MelFilters(nn.Module):
+@net(lambda: dict(
+    frame=nn.Conv1d(1, 8, 6, stride=3, bias=False), head=nn.Linear(4, 3),
+    bank=torch.relu(1.0 - (torch.arange(8.0)[:, None] - torch.linspace(1.0, 6.0, 4)[None, :]).abs() / 2.0),
+))  # fmt: skip
+def mel_filters(m: Net, x: Tensor) -> Tensor:
     """A learned spectrum through a fixed filter bank, and its logarithm."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.frame = nn.Conv1d(1, 8, 6, stride=3, bias=False)
-        bank = torch.relu(1.0 - (torch.arange(8.0)[:, None] - torch.linspace(1.0, 6.0, 4)[None, :]).abs() / 2.0)
-        self.register_buffer("bank", bank)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        power = self.frame(x.unsqueeze(1)).square().transpose(1, 2)
-        return self.head(torch.log(power @ self.bank + 0.01).mean(1))
+    power = m.frame(x.unsqueeze(1)).square().transpose(1, 2)
+    return m.head(torch.log(power @ m.bank + 0.01).mean(1))
 
 
-class FNet(nn.Module):
+def fourier(name: str, count: int) -> dict[str, Tensor]:
+    angle = 2.0 * math.pi / count * torch.outer(torch.arange(float(count)), torch.arange(float(count)))
+    return {f"{name}_cos": torch.cos(angle), f"{name}_sin": torch.sin(angle)}
+
+
+@net(lambda: dict(
+    **fourier("tokens", 6), **fourier("channels", 8), norm=nn.LayerNorm(8), up=nn.Linear(8, 12), down=nn.Linear(12, 8)
+))  # fmt: skip
+def fnet(m: Net, x: Tensor) -> Tensor:
     """Mixing by the real part of two Fourier transforms, as products with fixed matrices."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        for name, count in (("tokens", 6), ("channels", 8)):
-            angle = 2.0 * math.pi / count * torch.outer(torch.arange(float(count)), torch.arange(float(count)))
-            self.register_buffer(f"{name}_cos", torch.cos(angle))
-            self.register_buffer(f"{name}_sin", torch.sin(angle))
-        self.norm = nn.LayerNorm(8)
-        self.up = nn.Linear(8, 12)
-        self.down = nn.Linear(12, 8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        mixed = self.tokens_cos @ x @ self.channels_cos - self.tokens_sin @ x @ self.channels_sin
-        x = self.norm(x + mixed)
-        return x + self.down(F.gelu(self.up(x)))
+    mixed = m.tokens_cos @ x @ m.channels_cos - m.tokens_sin @ x @ m.channels_sin
+    x = m.norm(x + mixed)
+    return x + m.down(F.gelu(m.up(x)))
 
 
-class Performer(nn.Module):
+@net(lambda: dict(q=nn.Linear(6, 4), k=nn.Linear(6, 4), v=nn.Linear(6, 4), features=torch.randn(4, 5)))
+def performer(m: Net, x: Tensor) -> Tensor:
     """Attention through positive random features."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.q = nn.Linear(6, 4)
-        self.k = nn.Linear(6, 4)
-        self.v = nn.Linear(6, 4)
-        self.register_buffer("features", torch.randn(4, 5))
-
-    def phi(self, x: Tensor) -> Tensor:
-        return torch.exp(x @ self.features - x.square().sum(-1, keepdim=True) * 0.5) + 0.001
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.phi(self.q(x)), self.phi(self.k(x)), self.v(x)
-        kept = k.transpose(1, 2) @ v
-        return q @ kept / (q @ k.sum(1).unsqueeze(-1))
+    made = (torch.exp(y @ m.features - y.square().sum(-1, keepdim=True) * 0.5) + 0.001 for y in (part(x) for part in (m.q, m.k)))
+    q, k, v = *made, m.v(x)
+    kept = k.transpose(1, 2) @ v
+    return q @ kept / (q @ k.sum(1).unsqueeze(-1))
 
 
 @net(lambda: dict(encode=nn.Linear(6, 4), decode=nn.Linear(4, 6), codebook=torch.randn(7, 4)))
@@ -172,17 +136,17 @@ def ema_center(m: Net, x: Tensor) -> Tensor:
 
 
 def cases() -> Iterator[Case]:
-    yield Case("image_mean_std", normalised, [real("x", 2, 3, 6, 6)], steps="adam")
-    yield Case("sobel_and_gauss_filters", Sobel, [real("x", 2, 3, 7, 7)])
-    yield Case("blur_matrices", BlurOutput, [real("x", 2, 2, 6, 6)])
-    yield Case("statistics_of_features", whitened, [real("x", 3, 5)], steps="momentum")
-    yield Case("detection_anchors", Anchors, [real("x", 2, 3, 4, 4)], steps="adam")
+    yield Case("image_mean_std", normalised, [real("x", 2, 3, 6, 6)])
+    yield Case("sobel_and_gauss_filters", sobel, [real("x", 2, 3, 7, 7)])
+    yield Case("blur_matrices", blur, [real("x", 2, 2, 6, 6)])
+    yield Case("statistics_of_features", whitened, [real("x", 3, 5)])
+    yield Case("detection_anchors", anchors, [real("x", 2, 3, 4, 4)])
     yield Case("distribution_focal", distribution_focal, [real("x", 2, 3, 3, 3)])
     yield Case("fourier_features", fourier_features, [real("x", 5, 2)])
-    yield Case("mel_filter_bank", MelFilters, [real("x", 2, 24)], loss="cross_entropy")
-    yield Case("fnet_dft_matrices", FNet, [real("x", 2, 6, 8)])
-    yield Case("performer_features", Performer, [real("x", 2, 5, 6)])
+    yield Case("mel_filter_bank", mel_filters, [real("x", 2, 24)], loss="cross_entropy")
+    yield Case("fnet_dft_matrices", fnet, [real("x", 2, 6, 8)])
+    yield Case("performer_features", performer, [real("x", 2, 5, 6)])
     yield Case("vq_codebook", vector_quantised, [real("x", 3, 6)])
-    yield Case("soft_codebook", soft_codebook, [real("x", 3, 6)], steps="adam")
+    yield Case("soft_codebook", soft_codebook, [real("x", 3, 6)])
     yield Case("fixed_embedding", fixed_embedding, [tokens("ids", 3, 4, below=9)], loss="cross_entropy")
     yield Case("dino_center", ema_center, [real("x", 3, 6)])

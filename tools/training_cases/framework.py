@@ -35,9 +35,6 @@ from gradient_cases.framework import Input, Numbers, buffer, integer
 SEED = 1
 MAX_PARAMETERS = 20_000
 
-# --- Cases -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Case:
     """One network, its data and its loss.
@@ -53,7 +50,6 @@ class Case:
     options: dict = field(default_factory=dict)  # what else the training file says
     opset: int = 17
     fills: dict[str, tuple[float, float]] = field(default_factory=dict)  # pattern: offset, scale
-    steps: str = ""  # the optimiser of three recorded steps (optimizer_oracles.OPTIONS)
     compare: bool = True  # numbers; not those of networks that draw random masks
     outputs: Sequence[str] = ("output",)
 
@@ -66,9 +62,6 @@ def real(name: str, *shape: int, offset: float = 0.0, scale: float = 1.0) -> Inp
 def tokens(name: str, *shape: int, below: int) -> Input:
     """An input of int64 indices."""
     return integer(name, shape, below)
-
-
-# --- Networks --------------------------------------------------------------------------------
 
 
 class Net(nn.Module):
@@ -97,8 +90,6 @@ def zeros(*shape: int | Sequence[int]) -> nn.Parameter:
     return nn.Parameter(torch.zeros(*(shape or [()])))
 
 
-# --- Casts -----------------------------------------------------------------------------------
-
 _casting = True  # False while PyTorch computes the numbers, which MONET does not round either
 
 
@@ -120,9 +111,6 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 def lowered(module: nn.Module, dtype: torch.dtype) -> nn.Module:
     """A module whose parameters are of another element type."""
     return module.to(dtype) if _casting else module
-
-
-# --- Modules with their numbers --------------------------------------------------------------
 
 
 def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
@@ -212,9 +200,6 @@ def input_tensors(case: Case, dtype: torch.dtype) -> list[Tensor]:
         numbers = torch.from_numpy(np.array(given.numbers(SEED)))
         made.append(numbers if given.kind == "integer" else numbers.to(dtype))
     return made
-
-
-# --- Loss ------------------------------------------------------------------------------------
 
 
 def first_output(result: object) -> Tensor:
@@ -324,9 +309,6 @@ def make_loss(case: Case, result: object) -> Tensor:
         part = part if term.scale == 1.0 else part * term.scale
         total = part if total is None else total + part
     return total
-
-
-# --- The file --------------------------------------------------------------------------------
 
 
 def export(case: Case) -> onnx.ModelProto:

@@ -38,31 +38,22 @@ def masked_net(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     return m.head(x + m.mix(x.transpose(1, 2)).transpose(1, 2))
 
 
-class Generator(nn.Module):
+@net(lambda: dict(net=nn.Sequential(
+    nn.ConvTranspose2d(5, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+    nn.ConvTranspose2d(4, 3, 4, stride=2, padding=1), nn.Tanh(),
+)))  # fmt: skip
+def generator(m: Net, noise: Tensor) -> Tensor:
     """DCGAN's: transposed convolutions and batch normalisations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Sequential(
-            nn.ConvTranspose2d(5, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
-            nn.ConvTranspose2d(4, 3, 4, stride=2, padding=1), nn.Tanh(),
-        )  # fmt: skip
-
-    def forward(self, noise: Tensor) -> Tensor:
-        return self.net(noise[:, :, None, None])
+    return m.net(noise[:, :, None, None])
 
 
-class Adversarial(nn.Module):
+@net(lambda: dict(
+    make=nn.Linear(4, 12),
+    judge=nn.Sequential(nn.Conv1d(3, 4, 2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(12, 1)).requires_grad_(False),
+))  # fmt: skip
+def adversarial(m: Net, noise: Tensor) -> Tensor:
     """A generator trained through a discriminator that is frozen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.make = nn.Linear(4, 12)
-        self.judge = nn.Sequential(nn.Conv1d(3, 4, 2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(12, 1))
-        self.judge.requires_grad_(False)
-
-    def forward(self, noise: Tensor) -> Tensor:
-        return self.judge(torch.tanh(self.make(noise)).view(-1, 3, 4))
+    return m.judge(torch.tanh(m.make(noise)).view(-1, 3, 4))
 
 
 @net(lambda: dict(constant=zeros(1, 4, 4, 4), weight=zeros(1, 3, 4, 3, 3), style=nn.Linear(5, 4), strength=zeros(1)))
@@ -77,52 +68,39 @@ def style_modulated(m: Net, code: Tensor, noise: Tensor) -> Tensor:
 
 
 @net(lambda: dict(conv=nn.Conv2d(3, 4, 3), norm=nn.InstanceNorm2d(4), style=nn.Linear(5, 8)))
-def ada_in(m: Net, x: Tensor, code: Tensor) -> Tensor:
+def adain(m: Net, x: Tensor, code: Tensor) -> Tensor:
     """Instance normalisation whose scale and shift come from a style."""
     scale, shift = m.style(code)[:, :, None, None].chunk(2, 1)
     return F.relu(m.norm(m.conv(x)) * (1.0 + scale) + shift)
 
 
-class Diffusion(nn.Module):
-    """A small residual block with the time's embedding and attention, and tables of the noise's levels."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        level = torch.linspace(0.5, 0.875, 6)
-        self.register_buffer("signal", level.sqrt())
-        self.register_buffer("noise", (1.0 - level).sqrt())
-        self.embed = nn.Embedding(6, 4)
-        self.enter = nn.Conv2d(2, 4, 3, padding=1)
-        self.norm = nn.GroupNorm(2, 4)
-        self.leave = nn.Conv2d(4, 2, 3, padding=1)
-
-    def forward(self, x: Tensor, added: Tensor, time: Tensor) -> Tensor:
-        x = self.signal[time].view(-1, 1, 1, 1) * x + self.noise[time].view(-1, 1, 1, 1) * added
-        x = self.enter(x) + self.embed(time)[:, :, None, None]
-        return self.leave(F.silu(self.norm(x)))
+@net(lambda: dict(
+    signal=torch.linspace(0.5, 0.875, 6).sqrt(), noise=(1.0 - torch.linspace(0.5, 0.875, 6)).sqrt(), embed=nn.Embedding(6, 4),
+    enter=nn.Conv2d(2, 4, 3, padding=1), norm=nn.GroupNorm(2, 4), leave=nn.Conv2d(4, 2, 3, padding=1),
+))  # fmt: skip
+def diffusion(m: Net, x: Tensor, added: Tensor, time: Tensor) -> Tensor:
+    """A small residual block with the time's embedding, and tables of the noise's levels."""
+    x = m.signal[time].view(-1, 1, 1, 1) * x + m.noise[time].view(-1, 1, 1, 1) * added
+    x = m.enter(x) + m.embed(time)[:, :, None, None]
+    return m.leave(F.silu(m.norm(x)))
 
 
-class Coupling(nn.Module):
-    """Half of the channels scales and shifts the other half (RealNVP), with a mask or with slices."""
+@net(lambda: dict(net=nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4))))
+def coupling(m: Net, x: Tensor) -> Tensor:
+    """Half of the channels scales and shifts the other half (RealNVP)."""
+    kept, moved = x[:, :2], x[:, 2:]
+    scale, shift = m.net(kept).chunk(2, -1)
+    scale = torch.sigmoid(scale + 2.0)
+    return torch.cat([kept, moved * scale + shift, scale.log().sum(-1, keepdim=True)], -1)
 
-    def __init__(self, masked: bool) -> None:
-        super().__init__()
-        self.masked = masked
-        width = 4 if masked else 2
-        self.net = nn.Sequential(nn.Linear(width, 6), nn.Tanh(), nn.Linear(6, 2 * width))
-        if masked:
-            self.register_buffer("mask", torch.tensor([1.0, 0.0, 1.0, 0.0]))
 
-    def forward(self, x: Tensor) -> Tensor:
-        if self.masked:
-            scale, shift = self.net(x * self.mask).chunk(2, -1)
-            open_ = 1.0 - self.mask
-            y = x * torch.exp(torch.tanh(scale) * open_) + shift * open_
-            return torch.cat([y, (torch.tanh(scale) * open_).sum(-1, keepdim=True)], -1)
-        kept, moved = x[:, :2], x[:, 2:]
-        scale, shift = self.net(kept).chunk(2, -1)
-        scale = torch.sigmoid(scale + 2.0)
-        return torch.cat([kept, moved * scale + shift, scale.log().sum(-1, keepdim=True)], -1)
+@net(lambda: dict(net=nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 8)), mask=torch.tensor([1.0, 0.0, 1.0, 0.0])))
+def masked_coupling(m: Net, x: Tensor) -> Tensor:
+    """The halves told apart by a mask."""
+    scale, shift = m.net(x * m.mask).chunk(2, -1)
+    open_ = 1.0 - m.mask
+    y = x * torch.exp(torch.tanh(scale) * open_) + shift * open_
+    return torch.cat([y, (torch.tanh(scale) * open_).sum(-1, keepdim=True)], -1)
 
 
 @net(lambda: dict(
@@ -142,20 +120,15 @@ def glow(m: Net, x: Tensor) -> Tensor:
     return torch.cat([kept, moved * torch.sigmoid(scale) + shift], 1)
 
 
-class Autoregressive(nn.Module):
+@net(lambda: dict(
+    first=nn.Linear(4, 6), second=nn.Linear(6, 4),
+    first_mask=(torch.arange(6)[:, None] % 3 >= torch.arange(4)[None, :]).to(torch.get_default_dtype()),
+    second_mask=(torch.arange(4)[:, None] > torch.arange(6)[None, :] % 3).to(torch.get_default_dtype()),
+))  # fmt: skip
+def autoregressive(m: Net, x: Tensor) -> Tensor:
     """MADE: linear layers with masked weights."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(4, 6)
-        self.second = nn.Linear(6, 4)
-        degrees = torch.arange(6) % 3
-        self.register_buffer("first_mask", (degrees[:, None] >= torch.arange(4)[None, :]).to(torch.get_default_dtype()))
-        self.register_buffer("second_mask", (torch.arange(4)[:, None] > degrees[None, :]).to(torch.get_default_dtype()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(F.linear(x, self.first.weight * self.first_mask, self.first.bias))
-        return F.linear(x, self.second.weight * self.second_mask, self.second.bias)
+    x = torch.relu(F.linear(x, m.first.weight * m.first_mask, m.first.bias))
+    return F.linear(x, m.second.weight * m.second_mask, m.second.bias)
 
 
 @net(lambda: dict(layers=nn.ModuleList([nn.Linear(2, 6), nn.Linear(6, 6)]), last=nn.Linear(6, 3)))
@@ -214,27 +187,27 @@ def operator(m: Net, function: Tensor, place: Tensor) -> Tensor:
 
 
 def cases() -> Iterator[Case]:
-    yield Case("autoencoder", autoencoder, [real("x", 3, 8)], steps="adam")
-    yield Case("variational_autoencoder", variational, [real("x", 3, 6), real("noise", 3, 2)], steps="momentum")
+    yield Case("autoencoder", autoencoder, [real("x", 3, 8)])
+    yield Case("variational_autoencoder", variational, [real("x", 3, 6), real("noise", 3, 2)])
     yield Case("masked_autoencoder", masked_net, [real("x", 2, 3, 6, 6), real("kept", 2, 9, offset=0.5, scale=0.5)])
-    yield Case("dcgan_generator", Generator, [real("noise", 3, 5)], steps="adam")
+    yield Case("dcgan_generator", generator, [real("noise", 3, 5)])
     yield Case(
         "generator_before_frozen_judge",
-        Adversarial,
+        adversarial,
         [real("noise", 3, 4)],
         loss="bce_with_logits",
         options={"trainable": {"freeze": ["judge*"]}},
     )
     yield Case("style_modulation", style_modulated, [real("code", 2, 5), real("noise", 2, 1, 4, 4)])
-    yield Case("adaptive_instance_norm", ada_in, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
-    yield Case("diffusion_noise_tables", Diffusion, [real("x", 2, 2, 4, 4), real("added", 2, 2, 4, 4), tokens("time", 2, below=6)])
-    yield Case("flow_coupling", lambda: Coupling(False), [real("x", 3, 4)], steps="adam")
-    yield Case("flow_coupling_masked", lambda: Coupling(True), [real("x", 3, 4)])
+    yield Case("adaptive_instance_norm", adain, [real("x", 2, 3, 6, 6), real("code", 2, 5)])
+    yield Case("diffusion_noise_tables", diffusion, [real("x", 2, 2, 4, 4), real("added", 2, 2, 4, 4), tokens("time", 2, below=6)])
+    yield Case("flow_coupling", coupling, [real("x", 3, 4)])
+    yield Case("flow_coupling_masked", masked_coupling, [real("x", 3, 4)])
     yield Case("flow_glow", glow, [real("x", 2, 4, 3, 3)])
-    yield Case("masked_autoregressive", Autoregressive, [real("x", 3, 4)])
-    yield Case("siren", siren, [real("x", 5, 2)], steps="adam")
+    yield Case("masked_autoregressive", autoregressive, [real("x", 3, 4)])
+    yield Case("siren", siren, [real("x", 5, 2)])
     yield Case("radiance_field", radiance, [real("points", 2, 4, 3)])
     yield Case("kan_hats", splines, [real("x", 3, 4)])
     yield Case("kan_b_splines", b_splines, [real("x", 3, 4)])
-    yield Case("radial_basis", radial_basis, [real("x", 3, 3)], steps="momentum")
+    yield Case("radial_basis", radial_basis, [real("x", 3, 3)])
     yield Case("deep_operator", operator, [real("function", 3, 5), real("place", 4, 2)])

@@ -21,20 +21,15 @@ def adjacency() -> Tensor:
     return made
 
 
-class GraphConvolution(nn.Module):
+def normalised_adjacency() -> Tensor:
+    degree = adjacency().sum(1).rsqrt()
+    return degree[:, None] * adjacency() * degree[None, :]
+
+
+@net(lambda: dict(adjacency=normalised_adjacency(), first=nn.Linear(4, 6, bias=False), second=nn.Linear(6, 3)))
+def graph_convolution(m: Net, x: Tensor) -> Tensor:
     """Two layers over a normalised adjacency that is a buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        made = adjacency()
-        degree = made.sum(1).rsqrt()
-        self.register_buffer("adjacency", degree[:, None] * made * degree[None, :])
-        self.first = nn.Linear(4, 6, bias=False)
-        self.second = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.adjacency @ self.first(x))
-        return self.adjacency @ self.second(x)
+    return m.adjacency @ m.second(torch.relu(m.adjacency @ m.first(x)))
 
 
 @net(lambda: dict(far=(1.0 - adjacency()) * -1e9, layer=nn.Linear(4, 6, bias=False), left=zeros(6, 1), right=zeros(6, 1)))
@@ -67,20 +62,13 @@ def message_passing(m: Net, x: Tensor, sources: Tensor, places: Tensor) -> Tenso
     return m.update(torch.cat([x, arrived], -1))
 
 
-class Propagated(nn.Module):
+@net(lambda: dict(adjacency=adjacency() / adjacency().sum(1, keepdim=True), head=nn.Linear(4, 3)))
+def propagated(m: Net, x: Tensor) -> Tensor:
     """APPNP: predictions are spread with a share of the first ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        made = adjacency()
-        self.register_buffer("adjacency", made / made.sum(1, keepdim=True))
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        first = made = self.head(x)
-        for _ in range(3):
-            made = 0.75 * (self.adjacency @ made) + 0.25 * first
-        return made
+    first = made = m.head(x)
+    for _ in range(3):
+        made = 0.75 * (m.adjacency @ made) + 0.25 * first
+    return made
 
 
 @net(lambda: dict(
@@ -128,15 +116,15 @@ def triangle_update(m: Net, z: Tensor) -> Tensor:
 
 def cases() -> Iterator[Case]:
     x = [real("x", 2, VERTICES, 4)]
-    yield Case("graph_convolution", GraphConvolution, x, loss="cross_entropy", steps="adam")
+    yield Case("graph_convolution", graph_convolution, x, loss="cross_entropy")
     yield Case("graph_attention", graph_attention, x)
     yield Case("graph_isomorphism", isomorphism, x)
     yield Case("graph_chebyshev", chebyshev, x)
-    yield Case("graph_propagation", Propagated, x)
+    yield Case("graph_propagation", propagated, x)
     edges = [tokens("sources", 8, below=VERTICES), tokens("places", 8, below=VERTICES)]
     yield Case("message_passing", message_passing, [real("x", VERTICES, 4), *edges])
     yield Case("point_net", point_net, [real("x", 2, 3, 6)], loss="cross_entropy")
-    yield Case("deep_sets", deep_sets, [real("x", 2, 5, 3)], steps="momentum")
+    yield Case("deep_sets", deep_sets, [real("x", 2, 5, 3)])
     yield Case("edge_conv", edge_conv, [real("x", 5, 3), tokens("neighbours", 5, 3, below=5)])
     yield Case("relation_network", relation_network, [real("x", 2, 3, 4)])
     yield Case("triangle_update", triangle_update, [real("z", 2, 3, 3, 4)])

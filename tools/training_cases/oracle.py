@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import optimizer_oracles
 from training_cases.framework import (
     Case,
     default_type,
     double_model,
-    first_output,
     input_tensors,
     make_loss,
     terms,
     single_model,
-    states,
     targets,
     without_casts,
 )
 
-STEPS = 3
 ROUNDING = 1e-10  # of the largest gradient: a gradient below that is zero but for rounding
-
-# --- Products --------------------------------------------------------------------------------
-
 
 class ForwardMacs(TorchDispatchMode):
     """Adds up the multiply-accumulates of all products that PyTorch executes, of any gradient or none."""
@@ -143,9 +136,6 @@ def product_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
     return result.numel() * inner
 
 
-# --- Bytes -----------------------------------------------------------------------------------
-
-
 def eager_bytes(case: Case) -> int:
     """Distinct storages without parameters that PyTorch's autograd saves, in single precision."""
     model = single_model(case)
@@ -166,12 +156,9 @@ def eager_bytes(case: Case) -> int:
     return sum(saved.values())
 
 
-# --- The step --------------------------------------------------------------------------------
-
-
 @dataclass
 class Facts:
-    """One step, and three."""
+    """One step."""
 
     trained: dict[str, Tensor]  # gradients
     buffers: dict[str, Tensor]  # floating ones, after the step
@@ -180,11 +167,8 @@ class Facts:
     macs: dict[str, int]
     eager_bytes: int
     loss: float
-    output: Tensor
     targets: dict
     classes: dict[str, int]  # of labels among the targets
-    steps: dict | None = None
-    tensors: dict = field(default_factory=dict)  # after three steps
 
     @property
     def largest(self) -> float:
@@ -216,8 +200,7 @@ def facts(case: Case) -> Facts:
         loss.backward()
     trained = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
     floating = {n: b for n, b in model.named_buffers() if b.is_floating_point()}
-    output = first_output(result).detach()
-    made = Facts(
+    return Facts(
         trained=trained,
         buffers=floating,
         updated={name for name, buffer in floating.items() if not torch.equal(buffer, before[name])},
@@ -225,33 +208,6 @@ def facts(case: Case) -> Facts:
         macs={"forward": forward.total, "backward_input": backward.input, "backward_weight": backward.weight},
         eager_bytes=eager_bytes(case),
         loss=loss.item(),
-        output=output,
         targets=targets(case, detached(result)),
         classes=classes(case, result),
     )
-    if case.steps:
-        train(case, made)
-    return made
-
-
-def train(case: Case, made: Facts) -> None:
-    """Three steps: losses, and weights, states and running statistics after them."""
-    model = double_model(case)
-    parameters = {n: p for n, p in model.named_parameters() if n in made.trained}
-    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
-    options, optimizer = optimizer_oracles.make(case.steps, parameters, 1.0)
-    losses = []
-    with without_casts(), default_type(torch.float64):
-        for _ in range(STEPS):
-            model.zero_grad()
-            loss = make_loss(case, model(*input_tensors(case, torch.float64)))
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    made.steps = {"name": case.steps, "options": options, "losses": losses}
-    made.tensors = {
-        "before": before,
-        "after": {name: parameter.detach() for name, parameter in parameters.items()},
-        "states": {name: {s: torch.as_tensor(t) for s, t in optimizer.states(name).items()} for name in parameters},
-        "buffers": {n: b for n, b in states(model) if n in made.updated},
-    }

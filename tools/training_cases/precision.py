@@ -70,20 +70,11 @@ def low_middle(m: Net, x: Tensor) -> Tensor:
     return m.last(cast(torch.relu(y), x.dtype))
 
 
-class CastWeight(nn.Module):
+@net(lambda: dict(first=nn.Linear(6, 5, bias=False), second=nn.Linear(5, 4, bias=False)))
+def cast_weight(m: Net, x: Tensor) -> Tensor:
     """Weights are kept in single precision and cast before their product."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(6, 5, bias=False)
-        self.second = nn.Linear(5, 4, bias=False)
-
-    def product(self, x: Tensor, weight: Tensor) -> Tensor:
-        return F.linear(cast(x, BFLOAT), cast(weight, BFLOAT))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.relu(self.product(x, self.first.weight))
-        return cast(self.product(y, self.second.weight), x.dtype)
+    y = torch.relu(F.linear(cast(x, BFLOAT), cast(m.first.weight, BFLOAT)))
+    return cast(F.linear(cast(y, BFLOAT), cast(m.second.weight, BFLOAT)), x.dtype)
 
 
 @net(lambda: dict(net=lowered(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), BFLOAT)))
@@ -107,12 +98,12 @@ def cases() -> Iterator[Case]:
         yield Case(f"cast_{name}_and_back", lambda dtype=dtype: cast_between(dtype), x)
         yield Case(f"cast_{name}_kept", lambda dtype=dtype: cast_kept(dtype), x)
         yield Case(f"cast_{name}_of_input", lambda dtype=dtype: cast_input(dtype), x)
-    yield Case("softmax_in_double", exact_softmax, [real("x", 2, 4, 6)], steps="adam")
+    yield Case("softmax_in_double", exact_softmax, [real("x", 2, 4, 6)])
     yield Case("rms_norm_in_float", lambda: rms_norm(torch.float32), x)
     yield Case("rms_norm_in_double", lambda: rms_norm(DOUBLE), x)
     yield Case("cast_of_comparison", cast_mask, x)
     x = [real("x", 3, 6)]
     yield Case("bfloat_layer", low_middle, x)
-    yield Case("bfloat_casts_of_weights", CastWeight, x)
+    yield Case("bfloat_casts_of_weights", cast_weight, x)
     yield Case("bfloat_network", low_network, x)
     yield Case("half_module", half_gates, x)

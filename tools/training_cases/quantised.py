@@ -151,15 +151,14 @@ def cases() -> Iterator[Case]:
             lambda symmetric=symmetric: activations(symmetric),
             x,
             opset=OPSET,
-            steps="adam" if symmetric else "",
         )
     yield Case("quantised_weights", weights, x, opset=OPSET)
-    yield Case("quantised_per_channel", PerChannel, image, opset=OPSET, steps="momentum")
+    yield Case("quantised_per_channel", PerChannel, image, opset=OPSET)
     yield Case("quantised_buffers", scale_buffers, x, opset=OPSET)
     yield Case("quantised_conv_block", conv_block, image, opset=OPSET)
     yield Case("quantised_saturated", saturated, x, opset=OPSET)
     named = {"trainable": {"parameters": ["scale*"]}}
-    yield Case("quantised_learned_scale", learned_scale, x, options=named, opset=OPSET, steps="sgd")
+    yield Case("quantised_learned_scale", learned_scale, x, options=named, opset=OPSET)
     yield Case("quantised_learned_scales", learned_scales, image, options=named, opset=OPSET)
     ids = [tokens("ids", 2, 3, below=7)]
     yield Case("quantised_embedding", quantised_embedding, ids, "cross_entropy", opset=OPSET)

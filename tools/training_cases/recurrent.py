@@ -19,23 +19,12 @@ def recurrent(m: Net, x: Tensor) -> Tensor:
     return m.head(m.layer(x)[0])
 
 
-class TrainedStart(nn.Module):
+@net(lambda kind: dict(layer=LAYERS[kind](4, 5, batch_first=True), h0=zeros(1, 1, 5), **({"c0": zeros(1, 1, 5)} if kind == "lstm" else {})))
+def trained_start(m: Net, x: Tensor) -> Tensor:
     """The first state is a parameter."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self.kind = kind
-        self.layer = LAYERS[kind](4, 5, batch_first=True)
-        self.h0 = nn.Parameter(torch.zeros(1, 1, 5))
-        self.c0 = nn.Parameter(torch.zeros(1, 1, 5))
-        if kind != "lstm":
-            del self.c0
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch = x.shape[0]
-        h0 = self.h0.expand(1, batch, 5).contiguous()
-        state = (h0, self.c0.expand(1, batch, 5).contiguous()) if self.kind == "lstm" else h0
-        return self.layer(x, state)[0]
+    batch = x.shape[0]
+    h0 = m.h0.expand(1, batch, 5).contiguous()
+    return m.layer(x, (h0, m.c0.expand(1, batch, 5).contiguous()) if hasattr(m, "c0") else h0)[0]
 
 
 @net(lambda: dict(layer=nn.LSTM(4, 5)))
@@ -99,7 +88,7 @@ def peephole_lstm(m: Net, x: Tensor) -> Tensor:
     embed=nn.Embedding(7, 4), encoder=nn.GRU(4, 5, batch_first=True), decoder=nn.GRU(4, 5, batch_first=True),
     join=nn.Linear(10, 5), head=nn.Linear(5, 7),
 ))  # fmt: skip
-def seq2_seq(m: Net, source: Tensor, target: Tensor) -> Tensor:
+def seq2seq(m: Net, source: Tensor, target: Tensor) -> Tensor:
     """Encoder, and a decoder that looks at all its states (Luong)."""
     memory, state = m.encoder(m.embed(source))
     made, _ = m.decoder(m.embed(target), state)
@@ -144,21 +133,20 @@ def cases() -> Iterator[Case]:
                 f"{kind}{suffix}",
                 lambda kind=kind, options=options: recurrent(kind, **options),
                 inputs,
-                steps="adam" if suffix == "_batch_first" else "",
             )
         yield Case(f"{kind}_last_state", lambda kind=kind: last_state(kind), batch_first, "cross_entropy")
     yield Case("rnn_relu", lambda: recurrent("rnn", nonlinearity="relu"), first)
     for kind in ("lstm", "gru"):
-        yield Case(f"{kind}_trained_start", lambda kind=kind: TrainedStart(kind), batch_first)
+        yield Case(f"{kind}_trained_start", lambda kind=kind: trained_start(kind), batch_first)
     start = [real("h", 1, 2, 5), real("c", 1, 2, 5)]
     yield Case("lstm_fed_start", fed_start, [*first, *start])
-    yield Case("lstm_tagger", tagger, [tokens("ids", 2, 4, below=9)], loss="cross_entropy", steps="momentum")
+    yield Case("lstm_tagger", tagger, [tokens("ids", 2, 4, below=9)], loss="cross_entropy")
     x = [real("x", 2, 3, 4)]
-    yield Case("lstm_cell_loop", lambda: cell_loop(nn.LSTMCell(4, 5)), x, steps="adam")
-    yield Case("gru_cell_loop", lambda: cell_loop(nn.GRUCell(4, 5)), x, steps="momentum")
+    yield Case("lstm_cell_loop", lambda: cell_loop(nn.LSTMCell(4, 5)), x)
+    yield Case("gru_cell_loop", lambda: cell_loop(nn.GRUCell(4, 5)), x)
     yield Case("rnn_cell_loop", lambda: cell_loop(nn.RNNCell(4, 5)), x)
     yield Case("conv_lstm", conv_lstm, [real("x", 2, 3, 2, 4, 4)])
     yield Case("peephole_lstm", peephole_lstm, x)
-    yield Case("seq2seq_attention", seq2_seq, [tokens("source", 2, 4, below=7), tokens("target", 2, 3, below=7)], loss="cross_entropy")
+    yield Case("seq2seq_attention", seq2seq, [tokens("source", 2, 4, below=7), tokens("target", 2, 3, below=7)], loss="cross_entropy")
     yield Case("bahdanau_decoder", bahdanau, [real("memory", 2, 4, 4), real("state", 2, 5)])
     yield Case("conv_then_lstm", conv_then_lstm, [real("x", 2, 3, 9)])

@@ -99,7 +99,6 @@ def cases() -> Iterator[Case]:
             lambda mode=mode: spatial_transformer(mode),
             image,
             loss="cross_entropy",
-            steps="adam" if mode == "bilinear" else "",
         )
     yield Case("spatial_transformer_border", lambda: spatial_transformer("bilinear", "border"), image)
     for padding in ("border", "reflection"):
@@ -108,11 +107,10 @@ def cases() -> Iterator[Case]:
         "deformable_attention",
         deformable_attention,
         [real("query", 2, 3, 8), real("memory", 2, 20, 8), real("reference", 2, 3, 2, offset=0.5, scale=0.5)],
-        steps="momentum",
     )
     yield Case("feature_planes", planes, [real("points", 7, 3)])
     inputs = [real("x", 1, 2, 8, 7), real("boxes", 6, 4, offset=6.0, scale=6.0)]
-    yield Case("box_head", lambda: box_head(2), inputs, opset=15, steps="momentum")
+    yield Case("box_head", lambda: box_head(2), inputs, opset=15)
     yield Case("box_head_adaptive", lambda: box_head(-1), inputs, opset=15)
     yield Case("box_head_refined", lambda: box_head(1, trained=True), inputs, opset=15)
     for truncates in (False, True):

@@ -14,27 +14,17 @@ from training_cases.framework import Case, Net, net, real, tokens, zeros
 TOKENS, WIDTH, HEADS = 6, 8, 2
 
 
-class Attention(nn.Module):
-    """Self-attention with hooks for what differs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out = nn.Linear(WIDTH, WIDTH)
-
-    def turned(self, x: Tensor) -> Tensor:
-        return x
-
-    def biased(self, scores: Tensor) -> Tensor:
-        return scores
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, count, width = x.shape
-        heads = (batch, count, HEADS, width // HEADS)
-        q, k, v = (part.view(heads).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
-        scores = self.turned(q) @ self.turned(k).transpose(-2, -1) * 0.5
-        weights = torch.softmax(self.biased(scores), -1)
-        return self.out((weights @ v).transpose(1, 2).reshape(batch, count, width))
+@net(lambda turned=lambda m, x: x, biased=lambda m, scores: scores, **parts: dict(
+    turned=turned, biased=biased, qkv=nn.Linear(WIDTH, 3 * WIDTH), out=nn.Linear(WIDTH, WIDTH), **parts
+))  # fmt: skip
+def attention(m: Net, x: Tensor) -> Tensor:
+    """Self-attention with functions for what differs: of queries and keys, and of scores."""
+    batch, count, width = x.shape
+    heads = (batch, count, HEADS, width // HEADS)
+    q, k, v = (part.view(heads).transpose(1, 2) for part in m.qkv(x).chunk(3, -1))
+    scores = m.turned(m, q) @ m.turned(m, k).transpose(-2, -1) * 0.5
+    weights = torch.softmax(m.biased(m, scores), -1)
+    return m.out((weights @ v).transpose(1, 2).reshape(batch, count, width))
 
 
 @net(lambda attention: dict(
@@ -46,58 +36,51 @@ def block(m: Net, x: Tensor) -> Tensor:
     return x + m.down(F.gelu(m.up(m.second(x))))
 
 
-class AddedMask(Attention):
+def causal(below: float) -> Tensor:
+    return torch.triu(torch.full((TOKENS, TOKENS), below), 1)
+
+
+def ones_below() -> Tensor:
+    return torch.tril(torch.ones(TOKENS, TOKENS)).view(1, 1, TOKENS, TOKENS)
+
+
+def distances() -> Tensor:
+    places = torch.arange(float(TOKENS))
+    return places[None, :] - places[:, None]
+
+
+def added_mask(below: float) -> Net:
     """Causal, by a buffer of numbers that is added."""
-
-    def __init__(self, below: float) -> None:
-        super().__init__()
-        self.register_buffer("mask", torch.triu(torch.full((TOKENS, TOKENS), below), 1))
-
-    def biased(self, scores: Tensor) -> Tensor:
-        return scores + self.mask
+    return attention(biased=lambda m, scores: scores + m.mask, mask=causal(below))
 
 
-class FilledMask(Attention):
+def filled_mask() -> Net:
     """Causal, by a buffer of ones as nanoGPT has it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("bias", torch.tril(torch.ones(TOKENS, TOKENS)).view(1, 1, TOKENS, TOKENS))
-
-    def biased(self, scores: Tensor) -> Tensor:
+    def biased(m: Net, scores: Tensor) -> Tensor:
         count = scores.shape[-1]
-        return scores.masked_fill(self.bias[:, :, :count, :count] == 0, float("-inf"))
+        return scores.masked_fill(m.bias[:, :, :count, :count] == 0, float("-inf"))
+
+    return attention(biased=biased, bias=ones_below())
 
 
-class TimesMask(Attention):
+def times_mask() -> Net:
     """Causal, by ones that are multiplied with and a large number taken off, as GPT-1."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("b", torch.tril(torch.ones(TOKENS, TOKENS)).view(1, 1, TOKENS, TOKENS))
-
-    def biased(self, scores: Tensor) -> Tensor:
-        return scores * self.b - 1e4 * (1.0 - self.b)
+    return attention(biased=lambda m, scores: scores * m.b - 1e4 * (1.0 - m.b), b=ones_below())
 
 
-class Alibi(Attention):
+def alibi() -> Net:
     """Slopes times distances, and a causal mask."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("slopes", torch.tensor([0.5, 0.25]).view(HEADS, 1, 1))
-        places = torch.arange(float(TOKENS))
-        self.register_buffer("distance", places[None, :] - places[:, None])
-        self.register_buffer("mask", torch.triu(torch.full((TOKENS, TOKENS), -1e9), 1))
-
-    def biased(self, scores: Tensor) -> Tensor:
-        return scores + self.slopes * self.distance + self.mask
+    slopes = torch.tensor([0.5, 0.25]).view(HEADS, 1, 1)
+    return attention(
+        biased=lambda m, scores: scores + m.slopes * m.distance + m.mask, slopes=slopes, distance=distances(), mask=causal(-1e9)
+    )
 
 
-@net(lambda: dict(attention=Attention()))
+@net(lambda: dict(attention=attention()))
 def fed_mask(m: Net, x: Tensor, kept: Tensor) -> Tensor:
     """Padding, fed in as numbers: 1 for what counts."""
-    m.attention.biased = lambda scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
+    m.attention.biased = lambda _, scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
     return m.attention(x)
 
 
@@ -113,75 +96,52 @@ def angles(width: int) -> tuple[Tensor, Tensor]:
     return frequencies, torch.cat([made, made], -1)
 
 
-class RotaryTables(Attention):
-    def __init__(self) -> None:
-        super().__init__()
-        _, made = angles(WIDTH // HEADS)
-        self.register_buffer("cos", made.cos())
-        self.register_buffer("sin", made.sin())
-
-    def turned(self, x: Tensor) -> Tensor:
-        return x * self.cos + rotated(x) * self.sin
+def rotary_tables() -> Net:
+    _, made = angles(WIDTH // HEADS)
+    return attention(lambda m, x: x * m.cos + rotated(x) * m.sin, cos=made.cos(), sin=made.sin())
 
 
-class RotaryFrequencies(Attention):
+def rotary_frequencies() -> Net:
     """The tables are computed in the graph from `inv_freq`, as Llama's are."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("inv_freq", angles(WIDTH // HEADS)[0])
-
-    def turned(self, x: Tensor) -> Tensor:
-        places = torch.arange(x.shape[-2], device=x.device, dtype=self.inv_freq.dtype)
-        made = places[:, None] * self.inv_freq[None, :]
+    def turned(m: Net, x: Tensor) -> Tensor:
+        places = torch.arange(x.shape[-2], device=x.device, dtype=m.inv_freq.dtype)
+        made = places[:, None] * m.inv_freq[None, :]
         made = torch.cat([made, made], -1)
         return x * made.cos() + rotated(x) * made.sin()
 
+    return attention(turned, inv_freq=angles(WIDTH // HEADS)[0])
 
-class RelativeBias(Attention):
+
+def relative_bias() -> Net:
     """A trained table, looked up by relative position, as Swin and T5 do."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Parameter(torch.zeros(2 * TOKENS - 1, HEADS))
-        places = torch.arange(TOKENS)
-        self.register_buffer("index", (places[None, :] - places[:, None] + TOKENS - 1).view(-1))
-
-    def biased(self, scores: Tensor) -> Tensor:
-        bias = self.table[self.index].view(TOKENS, TOKENS, HEADS).permute(2, 0, 1)
+    def biased(m: Net, scores: Tensor) -> Tensor:
+        bias = m.table[m.index].view(TOKENS, TOKENS, HEADS).permute(2, 0, 1)
         return scores + bias.unsqueeze(0)
 
+    index = distances().long() + TOKENS - 1
+    return attention(biased=biased, table=zeros(2 * TOKENS - 1, HEADS), index=index.view(-1))
 
-class DenseBias(Attention):
+
+def dense_bias() -> Net:
     """A trained number for every pair and head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bias = nn.Parameter(torch.zeros(1, HEADS, TOKENS, TOKENS))
-
-    def biased(self, scores: Tensor) -> Tensor:
-        return scores + self.bias
+    return attention(biased=lambda m, scores: scores + m.bias, bias=zeros(1, HEADS, TOKENS, TOKENS))
 
 
-class Language(nn.Module):
+def sinusoids() -> Tensor:
+    places = torch.arange(float(TOKENS)).unsqueeze(1)
+    turns = torch.exp(torch.arange(0.0, WIDTH, 2) * (-math.log(100.0) / WIDTH))
+    return torch.stack([torch.sin(places * turns), torch.cos(places * turns)], -1).view(1, TOKENS, WIDTH)
+
+
+@net(lambda position: dict(
+    embed=nn.Embedding(11, WIDTH), position=position, block=block(added_mask(-math.inf)), head=nn.Linear(WIDTH, 11, bias=False)
+))  # fmt: skip
+def language(m: Net, ids: Tensor) -> Tensor:
     """Embedding, positions of some kind, one block, head."""
-
-    def __init__(self, learned: bool) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(11, WIDTH)
-        if learned:
-            self.position = nn.Parameter(torch.zeros(1, TOKENS, WIDTH))
-        else:
-            places = torch.arange(float(TOKENS)).unsqueeze(1)
-            turns = torch.exp(torch.arange(0.0, WIDTH, 2) * (-math.log(100.0) / WIDTH))
-            table = torch.stack([torch.sin(places * turns), torch.cos(places * turns)], -1)
-            self.register_buffer("position", table.view(1, TOKENS, WIDTH))
-        self.block = block(AddedMask(-math.inf))
-        self.head = nn.Linear(WIDTH, 11, bias=False)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.embed(ids) + self.position[:, : ids.shape[1]]
-        return self.head(self.block(x))
+    x = m.embed(ids) + m.position[:, : ids.shape[1]]
+    return m.head(m.block(x))
 
 
 @net(lambda: dict(
@@ -206,14 +166,11 @@ def cross_attention(m: Net, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return torch.cat([made, weights], -1)
 
 
-class Encoder(nn.Module):
-    def __init__(self, first: bool) -> None:
-        super().__init__()
-        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, dropout=0.0, batch_first=True, norm_first=first)
-        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.encoder(x)
+@net(lambda first: dict(encoder=nn.TransformerEncoder(
+    nn.TransformerEncoderLayer(WIDTH, HEADS, 12, dropout=0.0, batch_first=True, norm_first=first), 2, enable_nested_tensor=False
+)))  # fmt: skip
+def encoder(m: Net, x: Tensor) -> Tensor:
+    return m.encoder(x)
 
 
 @net(lambda: dict(
@@ -241,7 +198,7 @@ def mixer(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(up=nn.Linear(WIDTH, 12), norm=nn.LayerNorm(6), spatial=nn.Conv1d(TOKENS, TOKENS, 1), down=nn.Linear(6, WIDTH)))
 def gated_mlp(m: Net, x: Tensor) -> Tensor:
-    """gMLP: half of the channels gate the others, mixed over positions."""
+    """GMLP: half of the channels gate the others, mixed over positions."""
     left, right = F.gelu(m.up(x)).chunk(2, -1)
     return x + m.down(left * m.spatial(m.norm(right)))
 
@@ -264,31 +221,31 @@ def linear_attention(m: Net, x: Tensor) -> Tensor:
 
 def cases() -> Iterator[Case]:
     x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("causal_mask_inf", lambda: block(AddedMask(-math.inf)), x, steps="adam")
-    yield Case("causal_mask_1e9", lambda: block(AddedMask(-1e9)), x)
-    yield Case("causal_mask_filled", lambda: block(FilledMask()), x)
-    yield Case("causal_mask_times", lambda: block(TimesMask()), x)
-    yield Case("alibi", lambda: block(Alibi()), x)
+    yield Case("causal_mask_inf", lambda: block(added_mask(-math.inf)), x)
+    yield Case("causal_mask_1e9", lambda: block(added_mask(-1e9)), x)
+    yield Case("causal_mask_filled", lambda: block(filled_mask()), x)
+    yield Case("causal_mask_times", lambda: block(times_mask()), x)
+    yield Case("alibi", lambda: block(alibi()), x)
     yield Case("padding_mask_fed_in", fed_mask, [*x, real("kept", 2, TOKENS, offset=0.5, scale=0.5)])
     x = [real("x", 2, TOKENS, WIDTH)]
     ids = [tokens("ids", 2, TOKENS, below=11)]
-    yield Case("rotary_tables", lambda: block(RotaryTables()), x, steps="adam")
-    yield Case("rotary_inv_freq", lambda: block(RotaryFrequencies()), x)
-    yield Case("relative_position_bias", lambda: block(RelativeBias()), x)
-    yield Case("dense_position_bias", lambda: block(DenseBias()), x)
-    yield Case("language_sinusoidal", lambda: Language(False), ids, loss="cross_entropy", steps="momentum")
-    yield Case("language_learned", lambda: Language(True), ids, loss="cross_entropy")
+    yield Case("rotary_tables", lambda: block(rotary_tables()), x)
+    yield Case("rotary_inv_freq", lambda: block(rotary_frequencies()), x)
+    yield Case("relative_position_bias", lambda: block(relative_bias()), x)
+    yield Case("dense_position_bias", lambda: block(dense_bias()), x)
+    yield Case("language_sinusoidal", lambda: language(sinusoids()), ids, loss="cross_entropy")
+    yield Case("language_learned", lambda: language(zeros(1, TOKENS, WIDTH)), ids, loss="cross_entropy")
     yield Case("diffusion_timestep", timestep, [real("x", 2, 3, 4, 4), real("time", 2, offset=1.0)])
     x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("multihead_attention", lambda: self_attention(batch_first=True), x, steps="adam")
+    yield Case("multihead_attention", lambda: self_attention(batch_first=True), x)
     yield Case("multihead_attention_sequence_first", lambda: self_attention(bias=False), x)
     yield Case("cross_attention_bias_kv", cross_attention, [*x, real("key", 2, 4, 5), real("value", 2, 4, 7)])
-    yield Case("transformer_encoder", lambda: Encoder(False), x)
-    yield Case("transformer_encoder_norm_first", lambda: Encoder(True), x)
+    yield Case("transformer_encoder", lambda: encoder(False), x)
+    yield Case("transformer_encoder_norm_first", lambda: encoder(True), x)
     yield Case("transformer", translator, [real("source", 2, 5, WIDTH), real("target", 2, 4, WIDTH)])
     yield Case("transformer_dropout", dropped_out, x, compare=False)
     x = [real("x", 2, TOKENS, WIDTH)]
-    yield Case("mlp_mixer", mixer, x, steps="adam")
+    yield Case("mlp_mixer", mixer, x)
     yield Case("gated_mlp", gated_mlp, x)
     yield Case("gated_linear_units", gated_units, x)
     yield Case("linear_attention_einsum", linear_attention, x)

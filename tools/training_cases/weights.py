@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -46,24 +47,16 @@ def equalised_linear(m: Net, x: Tensor) -> Tensor:
     return F.linear(F.leaky_relu(F.linear(x, m.first * 0.5), 0.2), m.second * 0.25)
 
 
-class HyperConv(nn.Module):
+@net(lambda kind, *shape: dict(
+    kind=kind, shape=shape, stem=nn.Conv2d(3, 4, 3, padding=1), code=zeros(1, 5), maker=nn.Linear(5, math.prod(shape))
+))  # fmt: skip
+def hyper_conv(m: Net, x: Tensor) -> Tensor:
     """A convolution whose weight another network computes from an embedding."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self.kind = kind
-        self.stem = nn.Conv2d(3, 4, 3, padding=1)
-        self.code = nn.Parameter(torch.zeros(1, 5))
-        self.shape = {"conv": (6, 4, 3, 3), "depthwise": (4, 1, 3, 3), "transposed": (4, 3, 2, 2)}[kind]
-        size = self.shape[0] * self.shape[1] * self.shape[2] * self.shape[3]
-        self.maker = nn.Linear(5, size)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.stem(x))
-        weight = self.maker(torch.tanh(self.code)).view(self.shape)
-        if self.kind == "transposed":
-            return F.conv_transpose2d(x, weight, stride=2)
-        return F.conv2d(x, weight, padding=1, groups=4 if self.kind == "depthwise" else 1)
+    x = torch.relu(m.stem(x))
+    weight = m.maker(torch.tanh(m.code)).view(m.shape)
+    if m.kind == "transposed":
+        return F.conv_transpose2d(x, weight, stride=2)
+    return F.conv2d(x, weight, padding=1, groups=4 if m.kind == "depthwise" else 1)
 
 
 @net(lambda: dict(maker=nn.Linear(4, 6 * 5 + 5)))
@@ -90,24 +83,13 @@ def dynamic_conv(m: Net, x: Tensor) -> Tensor:
     return made.view(batch, 5, height, width)
 
 
-class Siamese(nn.Module):
+@net(lambda: dict(conv=nn.Conv2d(3, 4, 3), norm=nn.BatchNorm2d(4), head=nn.Linear(4, 6)))
+def siamese(m: Net, *images: Tensor) -> Tensor:
     """One encoder with one batch normalisation, called on two or three inputs."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__()
-        self.calls = calls
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.norm = nn.BatchNorm2d(4)
-        self.head = nn.Linear(4, 6)
-
-    def encode(self, x: Tensor) -> Tensor:
-        return self.head(torch.relu(self.norm(self.conv(x))).mean((2, 3)))
-
-    def forward(self, *images: Tensor) -> Tensor:
-        first, *others = [self.encode(image) for image in images[: self.calls]]
-        for other in others:
-            first = first - other
-        return first * first
+    first, *others = [m.head(torch.relu(m.norm(m.conv(x))).mean((2, 3))) for x in images]
+    for other in others:
+        first = first - other
+    return first * first
 
 
 @net(lambda: dict(first=nn.Linear(6, 6), second=nn.Linear(6, 6), norm=nn.BatchNorm1d(6)))
@@ -141,18 +123,15 @@ def shared_norm(m: Net, x: Tensor) -> Tensor:
     return m.norm(x + m.second(m.norm(x)))
 
 
-class Tied(nn.Module):
+@net(lambda: dict(embed=nn.Embedding(11, 6), mix=nn.Linear(6, 6), head=nn.Linear(6, 11, bias=False)))
+def tied(m: Net, ids: Tensor) -> Tensor:
     """An embedding that the head reads too."""
+    return m.head(torch.relu(m.mix(m.embed(ids))))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(11, 6)
-        self.mix = nn.Linear(6, 6)
-        self.head = nn.Linear(6, 11, bias=False)
-        self.head.weight = self.embed.weight
 
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.head(torch.relu(self.mix(self.embed(ids))))
+def tie(m: Net) -> Net:
+    m.head.weight = m.embed.weight
+    return m
 
 
 @net(lambda: dict(weight=zeros(4, 7), down=zeros(4), up=zeros(7)))
@@ -166,63 +145,48 @@ def low_rank_net(m: Net, x: Tensor) -> Tensor:
     return m.up(m.down(x))
 
 
-class LoraLinear(nn.Module):
+@net(lambda: dict(base=nn.Linear(8, 6).requires_grad_(False), down=zeros(2, 8), up=zeros(6, 2)))
+def lora_linear(m: Net, x: Tensor) -> Tensor:
     """A frozen linear layer with an adapter beside it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.base = nn.Linear(8, 6)
-        self.base.requires_grad_(False)
-        self.down = nn.Parameter(torch.zeros(2, 8))
-        self.up = nn.Parameter(torch.zeros(6, 2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.base(x) + F.linear(F.linear(x, self.down), self.up) * 2.0
+    return m.base(x) + F.linear(F.linear(x, m.down), m.up) * 2.0
 
 
-class LoraMerged(LoraLinear):
+@net(lambda: dict(base=nn.Linear(8, 6).requires_grad_(False), down=zeros(2, 8), up=zeros(6, 2)))
+def lora_merged(m: Net, x: Tensor) -> Tensor:
     """The adapter is added to the weight."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.base.weight + self.up @ self.down, self.base.bias)
+    return F.linear(x, m.base.weight + m.up @ m.down, m.base.bias)
 
 
-class LoraStack(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = LoraLinear()
-        self.second = LoraLinear()
-        self.back = nn.Linear(6, 8)
-        self.back.requires_grad_(False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(torch.relu(self.back(self.first(x))))
+@net(lambda: dict(first=lora_linear(), second=lora_linear(), back=nn.Linear(6, 8).requires_grad_(False)))
+def lora_stack(m: Net, x: Tensor) -> Tensor:
+    return m.second(torch.relu(m.back(m.first(x))))
 
 
 def cases() -> Iterator[Case]:
-    yield Case("weight_norm_linear", weight_norm_linear, [real("x", 3, 6)], steps="adam")
+    yield Case("weight_norm_linear", weight_norm_linear, [real("x", 3, 6)])
     yield Case("weight_norm_conv", weight_norm_conv, [real("x", 2, 3, 5, 5)])
     yield Case("spectral_norm", spectral_linear, [real("x", 3, 5)])
     yield Case("weight_standardisation", standardised_conv, [IMAGE])
     yield Case("equalised_weights", equalised_linear, [real("x", 3, 6)])
-    for kind in ("conv", "depthwise", "transposed"):
-        yield Case(f"hyper_{kind}", lambda kind=kind: HyperConv(kind), [IMAGE], steps="momentum")
+    shapes = {"conv": (6, 4, 3, 3), "depthwise": (4, 1, 3, 3), "transposed": (4, 3, 2, 2)}
+    for kind, shape in shapes.items():
+        yield Case(f"hyper_{kind}", lambda kind=kind, shape=shape: hyper_conv(kind, *shape), [IMAGE])
     yield Case("hyper_linear_per_sample", hyper_linear, [real("x", 2, 3, 6), real("task", 2, 4)])
     yield Case("hyper_linear_shared", hyper_shared, [real("x", 3, 6)])
     yield Case("dynamic_conv", dynamic_conv, [real("x", 2, 4, 6, 6)])
     pair = [real("left", 2, 3, 6, 6), real("right", 2, 3, 6, 6)]
-    yield Case("siamese_batch_norm_twice", lambda: Siamese(2), pair, steps="momentum")
-    yield Case("siamese_batch_norm_thrice", lambda: Siamese(3), [*pair, real("third", 2, 3, 6, 6)])
-    yield Case("batch_norm_in_two_places", twice_normalised, [real("x", 5, 6)], steps="adam")
+    yield Case("siamese_batch_norm_twice", siamese, pair)
+    yield Case("siamese_batch_norm_thrice", siamese, [*pair, real("third", 2, 3, 6, 6)])
+    yield Case("batch_norm_in_two_places", twice_normalised, [real("x", 5, 6)])
     yield Case(
-        "discriminator_twice", discriminator, [real("image", 2, 3, 4, 4), real("noise", 2, 4, 1, 1)], loss="bce_with_logits", steps="adam"
+        "discriminator_twice", discriminator, [real("image", 2, 3, 4, 4), real("noise", 2, 4, 1, 1)], loss="bce_with_logits"
     )
     yield Case("layer_three_times", lambda: recursive(nn.Linear(6, 6), 3), [real("x", 3, 6)])
-    yield Case("conv_three_times", lambda: recursive(nn.Conv2d(3, 3, 3, padding=1), 3), [real("x", 2, 3, 5, 5)], steps="momentum")
+    yield Case("conv_three_times", lambda: recursive(nn.Conv2d(3, 3, 3, padding=1), 3), [real("x", 2, 3, 5, 5)])
     yield Case("layer_norm_shared", shared_norm, [real("x", 2, 3, 6)])
-    yield Case("embedding_tied", Tied, [tokens("ids", 2, 4, below=11)], loss="cross_entropy", steps="adam")
-    yield Case("autoencoder_tied", tied_autoencoder, [real("x", 3, 7)], steps="momentum")
+    yield Case("embedding_tied", lambda: tie(tied()), [tokens("ids", 2, 4, below=11)], loss="cross_entropy")
+    yield Case("autoencoder_tied", tied_autoencoder, [real("x", 3, 7)])
     frozen = {"trainable": {"freeze": ["*base*", "back*"]}}
     yield Case("low_rank", low_rank_net, [real("x", 2, 3, 8)])
-    yield Case("lora_in_pytorch", LoraStack, [real("x", 2, 3, 8)], options=frozen)
-    yield Case("lora_merged", LoraMerged, [real("x", 3, 8)], options={"trainable": {"freeze": ["base*"]}})
+    yield Case("lora_in_pytorch", lora_stack, [real("x", 2, 3, 8)], options=frozen)
+    yield Case("lora_merged", lora_merged, [real("x", 3, 8)], options={"trainable": {"freeze": ["base*"]}})
