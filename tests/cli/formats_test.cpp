@@ -1,4 +1,5 @@
 // monet formats: formats shown, numbers and arrays rounded, products emulated.
+#include "base/archive.hpp"
 #include "cli/run_monet.hpp"
 #include "report/json_schema.hpp"
 
@@ -20,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string fixture(const std::string& name) {
-  return repository("tests/fixtures/numerics/" + name + ".npy");
+const std::string& fixture(const std::string& name) {
+  return archived("numerics.tar", name + ".npy");
 }
 
 class Formats : public ::testing::Test {
@@ -45,6 +46,10 @@ protected:
   std::string array(const std::string& name, const std::vector<std::int64_t>& shape,
                     const std::vector<double>& numbers, NpyType type = NpyType::f4) const {
     return scratch_.file(name, npy_bytes(shape, numbers, type));
+  }
+
+  std::string input(const std::string& name) const {
+    return scratch_.file(name + ".npy", fixture(name));
   }
 
   std::size_t files() const {
@@ -151,7 +156,7 @@ TEST_F(Formats, ArraysEqualTheReferenceFiles) {
         Case{"mxint8", "exact_int8_even_row1x32", "exact_int8_scaleE8M0_row1x32",
              "codes_int8_even_row1x32"},
         Case{"fp8_e4m3", "exact_fp8_e4m3_even_sq8x8", "exact_fp8_e4m3_scaleE8M0_sq8x8", nullptr}}) {
-    std::vector<std::string> arguments{"--quantise", fixture("mx_input_64x96"),
+    std::vector<std::string> arguments{"--quantise", input("mx_input_64x96"),
                                        "--format",   one.format,
                                        "-o",         "out.npy",
                                        "--scales",   "scales.npy",
@@ -161,10 +166,10 @@ TEST_F(Formats, ArraysEqualTheReferenceFiles) {
     const Ran ran = run(arguments);
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("signal to noise"), std::string::npos) << ran.out;
-    EXPECT_TRUE(read_file(scratch_ / "out.npy") == read_file(fixture(one.values))) << one.format;
-    EXPECT_TRUE(read_file(scratch_ / "scales.npy") == read_file(fixture(one.scales))) << one.format;
+    EXPECT_TRUE(read_file(scratch_ / "out.npy") == fixture(one.values)) << one.format;
+    EXPECT_TRUE(read_file(scratch_ / "scales.npy") == fixture(one.scales)) << one.format;
     if (one.codes != nullptr) {
-      EXPECT_TRUE(read_file(scratch_ / "codes.npy") == read_file(fixture(one.codes))) << one.format;
+      EXPECT_TRUE(read_file(scratch_ / "codes.npy") == fixture(one.codes)) << one.format;
     }
   }
 }
@@ -259,8 +264,8 @@ TEST_F(Formats, ProductsEqualTheReferenceFiles) {
         Product{"e5m2", "e5m2_fxp_Q8.13", {"--mul", "q8.13", "--acc", "q8.13"}}}) {
     for (const char* instructions : {"best", "portable"}) {
       std::vector<std::string> arguments{"--gemm",
-                                         fixture(std::string("gemm_A_") + one.input),
-                                         fixture(std::string("gemm_B_") + one.input),
+                                         input(std::string("gemm_A_") + one.input),
+                                         input(std::string("gemm_B_") + one.input),
                                          "--instructions",
                                          instructions,
                                          "--jobs",
@@ -271,8 +276,7 @@ TEST_F(Formats, ProductsEqualTheReferenceFiles) {
       const Ran ran = run(arguments);
       ASSERT_EQ(ran.code, 0) << ran.err;
       EXPECT_NE(ran.out.find("GMAC/s"), std::string::npos) << ran.out;
-      EXPECT_TRUE(read_file(scratch_ / "c.npy") ==
-                  read_file(fixture(std::string("gemm_") + one.file)))
+      EXPECT_TRUE(read_file(scratch_ / "c.npy") == fixture(std::string("gemm_") + one.file))
           << one.file;
     }
   }

@@ -1,6 +1,6 @@
 #include "cli/run_monet.hpp"
 
-#include "base/training_network.hpp"
+#include "base/archive.hpp"
 
 #include "monet/base/files.hpp"
 

@@ -1,6 +1,6 @@
 #include "execute/training_case.hpp"
 
-#include "base/training_network.hpp"
+#include "base/archive.hpp"
 
 #include "monet/base/yaml.hpp"
 #include "monet/training/explain.hpp"

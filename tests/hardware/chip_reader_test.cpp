@@ -1,3 +1,4 @@
+#include "base/archive.hpp"
 #include "hardware/core_text.hpp"
 
 #include "monet/hardware/read_hardware.hpp"
@@ -9,8 +10,12 @@
 namespace monet {
 namespace {
 
-const std::string kFixtures = std::string(MONET_SOURCE_DIR) + "/tests/fixtures/hardware/";
 const std::string kData = std::string(MONET_SOURCE_DIR) + "/data/hardware/";
+
+Chip small_chip(const std::string& name) {
+  const GivenFiles files(test::texts_of("hardware/small.txt", "/small/"));
+  return read_chip("/small/" + name);
+}
 
 CoreId core(std::size_t i) {
   return CoreId(i);
@@ -26,7 +31,7 @@ std::vector<std::string> way(const Chip& chip, std::size_t from, std::size_t to)
 using Names = std::vector<std::string>;
 
 TEST(ChipReader, ReadsLinksGivenAsStrings) {
-  const Chip chip = read_chip(kFixtures + "listed_links.yaml");
+  const Chip chip = small_chip("listed_links.yaml");
   verify(chip);
   ASSERT_EQ(chip.cores.size(), 5U);
   EXPECT_EQ(chip.compute_cores(), 4U);
@@ -87,7 +92,7 @@ TEST(ChipReader, ReadsTheLatencyOfLinks) {
 }
 
 TEST(ChipReader, ReadsLinksGivenAsMaps) {
-  const Chip chip = read_chip(kFixtures + "mapped_links.yaml");
+  const Chip chip = small_chip("mapped_links.yaml");
   verify(chip);
   EXPECT_EQ(chip.offchip, core(2));
   ASSERT_EQ(chip.links.size(), 3U);
@@ -102,7 +107,7 @@ TEST(ChipReader, ReadsLinksGivenAsMaps) {
 }
 
 TEST(ChipReader, CoresOverOneMemoryNeedNoLink) {
-  const Chip chip = read_chip(kFixtures + "shared_memory.yaml");
+  const Chip chip = small_chip("shared_memory.yaml");
   verify(chip);
   EXPECT_EQ(chip.shared_memory, (std::vector<std::vector<CoreId>>{{core(0), core(1)}}));
   EXPECT_TRUE(way(chip, 0, 1).empty());
@@ -111,7 +116,7 @@ TEST(ChipReader, CoresOverOneMemoryNeedNoLink) {
 }
 
 TEST(ChipReader, CoresWithoutALinkDoNotTalkThroughTheOffchipMemory) {
-  Chip chip = read_chip(kFixtures + "shared_memory.yaml");
+  Chip chip = small_chip("shared_memory.yaml");
   chip.shared_memory.clear();
   make_routes(chip);
   EXPECT_FALSE(chip.connected(core(0), core(1)));
@@ -119,7 +124,7 @@ TEST(ChipReader, CoresWithoutALinkDoNotTalkThroughTheOffchipMemory) {
 }
 
 TEST(ChipReader, ACoreFileAloneIsAChip) {
-  const Chip one = read_chip(kFixtures + "cores/counted_ports.yaml");
+  const Chip one = small_chip("cores/counted_ports.yaml");
   verify(one);
   EXPECT_EQ(one.cores.size(), 1U);
   EXPECT_FALSE(one.offchip.has_value());

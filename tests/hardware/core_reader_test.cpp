@@ -1,3 +1,4 @@
+#include "base/archive.hpp"
 #include "hardware/core_text.hpp"
 
 #include "monet/hardware/core_program.hpp"
@@ -8,7 +9,10 @@
 namespace monet {
 namespace {
 
-const std::string kFixtures = std::string(MONET_SOURCE_DIR) + "/tests/fixtures/hardware/cores/";
+Core small_core(const std::string& name) {
+  const GivenFiles files(test::texts_of("hardware/small.txt", "/small/"));
+  return read_core("/small/cores/" + name);
+}
 
 /// One memory that serves everything, with lines put in or changed.
 std::string core_with(const std::string& top_lines, const std::string& array,
@@ -29,13 +33,13 @@ std::string core_with(const std::string& top_lines, const std::string& array,
 }
 
 TEST(CoreReader, BothSchemasGiveTheSameCore) {
-  const Core counted = read_core(kFixtures + "counted_ports.yaml");
-  const Core named = read_core(kFixtures + "named_ports.yaml");
+  const Core counted = small_core("counted_ports.yaml");
+  const Core named = small_core("named_ports.yaml");
   EXPECT_EQ(text_of(counted), text_of(named));
 }
 
 TEST(CoreReader, ReadsWidthsAndPortsOfTheOlderSchema) {
-  const Core core = read_core(kFixtures + "counted_ports.yaml");
+  const Core core = small_core("counted_ports.yaml");
   ASSERT_EQ(core.memories.size(), 3U);
   EXPECT_EQ(core.kind, CoreKind::array);
   EXPECT_EQ(core.lanes(), 32);
@@ -62,17 +66,17 @@ TEST(CoreReader, ReadsWidthsAndPortsOfTheOlderSchema) {
 }
 
 TEST(CoreReader, CountsInstancesOverDimensionsThatAreNotServed) {
-  const Core core = read_core(kFixtures + "counted_ports.yaml"); // array of 8 x 4
-  EXPECT_EQ(instances(core, core.memories[0]), 32);              // serves none: one per multiplier
-  EXPECT_EQ(instances(core, core.memories[1]), 8);               // serves D2
-  EXPECT_EQ(instances(core, core.memories[2]), 1);               // serves both
+  const Core core = small_core("counted_ports.yaml"); // array of 8 x 4
+  EXPECT_EQ(instances(core, core.memories[0]), 32);   // serves none: one per multiplier
+  EXPECT_EQ(instances(core, core.memories[1]), 8);    // serves D2
+  EXPECT_EQ(instances(core, core.memories[2]), 1);    // serves both
   // 32 multipliers of 0.01, 32 register files of 0.1, 8 of nothing and an SRAM of 2.
   EXPECT_DOUBLE_EQ(core.area_mm2(), 32 * 0.01 + 32 * 0.1 + 2);
 }
 
 TEST(CoreReader, InfersTheKind) {
-  EXPECT_EQ(read_core(kFixtures + "window.yaml").kind, CoreKind::pooling);
-  EXPECT_EQ(read_core(kFixtures + "lanes.yaml").kind, CoreKind::vector);
+  EXPECT_EQ(small_core("window.yaml").kind, CoreKind::pooling);
+  EXPECT_EQ(small_core("lanes.yaml").kind, CoreKind::vector);
   const std::string two = "{dimensions: [D1, D2], sizes: [4, 4]}";
   EXPECT_EQ(parse_core(core_with("", two, ""), "c").kind, CoreKind::array);
   EXPECT_EQ(parse_core(core_with("", two, "dataflows: {D1: [\"FY, 3\"]}"), "c").kind,

@@ -117,7 +117,8 @@ TEST(Pricing, PricesMultipliersAndLanes) {
 
 TEST(Arithmetic, EqualsThePublishedPoints) {
   const auto at = [](const char* format, const char* sum, double node) {
-    return mac_cost(shape_of(*parse_number_format(format)), shape_of(*parse_number_format(sum)), node);
+    return mac_cost(shape_of(*parse_number_format(format)), shape_of(*parse_number_format(sum)),
+                    node);
   };
   EXPECT_NEAR(at("fp32", "fp32", 45).multiply_pj, 3.7, 1e-12);
   EXPECT_NEAR(at("fp32", "fp32", 45).add_pj, 0.9, 1e-12);
@@ -140,7 +141,8 @@ TEST(Arithmetic, GrowsWithTheFormatAndTheNode) {
   }
   before = 0;
   for (const double node : {3.0, 5.0, 7.0, 12.0, 16.0, 22.0, 28.0, 45.0, 65.0, 90.0}) {
-    const double energy = mac_cost(shape_of(*parse_number_format("int8")), {false, 32, 32}, node).energy_pj();
+    const double energy =
+        mac_cost(shape_of(*parse_number_format("int8")), {false, 32, 32}, node).energy_pj();
     EXPECT_GT(energy, before) << node;
     before = energy;
   }

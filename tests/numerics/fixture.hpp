@@ -1,6 +1,8 @@
 // Reference files of formats and units.
 #pragma once
 
+#include "base/archive.hpp"
+
 #include "monet/base/npy.hpp"
 
 #include <string>
@@ -8,7 +10,7 @@
 namespace monet {
 
 inline NpyArray numerics_fixture(const std::string& name) {
-  return read_npy(std::string(MONET_SOURCE_DIR) + "/tests/fixtures/numerics/" + name + ".npy");
+  return parse_npy(test::archived("numerics.tar", name + ".npy"), name);
 }
 
 } // namespace monet

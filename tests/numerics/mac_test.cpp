@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <sstream>
 
@@ -78,7 +77,7 @@ TEST(Mac, ReferenceOperandsAreRoundedToEven) {
 
 /// Lines of numbers behind a header.
 std::vector<std::vector<std::string>> table(const std::string& name) {
-  std::ifstream file(std::string(MONET_SOURCE_DIR) + "/tests/fixtures/numerics/" + name);
+  std::istringstream file(test::archived("numerics.tar", name));
   std::vector<std::vector<std::string>> rows;
   std::string line;
   std::getline(file, line);

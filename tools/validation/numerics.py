@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import math
 import struct
-from pathlib import Path
+import tarfile
 
 from validation.section import MODEL, Block, Pair, Row, Section, Tool
 
-FIXTURES = "tests/fixtures/numerics"
+FIXTURES = "tests/fixtures/numerics.tar"
 CODES = {"<f4": "f", "<f8": "d", "|u1": "B"}
 # Reference file, operands, and the unit in our words: products, sums, options.
 PRODUCTS = (("e5m2_mulE5M2_addE6M5_sub", "e5m2", "--mul e5m2 --acc e6m5"),
@@ -22,13 +22,16 @@ BLOCKS = (("fp4_e2m1", "row1x32", "--format mxfp4_e2m1"), ("fp8_e5m2", "row1x32"
           ("int8", "row1x32", "--format mxint8"), ("fp8_e4m3", "sq8x8", "--format mxfp8_e4m3 --block 8x8"))
 
 
-def read_array(path: Path) -> list[float]:
+def array_of(data: bytes) -> list[float]:
     """The numbers of a .npy file."""
-    data = path.read_bytes()
     size = struct.unpack("<H", data[8:10])[0]
     header = ast.literal_eval(data[10 : 10 + size].decode())
     count = math.prod(header["shape"])
     return list(struct.unpack_from(f"<{count}{CODES[header['descr']]}", data, 10 + size))
+
+
+def read_array(tool: Tool, name: str) -> list[float]:
+    return array_of(tool.path(name).read_bytes())
 
 
 def bits(theirs: list[float], ours: list[float]) -> list[Pair]:
@@ -36,42 +39,49 @@ def bits(theirs: list[float], ours: list[float]) -> list[Pair]:
     return [(1.0, 1.0) if one == other or one != one and other != other else (one, other) for one, other in zip(theirs, ours, strict=True)]
 
 
-def product_rows(tool: Tool) -> list[Row]:
+def unpack(tool: Tool) -> dict[str, str]:
+    """The members of the archive, as files that commands name."""
+    with tarfile.open(tool.root / FIXTURES) as archive:
+        return {member.name: tool.file(f"numerics/given/{member.name}", archive.extractfile(member).read()) for member in archive}
+
+
+def product_rows(tool: Tool, given: dict[str, str]) -> list[Row]:
     asked = []
     for name, operands, unit in PRODUCTS:
         out = tool.file(f"numerics/{name}.npy", b"")
-        command = f"monet formats --gemm {FIXTURES}/gemm_A_{operands}.npy {FIXTURES}/gemm_B_{operands}.npy {unit} -o {out} --json -"
+        command = f"monet formats --gemm {given[f'gemm_A_{operands}.npy']} {given[f'gemm_B_{operands}.npy']} {unit} -o {out} --json -"
         asked.append((name, unit, out, command))
     tool.run_all(command for *_, command in asked)
     return [
-        Row(f"24 x 96 by 96 x 20 in {name.split('_')[0]}, {unit}", bits(read_array(tool.root / FIXTURES / f"gemm_{name}.npy"), read_array(tool.path(out))),
+        Row(f"24 x 96 by 96 x 20 in {name.split('_')[0]}, {unit}", bits(read_array(tool, given[f"gemm_{name}.npy"]), read_array(tool, out)),
             [command], "the file of `-o`", kind=MODEL)
         for name, unit, out, command in asked
     ]  # fmt: skip
 
 
-def block_rows(tool: Tool) -> list[Row]:
+def block_rows(tool: Tool, given: dict[str, str]) -> list[Row]:
     rows = []
     for element, shape, format_ in BLOCKS:
         files = {what: tool.file(f"numerics/{element}_{what}.npy", b"") for what in ("values", "scales", "codes")}
-        command = (f"monet formats --quantise {FIXTURES}/mx_input_64x96.npy {format_} -o {files['values']} --scales {files['scales']}"
+        command = (f"monet formats --quantise {given['mx_input_64x96.npy']} {format_} -o {files['values']} --scales {files['scales']}"
                    f" --codes {files['codes']} --json -")  # fmt: skip
         tool.run(command)
         references = {"values": f"exact_{element}_even_{shape}", "scales": f"exact_{element}_scaleE8M0_{shape}", "codes": f"codes_{element}_even_{shape}"}
-        pairs = {what: bits(read_array(path), read_array(tool.path(files[what]))) for what, name in references.items()
-                 if (path := tool.root / FIXTURES / f"{name}.npy").exists()}  # fmt: skip
+        pairs = {what: bits(read_array(tool, given[f"{name}.npy"]), read_array(tool, files[what])) for what, name in references.items()
+                 if f"{name}.npy" in given}  # fmt: skip
         rows += [Row(f"{element} in blocks {shape.lstrip('rowsq')}: {what}", some, [command], f"the file of `{'-o' if what == 'values' else '--' + what}`", kind=MODEL)
                  for what, some in pairs.items()]  # fmt: skip
     return rows
 
 
 def section(tool: Tool) -> Section:
+    given = unpack(tool)
     return Section(
         "Number formats",
         f"""\
 Products of units in few bits as `mptorch` computes them (sums in their order, a rounding for every product and sum; floating, fused and fixed), and microscaling blocks by the rules of the OCP's specification, of 64 rows with heavy tails, zeros, subnormal numbers,
-ties and numbers near the largest (`{FIXTURES}/`). Compared is every number, scale and code.""",
-        [Block("**Units:**", product_rows(tool)), Block("**Blocks:**", block_rows(tool))],
+ties and numbers near the largest (`{FIXTURES}`). Compared is every number, scale and code.""",
+        [Block("**Units:**", product_rows(tool, given)), Block("**Blocks:**", block_rows(tool, given))],
         "Nothing is left to explain. Every code and every pair of codes of the six published variants of multipliers is compared by `ctest -R numerics`.",
         "A product, a block or a code that differs in one bit, where format, order of sums and rounding are the same.",
     )
