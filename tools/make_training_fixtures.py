@@ -8,10 +8,12 @@ cases, FAMILY.json a line of facts for each. The same library versions write the
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import json
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
@@ -19,11 +21,24 @@ import torch
 
 from gradient_cases.framework import Input
 from make_network_fixtures import REPOSITORY, shortened, tensor_record
-from training_cases.families import all_cases
 from training_cases.framework import SEED, Case, double_model, export, file_names, terms, updated_statistics
 from training_cases.oracle import Facts, facts
 
 FOLDER = REPOSITORY / "tests" / "fixtures" / "training"
+FAMILIES = (
+    "buffers control convolutions generative losses precision products recurrent scans transformers weights".split()
+)
+
+
+def all_cases() -> Iterator[tuple[str, Case]]:
+    """Those of all families. Names are used once."""
+    seen: set[str] = set()
+    for family in FAMILIES:
+        for case in importlib.import_module(f"training_cases.{family}").cases():
+            if case.name in seen:
+                raise ValueError(f"two cases are called '{case.name}'")
+            seen.add(case.name)
+            yield family, case
 
 
 def input_record(given: Input) -> dict:
@@ -61,11 +76,7 @@ def numbers_record(made: Facts, names: dict[str, str], replaced: dict[str, str])
         if made.is_rounding(name):
             record = {"name": names[name], "shape": list(gradient.shape), "rounding": True}
         gradients.append(record)
-    return {
-        "loss": made.loss,
-        "gradients": gradients,
-        "buffers": statistics_record(made, names, replaced),
-    }
+    return {"loss": made.loss, "gradients": gradients, "buffers": statistics_record(made, names, replaced)}
 
 
 def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, Net, net, real, tokens, zeros
+from training_cases.framework import Case, Net, beside, net, real, tokens, zeros
 
 # Operators one by one, as the oracle watches them; scripts are joined otherwise.
 torch._C._set_graph_executor_optimize(False)
@@ -158,10 +158,9 @@ def alternating_net(m: Net, x: Tensor) -> Tensor:
 def cases() -> Iterator[Case]:
     rows = [tokens("x", 3, 5, below=9)]
     fills = {"*bag*": (0.0, 0.5)}
-    for mode in ("sum", "mean", "max"):
-        yield Case(f"embedding_bag_{mode}", lambda mode=mode: bag(mode), rows, fills=fills)
-        flat = [tokens("x", 8, below=9)]
-        yield Case(f"embedding_bag_{mode}_ragged", lambda mode=mode: ragged_bag(mode), flat, fills=fills)
+    modes = ("sum", "mean", "max")
+    yield Case("embedding_bag", lambda: beside(*map(bag, modes)), rows, fills=fills)
+    yield Case("embedding_bag_ragged", lambda: beside(*map(ragged_bag, modes)), [tokens("x", 8, below=9)], fills=fills)
     yield Case("embedding_bag_opset_11", lambda: bag("mean"), rows, fills=fills, opset=11)
     yield Case("embedding_bag_weighted", weighted_bag, [*rows, real("importance", 3, 5)], fills=fills)
     features = [real("x", 3, 3), tokens("first", 3, 4, below=7), tokens("second", 3, 2, below=7)]

@@ -1,14 +1,16 @@
-"""Convolutions of all kinds, paddings, shuffles, normalisations and activations around them."""
+"""Convolutions of all kinds, paddings, normalisations and activations around them; images read between their pixels."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import Tensor, nn
 
-from training_cases.framework import Case, Net, net, real
+from training_cases.framework import Case, Net, beside, net, real, zeros
 
 IMAGE = [real("x", 2, 3, 6, 6)]
 
@@ -100,113 +102,194 @@ def unet(m: Net, x: Tensor) -> Tensor:
     return m.leave(torch.cat([x, y], 1))
 
 
-def cases() -> Iterator[Case]:
-    for mode in ("reflect", "replicate"):
-        yield Case(
-            f"conv_padding_{mode}",
-            lambda mode=mode: chain(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 3, 3, padding=1, padding_mode=mode)),
-            IMAGE,
-        )
-    for name, pad in (
-        ("pad_constant", lambda x: F.pad(x, (1, 2, 2, 0))),
-        ("pad_reflect", lambda x: F.pad(x, (1, 2, 2, 0), mode="reflect")),
-        ("pad_replicate", lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate")),
-        ("pad_circular", circular),
-    ):
-        yield Case(name, lambda pad=pad: chain(nn.Conv2d(3, 4, 1), pad, nn.Tanh(), nn.Conv2d(4, 2, 3)), IMAGE)
-    yield Case("conv1d_causal", lambda: chain(lambda x: F.pad(x, (4, 0)), nn.Conv1d(3, 5, 3, dilation=2)), [real("x", 2, 3, 7)])
-    yield Case("crop", lambda: chain(nn.Conv2d(3, 4, 3, padding=1), lambda x: F.pad(x, (-1, -1, -1, -1))), IMAGE)
-    made = {
-        "conv_grouped_dilated": [nn.Conv2d, (6, 4, 3), {"groups": 2, "dilation": 2, "padding": 2}],
-        "conv_depthwise_multiplier": [nn.Conv2d, (6, 12, 3), {"groups": 6, "stride": 2}],
-        "conv_stride_leaves_rest": [nn.Conv2d, (6, 4, 2), {"stride": 3}],
-        "conv_uneven": [nn.Conv2d, (6, 4, (1, 3)), {"padding": (0, 1), "stride": (2, 1)}],
-        "conv_transposed_output_padding": [
-            nn.ConvTranspose2d, (6, 4, 3), {"stride": 2, "padding": 1, "output_padding": 1},
-        ],
-        "conv_transposed_grouped": [nn.ConvTranspose2d, (6, 4, 3), {"groups": 2, "dilation": 2}],
-    }  # fmt: skip
-    for name, (kind, sizes, options) in made.items():
-        yield Case(
-            name,
-            lambda kind=kind, sizes=sizes, options=options: chain(nn.Conv2d(3, 6, 3), nn.ReLU(), kind(*sizes, **options)),
-            IMAGE,
-        )
-    yield Case("conv3d", lambda: chain(nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)), [real("x", 2, 2, 3, 4, 4)])
-    yield Case(
-        "conv1d_transposed", lambda: chain(nn.Conv1d(3, 4, 3), nn.Tanh(), nn.ConvTranspose1d(4, 3, 4, stride=2)), [real("x", 2, 3, 8)]
+def paddings() -> Net:
+    pads = (
+        lambda x: F.pad(x, (1, 2, 2, 0)),
+        lambda x: F.pad(x, (1, 2, 2, 0), mode="reflect"),
+        lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate"),
+        lambda x: F.pad(x, (-1, -1, -1, -1)),
+        circular,
+        nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"),
+        nn.Conv2d(4, 3, 3, padding=1, padding_mode="replicate"),
     )
-    yield Case("pixel_shuffle", lambda: chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)), IMAGE)
-    yield Case("pixel_unshuffle", lambda: chain(nn.Conv2d(3, 2, 1), nn.PixelUnshuffle(2), nn.Conv2d(8, 3, 1)), IMAGE)
+    causal = chain(lambda x: F.pad(x.flatten(2), (4, 0)), nn.Conv1d(3, 5, 3, dilation=2))
+    return beside(causal, *(chain(nn.Conv2d(3, 4, 1), pad, nn.Conv2d(3 if isinstance(pad, nn.Conv2d) else 4, 2, 3)) for pad in pads))
+
+
+def geometries() -> Net:
+    kinds = (
+        nn.Conv2d(6, 4, 3, groups=2, dilation=2, padding=2),
+        nn.Conv2d(6, 12, 3, groups=6, stride=2),
+        nn.Conv2d(6, 4, 2, stride=3),
+        nn.Conv2d(6, 4, (1, 3), padding=(0, 1), stride=(2, 1)),
+        nn.ConvTranspose2d(6, 4, 3, stride=2, padding=1, output_padding=1),
+        nn.ConvTranspose2d(6, 4, 3, groups=2, dilation=2),
+        chain(lambda x: x.flatten(2), nn.ConvTranspose1d(6, 3, 4, stride=2)),
+        chain(lambda x: x.view(-1, 2, 3, 4, 4), nn.Conv3d(2, 3, 2), nn.ELU(), nn.Conv3d(3, 2, 1)),
+    )
+    return beside(*(chain(nn.Conv2d(3, 6, 3), nn.ReLU(), kind) for kind in kinds))
+
+
+def resampled() -> Net:
+    return beside(
+        chain(nn.Conv2d(3, 8, 3), nn.PixelShuffle(2), nn.PReLU(2), nn.Conv2d(2, 3, 1)),
+        chain(nn.Conv2d(3, 2, 1), nn.PixelUnshuffle(2), nn.Conv2d(8, 3, 1)),
+        chain(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode="nearest"), nn.Conv2d(4, 2, 3)),
+        chain(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False), nn.Conv2d(4, 2, 3)),
+    )
+
+
+def normalised() -> Net:
+    norms = (
+        nn.BatchNorm2d(4),
+        nn.BatchNorm2d(4, affine=False),
+        nn.BatchNorm2d(4, track_running_stats=False),
+        nn.BatchNorm2d(4, eps=0.001, momentum=0.5),
+        nn.GroupNorm(2, 4),
+        nn.InstanceNorm2d(4, affine=True),
+        nn.InstanceNorm2d(4),
+        nn.LayerNorm([4, 4, 4]),
+        nn.LocalResponseNorm(3, alpha=0.5),
+    )
+    return beside(*(chain(nn.Conv2d(3, 4, 3), norm, nn.ReLU(), nn.Conv2d(4, 3, 1)) for norm in norms))
+
+
+ACTIVATIONS: tuple[Callable[[Tensor], Tensor], ...] = (
+    F.gelu,
+    lambda x: F.gelu(x, approximate="tanh"),
+    F.mish,
+    F.silu,
+    lambda x: F.softplus(x, beta=2.0),
+    F.hardswish,
+    F.hardtanh,
+    F.relu6,
+    lambda x: F.elu(x, alpha=0.5),
+    lambda x: F.celu(x, alpha=0.5),
+    F.selu,
+    F.logsigmoid,
+    F.softsign,
+    F.tanhshrink,
+    lambda x: F.softshrink(x, 0.25),
+    lambda x: F.glu(x, 1),
+    lambda x: F.relu(x).square(),
+    lambda x: x * torch.sigmoid(1.702 * x),
+    lambda x: x.clamp(-0.5, 0.75),
+    lambda x: x.view(x.shape[0], 2, 2, *x.shape[2:]).max(1)[0],
+)
+
+
+@net(lambda mode="bilinear", padding="zeros": dict(
+    mode=mode, padding=padding, locate=nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 6 * 6, 6)),
+    classify=nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 16, 4)),
+    pixels=torch.linspace(-0.9, 0.9, 6),
+))  # fmt: skip
+def spatial_transformer(m: Net, x: Tensor) -> Tensor:
+    """Learns where to look before it classifies."""
+    matrix = m.locate(x).view(-1, 2, 3)
+    rows = m.pixels[:, None].expand(6, 6)
+    points = torch.stack([rows.t(), rows, torch.ones_like(rows)], -1).view(1, 36, 3)
+    grid = (points @ matrix.transpose(1, 2)).view(-1, 6, 6, 2)
+    return m.classify(F.grid_sample(x, grid, m.mode, m.padding, align_corners=False))
+
+
+@net(lambda padding: dict(
+    padding=padding, features=nn.Conv2d(2, 3, 3, padding=1), flow=nn.Conv2d(6, 2, 3, padding=1), head=nn.Conv2d(6, 2, 1),
+))  # fmt: skip
+def warp(m: Net, before: Tensor, after: Tensor) -> Tensor:
+    """Features of one image where the flow between two points, beside those of the other."""
+    before, after = F.relu(m.features(before)), F.relu(m.features(after))
+    places = torch.tanh(m.flow(torch.cat([before, after], 1))).permute(0, 2, 3, 1)
+    warped = F.grid_sample(after, places, padding_mode=m.padding, align_corners=True)
+    return m.head(torch.cat([before, warped], 1))
+
+
+@net(lambda: dict(value=nn.Linear(8, 8), places=nn.Linear(8, 2 * 3 * 2), weights=nn.Linear(8, 2 * 3), out=nn.Linear(8, 8)))
+def deformable_attention(m: Net, query: Tensor, memory: Tensor, reference: Tensor) -> Tensor:
+    """Deformable DETR on one level: every query reads a few places of each head's values."""
+    batch, count, _ = query.shape
+    value = m.value(memory).view(batch, 5, 4, 2, 4).permute(0, 3, 4, 1, 2).reshape(batch * 2, 4, 5, 4)
+    moved = m.places(query).view(batch, count, 2, 3, 2)
+    places = 2.0 * (reference[:, :, None, None] + 0.1 * moved) - 1.0
+    grid = places.transpose(1, 2).flatten(0, 1)
+    sampled = F.grid_sample(value, grid, padding_mode="zeros", align_corners=False)
+    weights = m.weights(query).view(batch, count, 2, 3).softmax(-1)
+    weights = weights.transpose(1, 2).reshape(batch * 2, 1, count, 3)
+    mixed = (sampled * weights).sum(-1).view(batch, 8, count)
+    return m.out(mixed.transpose(1, 2))
+
+
+@net(lambda: dict(planes=zeros(3, 4, 5, 5), head=nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 4))))
+def planes(m: Net, points: Tensor) -> Tensor:
+    """A radiance field's features: trained planes, read where points of a ray fall on them."""
+    x, y, z = points.unbind(-1)
+    places = torch.stack([torch.stack([x, y], -1), torch.stack([x, z], -1), torch.stack([y, z], -1)])
+    found = F.grid_sample(m.planes, places[:, None], align_corners=True)
+    return m.head(found.sum(0)[:, 0].t())
+
+
+@net(lambda samples, trained=False: dict(
+    samples=samples, stem=nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU()),
+    head=nn.Sequential(nn.Linear(4 * 9, 6), nn.ReLU(), nn.Linear(6, 5)), refine=nn.Linear(4, 4) if trained else None,
+))  # fmt: skip
+def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
+    """The second stage of a detector. A file of opset 15 means what PyTorch 1.13 computes; it writes
+    the same for opset 16, which takes it as aligned."""
+    if m.refine is not None:  # Which no gradient reaches.
+        boxes = boxes + m.refine(boxes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        regions = torchvision.ops.roi_align(m.stem(x), [boxes], 3, 0.5, m.samples)
+    return m.head(regions.flatten(1))
+
+
+@net(lambda truncates: dict(truncates=truncates, rate=nn.Linear(2, 5), period=nn.Parameter(torch.ones(5)), head=nn.Linear(5, 3)))
+def phases(m: Net, x: Tensor) -> Tensor:
+    """Time within a period that is trained."""
+    times = m.rate(x)
+    period = 0.5 + m.period.square()
+    times = torch.fmod(times, period) if m.truncates else torch.remainder(times, period)
+    return m.head(times)
+
+
+@net(lambda: dict(conv=nn.Conv2d(2, 3, 3), pool=nn.LPPool2d(2, 2)))
+def lp_pooled(m: Net, x: Tensor) -> Tensor:
+    return m.pool(m.conv(x))
+
+
+def pooled() -> Net:
+    pools = nn.MaxPool2d(3, stride=2, padding=1), nn.Conv2d(4, 4, 1), nn.AvgPool2d(2, stride=1), nn.AdaptiveMaxPool2d(1)
+    return chain(nn.Conv2d(3, 4, 3, padding=1), *pools)
+
+
+def cases() -> Iterator[Case]:
+    yield Case("paddings", paddings, IMAGE)
+    yield Case("geometries", geometries, IMAGE)
+    yield Case("resampled", resampled, IMAGE)
+    yield Case("normalisations", normalised, IMAGE)
+    yield Case("activations", lambda: beside(*(chain(nn.Conv2d(3, 4, 3), function) for function in ACTIVATIONS)), IMAGE)
     yield Case("shifted_channels", deformed, IMAGE)
     yield Case("channel_shuffle", channel_shuffle, IMAGE)
     yield Case("unfold", lambda: unfolded(False), IMAGE)
     yield Case("unfold_fold", lambda: unfolded(True), IMAGE)
-    for mode in ("nearest", "bilinear"):
-        align = {} if mode == "nearest" else {"align_corners": False}
-        yield Case(
-            f"upsample_{mode}",
-            lambda mode=mode, align=align: chain(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode=mode, **align), nn.Conv2d(4, 2, 3)),
-            IMAGE,
-        )
-    made = {
-        "batch_norm": lambda: nn.BatchNorm2d(4),
-        "batch_norm_no_affine": lambda: nn.BatchNorm2d(4, affine=False),
-        "batch_norm_no_statistics": lambda: nn.BatchNorm2d(4, track_running_stats=False),
-        "batch_norm_momentum": lambda: nn.BatchNorm2d(4, eps=0.001, momentum=0.5),
-        "group_norm": lambda: nn.GroupNorm(2, 4),
-        "instance_norm": lambda: nn.InstanceNorm2d(4, affine=True),
-        "instance_norm_no_affine": lambda: nn.InstanceNorm2d(4),
-        "layer_norm_of_images": lambda: nn.LayerNorm([4, 4, 4]),
-        "local_response_norm": lambda: nn.LocalResponseNorm(3, alpha=0.5),
-    }
-    for name, norm in made.items():
-        yield Case(
-            name,
-            lambda norm=norm: chain(nn.Conv2d(3, 4, 3), norm(), nn.ReLU(), nn.Conv2d(4, 3, 1)),
-            IMAGE,
-        )
-    made: dict[str, Callable[[Tensor], Tensor]] = {
-        "gelu": F.gelu,
-        "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-        "mish": F.mish,
-        "silu": F.silu,
-        "softplus_beta": lambda x: F.softplus(x, beta=2.0),
-        "hardswish": F.hardswish,
-        "hardtanh": F.hardtanh,
-        "relu6": F.relu6,
-        "elu_alpha": lambda x: F.elu(x, alpha=0.5),
-        "celu": lambda x: F.celu(x, alpha=0.5),
-        "selu": F.selu,
-        "logsigmoid": F.logsigmoid,
-        "softsign": F.softsign,
-        "tanhshrink": F.tanhshrink,
-        "softshrink": lambda x: F.softshrink(x, 0.25),
-        "glu": lambda x: F.glu(x, 1),
-        "squared_relu": lambda x: F.relu(x).square(),
-        "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
-        "clamped": lambda x: x.clamp(-0.5, 0.75),
-        "maxout": lambda x: x.view(x.shape[0], 2, 2, *x.shape[2:]).max(1)[0],
-    }
-    for name, function in made.items():
-        width = 2 if name in ("glu", "maxout") else 4
-        yield Case(
-            f"activation_{name}", lambda function=function, width=width: chain(nn.Conv2d(3, 4, 3), function, nn.Conv2d(width, 2, 1)), IMAGE
-        )
     yield Case("residual_block", residual, IMAGE, loss="cross_entropy")
     yield Case("dense_block", dense, IMAGE)
     yield Case("inverted_residual", inverted, [real("x", 2, 4, 5, 5)])
     yield Case("dropout", lambda: drop_path(0.1), IMAGE, compare=False)
     yield Case("dropout_of_nothing", lambda: drop_path(0.0), IMAGE)
     yield Case("unet", unet, [real("x", 2, 2, 6, 6)], loss="cross_entropy")
+    yield Case("pooling_variety", pooled, IMAGE)
+    image = [real("x", 2, 1, 8, 8)]
     yield Case(
-        "pooling_variety",
-        lambda: chain(
-            nn.Conv2d(3, 4, 3, padding=1),
-            nn.MaxPool2d(3, stride=2, padding=1),
-            nn.Conv2d(4, 4, 1),
-            nn.AvgPool2d(2, stride=1),
-            nn.AdaptiveMaxPool2d(1),
-        ),
-        IMAGE,
+        "spatial_transformers", lambda: beside(*map(spatial_transformer, ("bilinear", "nearest", "bicubic"))), image, "cross_entropy"
     )
+    yield Case("spatial_transformer_border", lambda: spatial_transformer("bilinear", "border"), image)
+    yield Case("flow_warps", lambda: beside(warp("border"), warp("reflection")), [real("before", 2, 2, 5, 4), real("after", 2, 2, 5, 4)])
+    yield Case(
+        "deformable_attention", deformable_attention,
+        [real("query", 2, 3, 8), real("memory", 2, 20, 8), real("reference", 2, 3, 2, offset=0.5, scale=0.5)],
+    )  # fmt: skip
+    yield Case("feature_planes", planes, [real("points", 7, 3)])
+    inputs = [real("x", 1, 2, 8, 7), real("boxes", 6, 4, offset=6.0, scale=6.0)]
+    yield Case("box_heads", lambda: beside(box_head(2), box_head(-1), box_head(1, trained=True)), inputs, opset=15)
+    yield Case("phases", lambda: beside(phases(False), phases(True)), [real("x", 4, 2, scale=3.0)])
+    yield Case("pooling_power_average", lp_pooled, [real("x", 2, 2, 6, 6)])

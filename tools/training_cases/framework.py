@@ -35,6 +35,7 @@ from gradient_cases.framework import Input, Numbers, buffer, integer
 SEED = 1
 MAX_PARAMETERS = 20_000
 
+
 @dataclass(frozen=True)
 class Case:
     """One network, its data and its loss.
@@ -83,6 +84,12 @@ class Net(nn.Module):
 def net(parts: Callable[..., dict[str, object]]) -> Callable[[Callable[..., Tensor]], Callable[..., Net]]:
     """Makes a forward function one that builds networks of these parts, which may have settings."""
     return lambda run: lambda *settings, **named: Net(run, parts(*settings, **named))
+
+
+@net(lambda *nets: dict(nets=nn.ModuleList(nets)))
+def beside(m: Net, *inputs: Tensor) -> Tensor:
+    """Several networks of the same inputs, their outputs beside each other."""
+    return torch.cat([one(*inputs).flatten(1) for one in m.nets], 1)
 
 
 def zeros(*shape: int | Sequence[int]) -> nn.Parameter:

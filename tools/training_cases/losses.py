@@ -1,4 +1,4 @@
-"""Losses inside of the network: its only output is the loss, a scalar."""
+"""Losses inside of the network, whose only output is then the loss, and losses of the training file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ def absolute(y: Tensor, t: Tensor) -> Tensor:
     return (y - t).abs().mean()
 
 
-@net(lambda loss, width=5: dict(net=nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, width)), loss=loss))
-def with_loss(m: Net, x: Tensor, *others: Tensor) -> Tensor:
-    """A small network and a function of what it makes and of what else is fed in."""
-    return m.loss(m.net(x), *others)
+@net(lambda losses: dict(
+    nets=nn.ModuleList(nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 5)) for _ in losses), losses=losses
+))  # fmt: skip
+def with_losses(m: Net, x: Tensor, *others: Tensor) -> Tensor:
+    """The sum of functions of what small networks make and of what else is fed in."""
+    return sum(loss(one(x), *others) for one, loss in zip(m.nets, m.losses))
 
 
-def case(name: str, loss: Loss, *others: object, x: tuple[int, ...] = (3, 6)) -> Case:
-    return Case(name, lambda: with_loss(loss), [real("x", *x), *others], "in_graph")
+def case(name: str, losses: list[Loss], *others: object) -> Case:
+    return Case(name, lambda: with_losses(losses), [real("x", 3, 6), *others], "in_graph")
 
 
 @net(lambda: dict(conv=nn.Conv2d(2, 4, 3)))
@@ -49,10 +51,6 @@ def language_loss(m: Net, ids: Tensor) -> Tensor:
 def weighted_classes(m: Net, x: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy with a weight for every class, a buffer."""
     return F.cross_entropy(m.layer(x), labels, weight=m.class_weights)
-
-
-def smoothed(y: Tensor, t: Tensor) -> Tensor:
-    return 0.9 * F.cross_entropy(y, t) - 0.02 * F.log_softmax(y, 1).sum(1).mean()
 
 
 def binary(y: Tensor, t: Tensor) -> Tensor:
@@ -147,37 +145,114 @@ def barlow_twins(m: Net, left: Tensor, right: Tensor) -> Tensor:
     return (made - m.eye).square().sum()
 
 
+WEIGHT = [0.5, 2.0, 1.0, 0.25, 1.5]
+
+
+@net(lambda ends: dict(nets=nn.ModuleList(nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 5), end) for end in ends)))
+def network(m: Net, x: Tensor) -> tuple[Tensor, ...]:
+    """For every loss two layers, and what it wants them to end with."""
+    return tuple(one(x) for one in m.nets)
+
+
+def case_of_chosen_losses(name: str, losses: list[dict], shape: tuple = (3, 6), **more: object) -> Case:
+    """One loss, or several, each of its own output."""
+    ends = {"bce": nn.Sigmoid(), "kl_div": nn.LogSoftmax(-1), "nll": nn.LogSoftmax(-1)}
+    outputs = [f"output_{i}" for i in range(len(losses))] if len(losses) > 1 else ["output"]
+    given = [{**loss, "output": output} for loss, output in zip(losses, outputs)] if len(losses) > 1 else losses[0]
+    build = lambda: network([ends.get(loss["type"], nn.Identity()) for loss in losses])  # noqa: E731
+    return Case(f"chosen_{name}", build, [real("x", *shape)], given, outputs=outputs, **more)
+
+
+@net(lambda end: dict(conv=nn.Conv2d(2, 5, 3), end=end))
+def pixels_net(m: Net, x: Tensor) -> Tensor:
+    """Classes in axis 1 of four."""
+    return m.end(m.conv(x))
+
+
+@net(lambda: dict(conv=nn.Conv1d(3, 6, 3, padding=1), head=nn.Linear(6, 5)))
+def speech(m: Net, x: Tensor) -> Tensor:
+    """Log-probabilities of characters, a time after the other."""
+    y = m.head(torch.relu(m.conv(x)).transpose(1, 2))
+    return y.log_softmax(-1).transpose(0, 1)
+
+
+@net(lambda: dict(trunk=nn.Sequential(nn.Linear(6, 7), nn.ReLU()), classes=nn.Linear(7, 5), box=nn.Linear(7, 4)))
+def two_heads_of_chosen_losses(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Classes and boxes of one trunk."""
+    y = m.trunk(x)
+    return m.classes(y), m.box(y)
+
+
+@net(lambda: dict(
+    encode=nn.Linear(6, 4), codes=nn.Parameter(torch.tensor([[0.5, -0.25], [0.125, 0.75], [-0.5, 0.25]])), decode=nn.Linear(4, 3),
+))  # fmt: skip
+def straight_through(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Rounded to a learned codebook forward, passed on as it is backward (VQ-VAE); both terms of the loss outside."""
+    z = m.encode(x).reshape(-1, 2)
+    nearest = (z[:, None] - m.codes).square().sum(-1).argmin(-1)
+    chosen = m.codes[nearest]
+    passed = z + (chosen - z).detach()
+    return m.decode(passed.reshape(x.shape[0], 4)), (z - chosen.detach()).square().mean()
+
+
+@net(lambda: dict(encode=nn.Sequential(nn.Linear(6, 5), nn.Tanh()), predict=nn.Linear(5, 5)))
+def target(m: Net, a: Tensor, b: Tensor) -> Tensor:
+    """Two views; no gradient passes the target's branch (BYOL, SimSiam)."""
+    wanted = m.encode(b).detach()
+    return -F.cosine_similarity(m.predict(m.encode(a)), wanted).mean()
+
+
+@net(lambda: dict(cell=nn.RNNCell(4, 5), head=nn.Linear(5, 3)))
+def window(m: Net, x: Tensor) -> Tensor:
+    """Truncated backpropagation through time: the state is cut off after every second step."""
+    state = torch.zeros(x.shape[0], 5, dtype=x.dtype)
+    outputs = []
+    for step in range(x.shape[1]):
+        if step == 2:
+            state = state.detach()
+        state = m.cell(x[:, step], state)
+        outputs.append(m.head(state))
+    return torch.stack(outputs, 1)
+
+
 def cases() -> Iterator[Case]:
     labels = tokens("labels", 3, below=5)
-    yield case("loss_cross_entropy", F.cross_entropy, labels)
-    yield case("loss_cross_entropy_sum", lambda y, t: F.cross_entropy(y, t, reduction="sum"), labels)
-    yield case("loss_cross_entropy_ignore", lambda y, t: F.cross_entropy(y, t, ignore_index=2), labels)
-    yield case("loss_nll", lambda y, t: F.nll_loss(F.log_softmax(y, 1), t), labels)
-    yield case("loss_cross_entropy_none_mean", lambda y, t: F.cross_entropy(y, t, reduction="none").mean(), labels)
-    yield case("loss_gathered", lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(), labels)
-    yield case("loss_smoothed", smoothed, labels)
+    yield case("loss_cross_entropy", [F.cross_entropy], labels)
+    of_classes = [
+        lambda y, t: F.cross_entropy(y, t, reduction="sum"),
+        lambda y, t: F.cross_entropy(y, t, ignore_index=2),
+        lambda y, t: F.cross_entropy(y, t, reduction="none").mean(),
+        lambda y, t: F.nll_loss(F.log_softmax(y, 1), t),
+        lambda y, t: -F.log_softmax(y, 1).gather(1, t.unsqueeze(1)).mean(),
+        lambda y, t: 0.9 * F.cross_entropy(y, t) - 0.02 * F.log_softmax(y, 1).sum(1).mean(),
+    ]
+    yield case("loss_of_classes", of_classes, labels)
     yield Case("loss_pixels", pixels, [real("x", 2, 2, 5, 5), tokens("labels", 2, 3, 3, below=4)], "in_graph")
     yield Case("loss_language", language_loss, [tokens("ids", 2, 5, below=7)], "in_graph")
     yield Case("loss_class_weights", weighted_classes, [real("x", 3, 6), labels], "in_graph")
-    shares = real("p", 3, 5, offset=0.5, scale=0.5)
-    yield case("loss_soft_labels", lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(), shares)
     wanted = real("wanted", 3, 5)
-    share = real("share", 3, 5, offset=0.5, scale=0.5)
-    yield case("loss_mse", squared, wanted)
-    yield case("loss_mse_pow_sum", lambda y, t: (y - t).pow(2).sum(), wanted)
-    yield case("loss_l1", absolute, wanted)
-    yield case("loss_huber", lambda y, t: huber(y - t).mean(), wanted)
-    yield case("loss_smooth_l1_clamped", smooth, wanted)
-    yield case("loss_charbonnier", lambda y, t: torch.sqrt((y - t).square() + 0.001).mean(), wanted)
-    yield case("loss_log_cosh", lambda y, t: (y - t + F.softplus(-2.0 * (y - t))).mean(), wanted)
-    yield case("loss_bce_with_logits", F.binary_cross_entropy_with_logits, share)
-    yield case("loss_bce_by_hand", binary, share)
-    yield case("loss_focal", focal, share)
-    yield case("loss_dice", dice, share)
-    positive = real("p", 3, 5, offset=0.5, scale=0.375)
-    yield case("loss_kl", lambda y, p: F.kl_div(F.log_softmax(y, 1), p, reduction="batchmean"), positive)
-    yield case("loss_poisson", lambda y, t: (torch.exp(y) - t * y).mean(), share)
-    yield case("loss_hinge", lambda y, t: torch.relu(1.0 - y * t).mean(), wanted)
+    yield case("loss_mse", [squared], wanted)
+    of_numbers = [
+        lambda y, t: (y - t).pow(2).sum(),
+        absolute,
+        lambda y, t: huber(y - t).mean(),
+        smooth,
+        lambda y, t: torch.sqrt((y - t).square() + 0.001).mean(),
+        lambda y, t: (y - t + F.softplus(-2.0 * (y - t))).mean(),
+        lambda y, t: torch.relu(1.0 - y * t).mean(),
+    ]
+    yield case("loss_of_numbers", of_numbers, wanted)
+    of_shares = [
+        lambda y, p: -(p * F.log_softmax(y, 1)).sum(1).mean(),
+        F.binary_cross_entropy_with_logits,
+        focal,
+        dice,
+        lambda y, p: F.kl_div(F.log_softmax(y, 1), p, reduction="batchmean"),
+        lambda y, t: (torch.exp(y) - t * y).mean(),
+    ]
+    shares = real("share", 3, 5, offset=0.5, scale=0.375)
+    yield case("loss_of_shares", of_shares, shares)
+    yield case("loss_bce_by_hand", [binary], shares)
     labels = tokens("labels", 3, below=4)
     yield Case("loss_two_heads", two_heads, [real("x", 3, 6), labels, real("boxes", 3, 4)], "in_graph")
     yield Case("loss_uncertainty_weights", uncertain, [real("x", 3, 6), real("y", 3, 3), real("z", 3, 2)], "in_graph")
@@ -189,3 +264,55 @@ def cases() -> Iterator[Case]:
     yield Case("loss_info_nce", info_nce, [real("query", 3, 6), real("keys", 3, 4, 6)], "in_graph")
     yield Case("loss_triplet", triplet_loss, [real(name, 3, 6) for name in ("anchor", "friend", "foe")], "in_graph")
     yield Case("loss_barlow_twins", barlow_twins, [real("left", 4, 6), real("right", 4, 6)], "in_graph")
+    of_elements = [
+        {"type": "mse", "reduction": "sum"},
+        {"type": "l1"},
+        {"type": "l1", "reduction": "sum"},
+        {"type": "smooth_l1"},
+        {"type": "huber"},
+        {"type": "huber", "delta": 0.4},
+        {"type": "bce"},
+        {"type": "bce", "reduction": "sum"},
+        {"type": "bce_with_logits", "reduction": "sum", "pos_weight": WEIGHT},
+        *({"type": "kl_div", "reduction": reduction} for reduction in ("mean", "sum", "batchmean")),
+        {"type": "kl_div", "log_target": True, "reduction": "batchmean"},
+    ]
+    yield case_of_chosen_losses("of_elements", of_elements)
+    weighted = {"weight": WEIGHT}
+    smoothing = {"type": "cross_entropy", "label_smoothing": 0.1}
+    of_classes = [{**smoothing, **weighted}, {**smoothing, "reduction": "sum", "ignore_index": 1}, {"type": "nll"}]
+    for kind in ("cross_entropy", "nll"):
+        of_classes += [{"type": kind, **weighted}, {"type": kind, "reduction": "sum"}, {"type": kind, "reduction": "sum", **weighted}]
+    yield case_of_chosen_losses("of_classes", of_classes)
+    ignored = [{"type": kind, "ignore_index": 2, **weighted} for kind in ("cross_entropy", "nll")]
+    yield case_of_chosen_losses("of_sequences", [smoothing, *ignored, {"type": "smooth_l1", "beta": 0.25, "reduction": "sum"}], (4, 3, 6))
+    yield case_of_chosen_losses("huber", [{"type": "huber", "delta": 0.4}])
+    yield case_of_chosen_losses("cross_entropy_weighted", [{"type": "cross_entropy", **weighted}])
+    image = [real("x", 2, 2, 5, 5)]
+    of_pixels = {"type": "cross_entropy", **weighted}
+    yield Case("chosen_pixels_weighted", lambda: pixels_net(nn.Identity()), image, of_pixels)
+    nll = {"type": "nll", **weighted, "reduction": "sum"}
+    yield Case("chosen_pixels_nll", lambda: pixels_net(nn.LogSoftmax(1)), image, nll)
+    x = [real("x", 2, 3, 9)]
+    for name, more in (("", {}), ("_sum", {"reduction": "sum"}), ("_zero_infinity", {"zero_infinity": True})):
+        loss = {"type": "ctc", "target_length": 3, "blank": 4, **more}
+        yield Case(f"chosen_ctc{name}", speech, x, loss)
+    tight = {"type": "ctc", "target_length": 4, "blank": 4, "zero_infinity": True}
+    yield Case("chosen_ctc_tight", speech, [real("x", 3, 3, 5)], tight)
+    x, outputs = [real("x", 3, 6)], ("class", "box")
+    of_class = {"type": "cross_entropy", "output": "class", "weight": WEIGHT}
+    of_box = {"type": "smooth_l1", "output": "box", "scale": 0.5}
+    yield Case("chosen_two_heads", two_heads_of_chosen_losses, x, [of_class, of_box], outputs=outputs)
+    third = {"type": "mse", "output": "box", "reduction": "sum", "scale": 0.01}
+    yield Case("chosen_three_terms", two_heads_of_chosen_losses, x, [of_box, of_class, third], outputs=outputs)
+    elastic = [{"type": "mse"}, {"type": "l1", "scale": 0.1}]
+    yield Case("chosen_mse_and_l1", lambda: nn.Linear(6, 5), x, elastic, options={"micro_batches": 1})
+    x = real("x", 3, 6)
+    views = [real("a", 3, 6), real("b", 3, 6)]
+    branch = {"detach": ["/encode/encode.1/Tanh_output_0"]}
+    yield Case("detach_target", target, views, "in_graph", branch)
+    state = {"detach": [{"tensor": "/cell_1/Tanh_output_0", "before": "/cell_2/*"}]}
+    yield Case("detach_window", window, [real("x", 2, 4, 4)], "mse", state)
+    passed = {"detach": ["/Sub_1_output_0"]}
+    both = [{"type": "mse", "output": "output"}]
+    yield Case("detach_straight_through", straight_through, [x], both, passed, outputs=("output", "commitment"))

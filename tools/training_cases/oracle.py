@@ -11,19 +11,10 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from training_cases.framework import (
-    Case,
-    default_type,
-    double_model,
-    input_tensors,
-    make_loss,
-    terms,
-    single_model,
-    targets,
-    without_casts,
-)
+from training_cases.framework import Case, default_type, double_model, input_tensors, make_loss, terms, single_model, targets, without_casts
 
 ROUNDING = 1e-10  # of the largest gradient: a gradient below that is zero but for rounding
+
 
 class ForwardMacs(TorchDispatchMode):
     """Adds up the multiply-accumulates of all products that PyTorch executes, of any gradient or none."""

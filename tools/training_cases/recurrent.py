@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training_cases.framework import Case, Net, net, real, tokens, zeros
+from training_cases.framework import Case, Net, beside, net, real, tokens, zeros
 
 LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
@@ -121,19 +121,9 @@ def conv_then_lstm(m: Net, x: Tensor) -> Tensor:
 
 def cases() -> Iterator[Case]:
     first, batch_first = [real("x", 4, 2, 4)], [real("x", 2, 4, 4)]
+    options = {"batch_first": True}, {"bias": False}, {"num_layers": 2, "bidirectional": True}
     for kind in LAYERS:
-        made = {
-            "": ({}, first),
-            "_batch_first": ({"batch_first": True}, batch_first),
-            "_no_bias": ({"bias": False}, first),
-            "_two_layers_bidirectional": ({"num_layers": 2, "bidirectional": True}, first),
-        }
-        for suffix, (options, inputs) in made.items():
-            yield Case(
-                f"{kind}{suffix}",
-                lambda kind=kind, options=options: recurrent(kind, **options),
-                inputs,
-            )
+        yield Case(kind, lambda kind=kind: beside(*(recurrent(kind, **some) for some in ({}, *options))), first)
         yield Case(f"{kind}_last_state", lambda kind=kind: last_state(kind), batch_first, "cross_entropy")
     yield Case("rnn_relu", lambda: recurrent("rnn", nonlinearity="relu"), first)
     for kind in ("lstm", "gru"):
@@ -142,9 +132,8 @@ def cases() -> Iterator[Case]:
     yield Case("lstm_fed_start", fed_start, [*first, *start])
     yield Case("lstm_tagger", tagger, [tokens("ids", 2, 4, below=9)], loss="cross_entropy")
     x = [real("x", 2, 3, 4)]
-    yield Case("lstm_cell_loop", lambda: cell_loop(nn.LSTMCell(4, 5)), x)
-    yield Case("gru_cell_loop", lambda: cell_loop(nn.GRUCell(4, 5)), x)
-    yield Case("rnn_cell_loop", lambda: cell_loop(nn.RNNCell(4, 5)), x)
+    for kind, cell in (("lstm", nn.LSTMCell), ("gru", nn.GRUCell), ("rnn", nn.RNNCell)):
+        yield Case(f"{kind}_cell_loop", lambda cell=cell: cell_loop(cell(4, 5)), x)
     yield Case("conv_lstm", conv_lstm, [real("x", 2, 3, 2, 4, 4)])
     yield Case("peephole_lstm", peephole_lstm, x)
     yield Case("seq2seq_attention", seq2seq, [tokens("source", 2, 4, below=7), tokens("target", 2, 3, below=7)], loss="cross_entropy")
