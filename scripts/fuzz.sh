@@ -41,7 +41,8 @@ seeds_of() {
     onnx | execute | schedule | optimise | graph | core | backward) echo fuzz/corpus/onnx "$work/networks" fuzz/corpus/execute ;;
     chip) echo fuzz/corpus/yaml fuzz/chips fuzz/chips/cores data/hardware data/hardware/cores ;;
     training) echo fuzz/training data/training ;;
-    yaml) echo fuzz/corpus/yaml fuzz/training data/training ;;
+    yaml) echo fuzz/corpus/yaml fuzz/training data/training data/hardware data/hardware/cores tests/fixtures/zigzag/layers ;;
+    operator_log) echo tests/fixtures/remat ;;
     cluster | kernel_table) echo fuzz/corpus/$1 data/cluster ;;
     gemms) echo fuzz/corpus/gemms data/workload/gemm ;;
     report | compare) echo fuzz/corpus/report ;;
