@@ -62,14 +62,11 @@ else()
   set(monet_unity_default ON)
 endif()
 option(MONET_UNITY "Compile each room as one file, with precompiled headers" ${monet_unity_default})
-# Slow tests and benches: not for who runs neither. Not cached, so that ./test.sh leaves no trace in a developer's build.
-set(MONET_SLOW ON)
-if(DEFINED ENV{MONET_SLOW})
-  set(MONET_SLOW $ENV{MONET_SLOW})
-endif()
 set(monet_common_headers <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <optional>
   <set> <span> <string> <variant> <vector> <fmt/core.h>)
-set(monet_test_headers ${monet_common_headers} <chrono> <filesystem> <fstream> <sstream> <gtest/gtest.h> <nlohmann/json.hpp>)
+set(monet_test_headers ${monet_common_headers} <atomic> <chrono> <filesystem> <fstream> <random> <sstream> <thread> <fmt/format.h> <fmt/ranges.h>
+  <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <onnx/onnx_pb.h> <rapidcheck/gtest.h>
+  "${PROJECT_SOURCE_DIR}/include/monet/training/training.hpp" "${PROJECT_SOURCE_DIR}/include/monet/workload/onnx_reader.hpp")
 # monet_precompile(target FROM owner HEADERS ...): the headers are compiled with `owner` and used by all others.
 function(monet_precompile target)
   cmake_parse_arguments(ARG "" "FROM" "HEADERS" ${ARGN})
@@ -81,8 +78,7 @@ function(monet_precompile target)
   else()
     target_precompile_headers(${target} REUSE_FROM ${ARG_FROM})
   endif()
-  # Tests are optimised: not to costs a third less to compile, but witnesses of their own then take four times as long.
-  if(ARG_FROM STREQUAL base_test) # a seventh of the time of a build, and gtest says where a test failed
+  if(NOT ARG_FROM STREQUAL monet_base) # tests: a seventh of the time of a build, and gtest says where a test failed
     target_compile_options(${target} PRIVATE -g0)
   else() # a tenth of the time, and two thirds of what is linked; with sanitizers, stacks have lines
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)

@@ -18,48 +18,73 @@ function(monet_add_stage name)
     "set(monet_${name}_depends ${ARG_DEPENDS})\nset(monet_${name}_libraries ${ARG_LIBRARIES})\n")
 endfunction()
 
-# monet_compile_as_tests(target): where rooms are joined, its sources are, four at a time, with the tests' precompiled headers.
-function(monet_compile_as_tests target)
+# monet_compile_as_tests(target FROM owner): where rooms are joined, its sources are, eight at a time, with the owner's precompiled headers.
+function(monet_compile_as_tests target from owner)
   if(MONET_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
-  # Precompiled headers are for one set of definitions.
-  target_link_libraries(${target} PRIVATE GTest::gtest)
+  # A precompiled header requires equal definitions, so all tests have the same libraries.
+  target_link_libraries(${target} PUBLIC monet_private_options onnx nlohmann_json::nlohmann_json fmt::fmt GTest::gtest GTest::gmock
+    rapidcheck rapidcheck_gtest)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE MONET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  monet_precompile(${target} FROM base_test HEADERS ${monet_test_headers})
+  monet_precompile(${target} FROM ${owner} HEADERS ${monet_test_headers})
 endfunction()
 
-# monet_add_tests(stage SOURCES a_test.cpp ... [APART a_test.cpp ...] [DEPENDS stage ...] [LIBRARIES ...]
-#                 [DEFINITIONS X=1 ...] [LINK_DEPENDS file ...] [LABEL fast|medium|slow] [TIMEOUT seconds])
-# One gtest binary per stage; TIMEOUT is that of each test in it. Tests read the repository's files through MONET_SOURCE_DIR.
+# monet_add_tests(name [FOLDERS folder ...] [SOURCES file ...] [EXCEPT file|folder ...] [APART file ...] [STAGES stage ...]
+#                 [LIBRARIES ...] [LABEL fast|medium|slow] [SHARDS n] [SUPPORT] [OPTIMISED])
+# Adds the binary <name>_test of all sources below FOLDERS but EXCEPT, and a ctest entry <name>.<i> for each shard. LABEL is the
+# first level that runs it. Tests are compiled without optimisation unless OPTIMISED. SUPPORT links the shared helpers.
+# APART names files that are not joined with others because both have an equal name in an anonymous namespace.
 # Properties draw the same cases every time; scripts/properties.sh draws others.
-# Slow tests are left out where MONET_SLOW says so. Those APART are not joined with others: they have names of their own that others have, too.
 function(monet_add_tests name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;APART;DEPENDS;LIBRARIES;DEFINITIONS;LINK_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT;OPTIMISED" "LABEL;SHARDS" "FOLDERS;SOURCES;EXCEPT;APART;STAGES;LIBRARIES" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
-  if(ARG_LABEL STREQUAL slow AND NOT MONET_SLOW)
-    return()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
   endif()
-  add_executable(${name}_test ${ARG_SOURCES})
-  target_link_libraries(${name}_test PRIVATE monet_private_options ${ARG_LIBRARIES}
-    GTest::gtest GTest::gtest_main rapidcheck rapidcheck_gtest fmt::fmt)
-  foreach(stage ${ARG_DEPENDS})
-    target_link_libraries(${name}_test PRIVATE monet_${stage})
+  set(sources ${ARG_SOURCES})
+  foreach(folder ${ARG_FOLDERS})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.cpp)
+    list(APPEND sources ${found})
   endforeach()
-  if(ARG_APART)
-    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  foreach(except ${ARG_EXCEPT})
+    cmake_path(RELATIVE_PATH except BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    list(FILTER sources EXCLUDE REGEX "^${except}(/|$)")
+  endforeach()
+  list(SORT sources)
+  add_executable(${name}_test ${sources})
+  list(TRANSFORM ARG_STAGES PREPEND monet_)
+  if(ARG_SUPPORT)
+    list(APPEND ARG_LIBRARIES monet_test_support)
   endif()
-  monet_compile_as_tests(${name}_test)
-  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name}_test PRIVATE ${ARG_DEFINITIONS})
-  set_target_properties(${name}_test PROPERTIES LINK_DEPENDS "${ARG_LINK_DEPENDS}")
-  set(limit "")
-  if(ARG_TIMEOUT)
-    set(limit TIMEOUT ${ARG_TIMEOUT})
+  target_link_libraries(${name}_test PRIVATE ${ARG_STAGES} ${ARG_LIBRARIES} GTest::gtest_main)
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(ARG_OPTIMISED)
+    monet_compile_as_tests(${name}_test FROM monet_test_support)
+  else()
+    monet_compile_as_tests(${name}_test FROM readers_test)
+    target_compile_options(${name}_test PRIVATE -O0)
   endif()
-  include(GoogleTest)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${ARG_LABEL} ${limit}
-    ENVIRONMENT "RC_PARAMS=seed=1" DISCOVERY_TIMEOUT 120)
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.${shard} COMMAND ${name}_test --gtest_brief=1)
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 3600
+      ENVIRONMENT "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+  if(ARG_LABEL STREQUAL slow)
+    set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  add_dependencies(${ARG_LABEL}_tests ${name}_test)
 endfunction()
+
+# What `./test.sh`, `./test.sh --full` and `./test.sh --slow` build.
+if(MONET_DEVELOPER_MODE)
+  add_custom_target(fast_tests)
+  add_custom_target(medium_tests)
+  add_custom_target(slow_tests)
+  add_dependencies(medium_tests fast_tests)
+  add_dependencies(slow_tests medium_tests)
+endif()

@@ -1,6 +1,7 @@
 // The experiments of examples/, as they are.
 #include "cli/consistent_result.hpp"
 #include "cli/run_monet.hpp"
+#include "level.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,20 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Choosing what is fused takes these longest: the slow suite runs them as they are, the medium one
-/// layer by layer.
+/// Choosing what is fused takes these longest: the slow level runs them as they are, others layer by
+/// layer.
 bool is_long_fused(const std::string& example) {
   return example == "edge_resnet18_cifar_fused" || example == "quad_core_resnet18_cifar_fused" ||
          example == "study/lora_fused" || example == "study/resnet18_fused";
 }
 
-/// Some are left to the slow suite; one has tests of its own (Run).
+/// Some are left to the slow level; one has tests of its own (Run), and demo.sh runs three.
 bool is_run_here(const std::string& example) {
-  const bool is_slow =
-      example == "edge_resnet18_cifar_optimised" || example == "study/resnet18_fused_checkpointed";
-  if (example == "edge_resnet18_cifar")
+  if (example == "edge_resnet18_cifar" || example == "fusemax_gpt2")
     return false;
-  return is_slow == (MONET_SLOW_EXAMPLES != 0) || is_long_fused(example);
+  return level() == Level::slow || (example != "edge_resnet18_cifar_optimised" &&
+                                    example != "study/resnet18_fused_checkpointed");
 }
 
 /// Paths of experiments below examples/, without their extension.
@@ -62,7 +62,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 /// The example's file, or one of its name that runs its step layer by layer.
 std::string experiment_of(const Scratch& scratch, const std::string& example) {
   const std::string path = repository("examples/" + example + ".yaml");
-  if (MONET_SLOW_EXAMPLES != 0 || !is_long_fused(example))
+  if (level() == Level::slow || !is_long_fused(example))
     return path;
   std::string text = read_file(path);
   replace_all(text, "mode: fused", "mode: layer-by-layer");

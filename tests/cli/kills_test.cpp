@@ -1,6 +1,7 @@
 // kill -9 at any moment: files are whole or not there, and stores go on to the same table. And how
-// soon the tool ends when it is asked to. MONET_KILLS: moments for each way to run it.
+// soon the tool ends when it is asked to.
 #include "cli/run_monet.hpp"
+#include "level.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
@@ -18,6 +19,9 @@ namespace monet::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Moments for each way to run the tool.
+const int kKills = cases(1, 2, 40);
 
 class Kills : public ::testing::Test {
 protected:
@@ -78,7 +82,7 @@ protected:
   /// Kills a command at random moments of its CPU time, and then lets it end.
   void expect_whole_results(const std::vector<std::string>& command, double longest) {
     int killed = 0;
-    for (int kill = 0; kill < MONET_KILLS; ++kill) {
+    for (int kill = 0; kill < kKills; ++kill) {
       killed += run_signalled(command, SIGKILL, random_.unit() * longest).code == 137 ? 1 : 0;
       expect_whole_files();
     }
@@ -100,7 +104,7 @@ protected:
     const Ran ran = run_monet(
         {"explore", space_, "--strategy", "random", "--budget", "12", "--export-csv", table});
     ASSERT_EQ(ran.code, 0) << ran.err;
-    for (int kill = 0; kill < MONET_KILLS; ++kill) {
+    for (int kill = 0; kill < kKills; ++kill) {
       run_killed(command, random_.unit() * longest_);
       expect_whole_files();
     }

@@ -1,6 +1,7 @@
 // Plans of parallelism against modelling every strategy.
 #include "cluster/networks.hpp"
 #include "cluster/step/bounds.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
@@ -143,7 +144,7 @@ PlannerResult plan_of(const PlanCase& of, const PlannerOptions& options, int job
 TEST(Planner, FindsTheBestAndTheFrontOfModellingEveryStrategy) {
   std::int64_t all = 0;
   std::int64_t evaluated = 0;
-  for (std::uint64_t seed = 1; seed <= MONET_PLAN_CASES; ++seed) {
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(test::cases(2, 8, 200)); ++seed) {
     SCOPED_TRACE(seed);
     const PlanCase of = plan_case(seed);
     const Modelled modelled = model_all(of);

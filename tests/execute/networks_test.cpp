@@ -1,6 +1,7 @@
 // Whole networks against PyTorch: the loss, every gradient and the running statistics of one step
 // however it is made, and every weight and optimiser state after three steps, in double precision.
 #include "execute/network_check.hpp"
+#include "level.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -42,6 +43,16 @@ TEST(Unfused, UpdatesEqualPyTorch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Quick, ThreeSteps, testing::ValuesIn(test::recorded_trainings(false)),
+                         [](const auto& training) { return test::name_of(training.param); });
+
+class LargeNetworks : public ThreeSteps {};
+
+TEST_P(LargeNetworks, EqualPyTorch) {
+  MONET_FROM_LEVEL(slow);
+  test::check_training(GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Slow, LargeNetworks, testing::ValuesIn(test::recorded_trainings(true)),
                          [](const auto& training) { return test::name_of(training.param); });
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "training/tiny_network.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/allocation.hpp"
@@ -26,7 +27,7 @@ namespace {
 using testing::Random;
 
 /// Steps that fit their chip, each with kBudgets random budgets.
-constexpr int kSteps = MONET_BUDGET_STEPS;
+const int kSteps = test::cases(1, 2, 25);
 constexpr int kBudgets = 4;
 
 /// Layers whose activations are much larger than their weights: recomputation saves memory.
@@ -170,7 +171,7 @@ TEST(Budgets, JointPlansAreWithinThemMonotoneAndNoWorseThanTheParts) {
 
 TEST(Budgets, CheckpointingPlansAreWithinThemAndMonotone) {
   int recomputed = 0;
-  for (std::uint64_t seed = 0; seed < 10 * std::uint64_t{kSteps}; ++seed) {
+  for (std::uint64_t seed = 0; seed < 10 * static_cast<std::uint64_t>(kSteps); ++seed) {
     Case c(seed);
     std::vector<std::int64_t> costs;
     for (std::size_t i = 0; i < c.step.graph.operators().size(); ++i)
@@ -207,7 +208,7 @@ TEST(Budgets, CheckpointingPlansAreWithinThemAndMonotone) {
 
 TEST(Budgets, NothingIsAboveThemWhenTimeIsUp) {
   int within = 0;
-  for (std::uint64_t seed = 0; seed < 10 * std::uint64_t{kSteps}; ++seed) {
+  for (std::uint64_t seed = 0; seed < 10 * static_cast<std::uint64_t>(kSteps); ++seed) {
     Case c(seed);
     c.options.budget = [](std::int64_t whole) { return whole * 9 / 10; };
     SearchControl control;

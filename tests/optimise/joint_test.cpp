@@ -2,6 +2,7 @@
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "training/tiny_network.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -58,8 +59,9 @@ std::optional<JointResult> search(const TrainingGraph& step, const Chip& chip,
 }
 
 TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
+  const int steps = test::cases(3, 12, 45);
   int run = 0;
-  for (std::uint64_t seed = 0; seed < MONET_JOINT_STEPS; ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(steps); ++seed) {
     Random random(seed);
     const TrainingGraph step = testing::random_step(random, {.operators = 6, .training = true});
     const Chip chip = testing::random_chip(random, {.cores = 3});
@@ -84,7 +86,7 @@ TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
     EXPECT_TRUE(found->base.runs.empty() && found->fused.runs.empty()) << seed;
     EXPECT_EQ(found->checkpointed.tiling.mode, TilingMode::layer_by_layer) << seed;
   }
-  EXPECT_GT(run, MONET_JOINT_STEPS * 2 / 3);
+  EXPECT_GT(run, steps * 2 / 3);
 }
 
 TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
@@ -97,7 +99,7 @@ TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
   n.output(x);
   const TrainingGraph step = fold_views(make_training_graph(n.graph, {}));
   const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/edge_tpu.yaml");
-  for (std::uint64_t seed = 0; seed < MONET_JOINT_SEARCHES; ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::cases(1, 1, 2)); ++seed) {
     JointOptions options = small_effort(seed);
     options.budget = [](std::int64_t peak) { return peak * 8 / 10; };
     const auto found = search(step, chip, options, 1);

@@ -1,6 +1,7 @@
 // Random valid questions are answered, refused with a place, or infeasible with a reason: never
 // our bug, never endless. MONET_FIRST_QUESTION and MONET_QUESTIONS ask others, or more.
 #include "robustness/question.hpp"
+#include "level.hpp"
 
 #include "monet/base/files.hpp"
 
@@ -112,7 +113,7 @@ void ask_all(std::uint64_t first, std::uint64_t count, Tally& tally) {
 
 TEST(Questions, have_answers) {
   const std::uint64_t first = number_from("MONET_FIRST_QUESTION", 1);
-  const std::uint64_t count = number_from("MONET_QUESTIONS", MONET_QUESTIONS);
+  const std::uint64_t count = number_from("MONET_QUESTIONS", static_cast<std::uint64_t>(test::cases(100, 800, 20000)));
   Tally tally;
   ask_all(first, count, tally);
   for (const auto& [what, kinds] : tally.by_kind) {

@@ -5,6 +5,7 @@
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -21,6 +22,8 @@ using testing::CaseShape;
 using testing::PlainTiles;
 using testing::PlainTimeline;
 using testing::RandomCase;
+
+const int kCases = test::cases(160, 2400, 20000);
 
 /// Iterations of the element by element witness that a case may take.
 constexpr std::int64_t kMostEffort = 200000;
@@ -117,13 +120,13 @@ void check_cases(std::uint64_t first, int count, const CaseShape& shape) {
 }
 
 TEST(Witness, inference) {
-  check_cases(1, MONET_WITNESS_CASES, {});
+  check_cases(1, kCases, {});
 }
 
 TEST(Witness, training) {
   CaseShape shape;
   shape.network = {.operators = 4, .training = true};
-  check_cases(100001, MONET_WITNESS_CASES / 2, shape);
+  check_cases(100001, kCases / 2, shape);
 }
 
 TEST(Witness, activations_in_the_host) {
@@ -131,9 +134,9 @@ TEST(Witness, activations_in_the_host) {
     CaseShape shape;
     shape.fused = fused;
     shape.network = {.operators = 4, .training = true, .offload = true};
-    check_cases(1200001, MONET_WITNESS_CASES / 8, shape);
+    check_cases(1200001, kCases / 8, shape);
     shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
-    check_cases(1300001, MONET_WITNESS_CASES / 8, shape);
+    check_cases(1300001, kCases / 8, shape);
   }
 }
 
@@ -141,7 +144,7 @@ TEST(Witness, memories_as_small_as_can_be) {
   CaseShape shape;
   shape.network.training = true;
   shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
-  check_cases(200001, MONET_WITNESS_CASES / 4, shape);
+  check_cases(200001, kCases / 4, shape);
 }
 
 TEST(Witness, links_with_latency_and_memories_with_rows) {
@@ -150,30 +153,30 @@ TEST(Witness, links_with_latency_and_memories_with_rows) {
     shape.fused = fused;
     shape.network = {.operators = 4, .training = true};
     shape.system.latency = true;
-    check_cases(900001, MONET_WITNESS_CASES / 8, shape);
+    check_cases(900001, kCases / 8, shape);
     shape.system.rows = true;
-    check_cases(1000001, MONET_WITNESS_CASES / 4, shape);
+    check_cases(1000001, kCases / 4, shape);
     shape.system.latency = false;
     shape.system.most_bits = 1 << 14;
-    check_cases(1100001, MONET_WITNESS_CASES / 8, shape);
+    check_cases(1100001, kCases / 8, shape);
   }
 }
 
 TEST(Witness, fused_inference) {
   CaseShape shape;
   shape.fused = true;
-  check_cases(600001, MONET_WITNESS_CASES, shape);
+  check_cases(600001, kCases, shape);
 }
 
 TEST(Witness, fused_training) {
   CaseShape shape;
   shape.fused = true;
   shape.network = {.operators = 4, .training = true};
-  check_cases(700001, MONET_WITNESS_CASES / 2, shape);
+  check_cases(700001, kCases / 2, shape);
 }
 
 TEST(Witness, sums_cut_over_tiles) {
-  for (std::uint64_t seed = 500001; seed < 500001 + MONET_WITNESS_CASES / 2; ++seed) {
+  for (std::uint64_t seed = 500001; seed < 500001U + static_cast<std::uint64_t>(kCases) / 2; ++seed) {
     CaseShape shape;
     shape.network.training = seed % 2 == 0;
     RandomCase c = testing::random_case(seed, shape);
@@ -232,7 +235,7 @@ bool same(const Timeline& a, const Timeline& b) {
 TEST(Witness, threads_change_nothing) {
   CaseShape shape;
   shape.network = {.operators = 3, .training = true};
-  for (std::uint64_t seed = 300001; seed < 300001 + MONET_WITNESS_CASES / 50; ++seed) {
+  for (std::uint64_t seed = 300001; seed < 300001U + static_cast<std::uint64_t>(kCases) / 50; ++seed) {
     const RandomCase c = testing::random_case(seed, shape);
     const auto with_jobs = [&](int jobs) {
       CoreCostCache costs;
@@ -254,7 +257,7 @@ TEST(Witness, threads_change_nothing) {
 TEST(Witness, stacks_of_one_are_layers) {
   CaseShape shape;
   shape.network = {.operators = 4, .training = true};
-  for (std::uint64_t seed = 800001; seed < 800001 + MONET_WITNESS_CASES / 10; ++seed) {
+  for (std::uint64_t seed = 800001; seed < 800001U + static_cast<std::uint64_t>(kCases) / 10; ++seed) {
     RandomCase c = testing::random_case(seed, shape);
     const Timeline layers = schedule_of(c);
     c.options.mode = TilingMode::fused;
@@ -268,7 +271,7 @@ TEST(Witness, stacks_of_one_are_layers) {
 
 /// Tiles and timeline depend on what a mapping says, not on the order in which it says it.
 TEST(Witness, order_of_mapping_entries_changes_nothing) {
-  for (std::uint64_t seed = 400001; seed < 400001 + MONET_WITNESS_CASES / 10; ++seed) {
+  for (std::uint64_t seed = 400001; seed < 400001U + static_cast<std::uint64_t>(kCases) / 10; ++seed) {
     RandomCase c = testing::random_case(seed, {});
     const Timeline before = schedule_of(c);
     std::reverse(c.mapping.entries.begin(), c.mapping.entries.end());

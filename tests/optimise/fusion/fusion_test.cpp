@@ -3,6 +3,7 @@
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/fusion.hpp"
@@ -224,10 +225,11 @@ void expect_consistent(Case& c, const FusionResult& result) {
 }
 
 TEST(Fusion, equals_brute_force_on_small_steps) {
+  const auto kCases = static_cast<std::size_t>(test::cases(70, 250, 700));
   std::size_t compared = 0;
   std::size_t large = 0;
   std::size_t gained = 0;
-  for (std::uint64_t seed = 1; seed <= MONET_FUSION_CASES; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     const bool many = seed % 7 == 0;
     Case c = random_case(seed, many ? 10 : 3 + static_cast<int>(seed % 4), many);
@@ -252,9 +254,9 @@ TEST(Fusion, equals_brute_force_on_small_steps) {
       return;
   }
   RecordProperty("compared", static_cast<int>(compared));
-  EXPECT_GT(compared, MONET_FUSION_CASES * 250U / 700);
-  EXPECT_GE(large, MONET_FUSION_CASES * 11U / 700);
-  EXPECT_GT(gained, MONET_FUSION_CASES * 50U / 700);
+  EXPECT_GT(compared, kCases * 250U / 700);
+  EXPECT_GE(large, kCases * 11U / 700);
+  EXPECT_GT(gained, kCases * 50U / 700);
 }
 
 TEST(Fusion, search_without_enumeration_is_never_worse_than_known_plans) {

@@ -1,5 +1,7 @@
 // Steps with plans of recomputation compute the same to the last bit, in the memory that the plan
 // says.
+#include "level.hpp"
+
 #include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
@@ -125,14 +127,14 @@ void check(const std::string& network, int optimal, bool with_export = true) {
 TEST(RecomputedGradients, OfASmallGptAreTheSame) {
   check("gpt2_nano", 4);
 }
-#ifdef MONET_LARGE_NETWORKS
 TEST(RecomputedGradients, OfAUNetAreTheSame) {
+  MONET_FROM_LEVEL(slow);
   check("unet", 2);
 }
 TEST(RecomputedGradients, OfAResNetAreTheSame) {
+  MONET_FROM_LEVEL(slow);
   check("resnet18_cifar", 1, false);
 }
-#endif
 TEST(RecomputedGradients, OfAnLstmAreTheSame) {
   check("lstm", 2);
 }

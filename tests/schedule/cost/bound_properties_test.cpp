@@ -4,6 +4,7 @@
 #include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
+#include "level.hpp"
 
 #include "monet/schedule/bounds.hpp"
 
@@ -11,6 +12,8 @@
 
 namespace monet {
 namespace {
+
+const int kCases = test::cases(160, 2400, 20000);
 
 using testing::CaseShape;
 using testing::RandomCase;
@@ -37,7 +40,7 @@ CaseShape shape_of(std::uint64_t seed) {
 }
 
 TEST(Bounds, compulsory_traffic_is_that_of_the_unfused_graph) {
-  for (std::uint64_t seed = 900001; seed < 900001 + MONET_WITNESS_CASES / 4; ++seed) {
+  for (std::uint64_t seed = 900001; seed < 900001U + static_cast<std::uint64_t>(kCases) / 4; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomCase c = testing::random_case(seed, shape_of(seed));
     const Bounds layers = bounds_of(c, c.chip);
@@ -53,7 +56,7 @@ TEST(Bounds, compulsory_traffic_is_that_of_the_unfused_graph) {
 
 TEST(ScheduleFloor, RisesAndIsNeverAboveWhatTheScheduleComesTo) {
   double close = 0, cases = 0, given_up = 0;
-  for (std::uint64_t seed = 920001; seed < 920001 + MONET_WITNESS_CASES / 2; ++seed) {
+  for (std::uint64_t seed = 920001; seed < 920001U + static_cast<std::uint64_t>(kCases) / 2; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomCase c = testing::random_case(seed, shape_of(seed));
     if (seed % 2 == 0) {
@@ -81,7 +84,7 @@ TEST(ScheduleFloor, RisesAndIsNeverAboveWhatTheScheduleComesTo) {
       EXPECT_GE(floors[i].latency, floors[i > 0 ? i - 1 : 0].latency);
     }
     close += static_cast<double>(floors.back().latency.value) /
-             static_cast<double>(timeline.makespan.value) / (MONET_WITNESS_CASES / 2);
+             static_cast<double>(timeline.makespan.value) / (kCases / 2);
     cases += 1;
     std::size_t asked = 0;
     options.hopeless = [&](const ScheduleFloor&) { return ++asked == floors.size(); };
@@ -138,7 +141,7 @@ void expect_no_worse(const Bounds& more, const Bounds& less) {
 }
 
 TEST(Bounds, no_worse_with_another_link_or_core) {
-  for (std::uint64_t seed = 950001; seed < 950001 + MONET_WITNESS_CASES / 4; ++seed) {
+  for (std::uint64_t seed = 950001; seed < 950001U + static_cast<std::uint64_t>(kCases) / 4; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     CaseShape shape = shape_of(seed);
     shape.fused = seed % 2 == 0;

@@ -1,6 +1,7 @@
 // A hundred steps of a real network: the same bits on any number of threads, with any vector
 // instructions, and stopped and taken up again.
 #include "train/small_study.hpp"
+#include "level.hpp"
 
 #include "monet/train/checkpoint.hpp"
 
@@ -61,6 +62,7 @@ private:
 };
 
 TEST_P(HundredSteps, AreTheSameBits) {
+  MONET_FROM_LEVEL(slow);
   const RunState one = end_of({.seed = 1});
   EXPECT_EQ(one.history.steps.size(), 100U);
   EXPECT_TRUE(same_bits(one, end_of({.seed = 1, .jobs = 2})));

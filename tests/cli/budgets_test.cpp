@@ -2,6 +2,7 @@
 // within them and repeated by the command that is printed, larger budgets have no worse plans, and
 // the joint search finds nothing worse than its parts do alone.
 #include "run_monet.hpp"
+#include "level.hpp"
 
 #include <gtest/gtest.h>
 
@@ -102,6 +103,7 @@ Json repeated(const std::string& repeat, const std::string& out) {
 }
 
 TEST_P(Budgets, JointPlansAreWithinMonotoneRepeatedAndNoWorseThanTheParts) {
+  MONET_FROM_LEVEL(slow);
   const Scratch scratch;
   std::vector<Way> all = parts();
   const Ran free = search("joint", {});
@@ -148,6 +150,7 @@ TEST_P(Budgets, JointPlansAreWithinMonotoneRepeatedAndNoWorseThanTheParts) {
 }
 
 TEST_P(Budgets, CheckpointingPlansAreWithinAndMonotone) {
+  MONET_FROM_LEVEL(slow);
   const Ran free = search("checkpointing", {"--budget", "100%"});
   ASSERT_EQ(free.code, 0) << free.err;
   double before = 0;

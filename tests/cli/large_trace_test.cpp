@@ -1,6 +1,7 @@
 // The trace of a step that has hundreds of thousands of transfers, many on one link at a time.
 #include "cli/run_monet.hpp"
 #include "report/trace_rules.hpp"
+#include "level.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@ namespace monet::test {
 namespace {
 
 TEST(LargeTrace, OfAFusedTransformerOnFourArraysHoldsTheRules) {
+  MONET_FROM_LEVEL(slow);
   const Scratch scratch;
   const std::string experiment = scratch.file(
       "gpt2.yaml", "workload: {network: " + repository("data/workload/gpt2.onnx") +

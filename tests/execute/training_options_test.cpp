@@ -4,6 +4,7 @@
 // gradient.
 #include "execute/training_case.hpp"
 #include "training/host_traffic.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
@@ -227,6 +228,7 @@ private:
 class RandomOptions : public testing::TestWithParam<std::string> {};
 
 TEST_P(RandomOptions, AreRefusedOrTrain) {
+  MONET_FROM_LEVEL(slow);
   int trained = 0;
   int all = 0;
   int sparse = 0;
