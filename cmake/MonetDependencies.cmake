@@ -13,7 +13,7 @@ pkg_check_modules(MPI REQUIRED IMPORTED_TARGET ompi-c)       # PkgConfig::MPI; F
 if(MONET_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest
-  find_package(benchmark REQUIRED)
+  find_package(benchmark QUIET)
   # To check our NSGA-II.
   find_package(pagmo QUIET)           # Pagmo::pagmo
 endif()

@@ -5,11 +5,10 @@ packages_build=(g++ cmake ninja-build pkg-config git
   libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   coinor-libcbc-dev libsqlite3-dev libopenmpi-dev)
 packages_python=(dpkg-dev file pybind11-dev python3-dev python3-numpy)
-packages_test=(libgtest-dev librapidcheck-dev libbenchmark-dev libonnx-testdata libpagmo-dev
-  "${packages_python[@]}" python3-pytest python3-mypy python3-matplotlib)
-packages_slow=(python3-nbconvert python3-ipykernel python3-pandas python3-tqdm python3-torch)
-packages_fuzz=(clang-16 libclang-rt-16-dev)
-packages_browser=(chromium)
+packages_fast=(libgtest-dev libgmock-dev librapidcheck-dev)
+packages_full=("${packages_python[@]}" libonnx-testdata python3-pytest python3-mypy python3-matplotlib
+  clang-16 libclang-rt-16-dev chromium)
+packages_slow=(libbenchmark-dev libpagmo-dev python3-nbconvert python3-ipykernel python3-pandas python3-tqdm python3-torch)
 packages_node=(nodejs npm)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -44,12 +43,13 @@ ensure_node() {
   ensure_packages "${packages_node[@]}"
 }
 
-# build PRESET [cmake --build arguments]: configures (quietly unless it fails) and builds.
+# build PRESET [-D...] [cmake --build arguments]: configures (quietly unless it fails) and builds.
 build() {
-  local preset=$1 log
+  local preset=$1 log settings=()
   shift
+  while [[ ${1:-} == -D* ]]; do settings+=("$1"); shift; done
   log=$(mktemp)
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "${settings[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     return 1
@@ -58,29 +58,29 @@ build() {
   cmake --build "build/$preset" "$@"
 }
 
-# beside COMMAND...: runs it in the background, its output kept until join_besides.
-beside_pids=() beside_logs=()
-beside() {
+# in_background COMMAND...: runs it in the background; join_background prints its output.
+background_pids=() background_logs=()
+in_background() {
   local log
   log=$(mktemp)
   (set -e; "$@") >"$log" 2>&1 &
-  beside_pids+=($!)
-  beside_logs+=("$log")
+  background_pids+=($!)
+  background_logs+=("$log")
 }
 
-# join_besides: waits for what runs beside, says what it said, fails if any of it did.
-join_besides() {
+# join_background: waits for the background commands, prints their output and fails if one failed.
+join_background() {
   local i failed=0
-  for i in "${!beside_pids[@]}"; do
-    wait "${beside_pids[$i]}" || failed=1
-    cat "${beside_logs[$i]}"
-    rm -f "${beside_logs[$i]}"
+  for i in "${!background_pids[@]}"; do
+    wait "${background_pids[$i]}" || failed=1
+    cat "${background_logs[$i]}"
+    rm -f "${background_logs[$i]}"
   done
-  beside_pids=() beside_logs=()
+  background_pids=() background_logs=()
   return "$failed"
 }
 
-# run_tests [ctest arguments]: the summary if all pass, else everything that ctest said.
+# run_tests [ctest arguments]: prints the summary if all tests pass, else all output of ctest.
 run_tests() {
   local log status=0
   log=$(mktemp)

@@ -1,6 +1,7 @@
 // What ranks compute together is what one device computes.
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
+#include "level.hpp"
 
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/operators.hpp"
@@ -39,7 +40,7 @@ TEST(Partition, RandomStrategiesOfAnMlpComputeWhatOneDeviceComputes) {
 
 TEST(Partition, RandomStrategiesOfATransformerComputeWhatOneDeviceComputes) {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < test::cases(6, 60, 60); ++i) {
     const TrainingOptions options = test::some_options(random);
     const TrainingGraph step =
         fold_views(make_training_graph(test::read_network("gpt2_nano.onnx", 4), options));

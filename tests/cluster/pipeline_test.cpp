@@ -1,6 +1,7 @@
 // Orders of stages, bubbles and what stages hold, against the published closed forms, an
 // independent check of orders, every other order of tiny pipelines, and examples by hand.
 #include "cluster/pipeline_reference.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/pipeline.hpp"
@@ -299,6 +300,7 @@ TEST(PipelineBubble, OfWholeBackwardPassesIsBeatenByNoOrder) {
 }
 
 TEST(PipelineBubble, OfZeroBubbleIsBeatenByNoOrderOfItsMemory) {
+  MONET_FROM_LEVEL(full);
   for (const ChunkCost& cost : {ChunkCost{2, 2, 2}, ChunkCost{2, 3, 4}}) {
     for (const auto& [kind, p, m] :
          {std::tuple(PipelineKind::zero_bubble_h1, std::int64_t{2}, std::int64_t{3}),

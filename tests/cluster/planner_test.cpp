@@ -176,6 +176,7 @@ TEST(Planner, FindsTheBestAndTheFrontOfModellingEveryStrategy) {
 
 /// Of chips energy counts, too; gradients in shards are read in shards.
 TEST(Planner, FindsTheBestOfChips) {
+  MONET_FROM_LEVEL(full);
   PlanCase of;
   of.cluster = read_cluster(MONET_SOURCE_DIR "/data/cluster/edge_tpu_x4.yaml");
   of.device = read_cluster_device(of.cluster.device);

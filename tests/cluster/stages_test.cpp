@@ -1,6 +1,7 @@
 // A pipeline's stages compute together what one device computes.
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
+#include "level.hpp"
 
 #include "monet/cluster/stages.hpp"
 #include "monet/workload/views.hpp"
@@ -39,7 +40,7 @@ TEST(Stages, OfAnMlpComputeWhatOneDeviceComputes) {
 
 TEST(Stages, OfATransformerComputeWhatOneDeviceComputes) {
   std::mt19937_64 random(4);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < test::cases(2, 30, 30); ++i) {
     TrainingOptions options = test::some_options(random);
     options.micro_batches = 4;
     const TrainingGraph step =

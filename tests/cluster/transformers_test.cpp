@@ -1,6 +1,7 @@
 // Ranks and stages of transformers made from their sizes, dense and with experts.
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/views.hpp"
@@ -120,7 +121,7 @@ std::map<std::string, std::vector<std::int64_t>> expert_weights(const RankStep& 
 
 TEST(Transformers, DenseOnesOnRanksComputeWhatOneDeviceComputes) {
   std::mt19937_64 random(11);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < test::cases(4, 60, 60); ++i) {
     SCOPED_TRACE(i);
     EXPECT_NO_THROW(expect_same_as_one_device(some_case(random, {})));
   }
@@ -128,7 +129,7 @@ TEST(Transformers, DenseOnesOnRanksComputeWhatOneDeviceComputes) {
 
 TEST(Transformers, WithExpertsOnRanksComputeWhatOneDeviceComputes) {
   std::mt19937_64 random(12);
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < test::cases(8, 80, 80); ++i) {
     SCOPED_TRACE(i);
     EXPECT_NO_THROW(expect_same_as_one_device(some_case(random, {.experts = true})));
   }
@@ -136,7 +137,7 @@ TEST(Transformers, WithExpertsOnRanksComputeWhatOneDeviceComputes) {
 
 TEST(Transformers, InStagesComputeWhatOneDeviceComputes) {
   std::mt19937_64 random(513);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < test::cases(4, 60, 60); ++i) {
     const auto pipeline = test::some_pipeline(random);
     SCOPED_TRACE(fmt::format("{}: {}", i, test::words(pipeline)));
     const Limits limits{.experts = i % 2 == 0, .micro_batches = 4, .ranks = 16 / pipeline.stages};
