@@ -2,7 +2,6 @@
 
 #include "monet/base/stop.hpp"
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/core_cost/front.hpp"
 
 #include <atomic>
 #include <exception>
@@ -17,13 +16,12 @@ namespace monet {
 
 namespace {
 
-/// Values by key, each computed once. Whoever asks for one that is being computed waits for it. A
-/// failure is kept and thrown again, unless it is one of the moment: a stop, or want of memory.
-template <class Value>
+/// Costs by key, each computed once. A thread that asks for one that is being computed waits for
+/// it. Failures are kept and thrown again, except for Stopped and std::bad_alloc.
 class Memo {
 public:
   template <class Compute>
-  const Value& get(std::string key, Compute compute) {
+  const CoreCost& get(std::string key, Compute compute) {
     Entry* entry = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -48,7 +46,7 @@ private:
   struct Entry {
     std::atomic<bool> is_done{false};
     std::mutex mutex;
-    Value value;
+    CoreCost value;
     std::exception_ptr failure;
   };
 
@@ -73,18 +71,10 @@ private:
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };
 
-std::string signature(const FrontOptions& front) {
-  std::string key = std::to_string(front.halvings);
-  for (const std::size_t i : front.may_stream)
-    key += ',' + std::to_string(i);
-  return key + '|';
-}
-
 } // namespace
 
 struct CoreCostCache::Impl {
-  Memo<CoreCost> costs;
-  Memo<std::vector<FrontPoint>> fronts;
+  Memo costs;
   std::atomic<std::size_t> asked{0};
 
   /// A problem that scatters asks for its forms, which ask for nothing: no two wait for each other.
@@ -107,16 +97,6 @@ const CoreCost& CoreCostCache::get(const CoreProblem& problem, const Core& core,
                                    const CoreCostOptions& options) {
   ++impl_->asked;
   return impl_->get(problem, core, options);
-}
-
-const std::vector<FrontPoint>& CoreCostCache::front(const CoreProblem& problem, const Core& core,
-                                                    const CoreCostOptions& options,
-                                                    const FrontOptions& front) {
-  // What streams is chosen here, so the rate counts whatever the problem marks.
-  std::string key = signature(front) + signature(options.offchip);
-  key += signature(problem, core, options);
-  return impl_->fronts.get(std::move(key),
-                           [&] { return core_cost_front(problem, core, options, front); });
 }
 
 std::size_t CoreCostCache::solved() const {

@@ -108,9 +108,6 @@ struct CoreCost {
 CoreCost core_cost(const CoreProblem& problem, const Core& core,
                    const CoreCostOptions& options = {});
 
-struct FrontPoint;   // monet/core_cost/front.hpp
-struct FrontOptions; // likewise
-
 /// Solves each (problem, core) once. Safe to share between threads; results do not depend on who
 /// asks first.
 class CoreCostCache {
@@ -122,10 +119,7 @@ public:
 
   /// Reference stays valid as long as the cache.
   const CoreCost& get(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
-  /// core_cost_front(), kept likewise.
-  const std::vector<FrontPoint>& front(const CoreProblem& problem, const Core& core,
-                                       const CoreCostOptions& options, const FrontOptions& front);
-  /// Different problems solved, forms of scattering ones included; fronts do not count.
+  /// Different problems solved, forms of scattering ones included.
   std::size_t solved() const;
   std::size_t asked() const;
 

@@ -202,26 +202,6 @@ CoreCost cost_form(const Forms& f, InputGradient form) {
   throw InternalError("unknown form");
 }
 
-std::vector<CoreCost> front_of_form(const Forms& f, InputGradient form) {
-  std::vector<CoreCost> costs;
-  if (form == InputGradient::decomposed) {
-    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
-      CoreCostOptions options = f.options;
-      options.objective = objective;
-      costs.push_back(cost_decomposed({f.problem, f.transposed, f.core, options, f.solve}));
-    }
-    return costs;
-  }
-  const bool zeros = form == InputGradient::zero_inserted;
-  const CoreProblem problem = zeros ? zero_inserted(f.problem, f.transposed) : f.problem;
-  for (CoreCost& cost : search_front(problem, f.core, f.options)) {
-    cost.macs_executed = iterations_of(problem);
-    cost.variant = "scatter";
-    costs.push_back(zeros ? with_zeros(f, problem, std::move(cost)) : std::move(cost));
-  }
-  return costs;
-}
-
 /// An order that the user fixed speaks of the loops as they are.
 bool keeps_form(const CoreCostOptions& options) {
   return options.input_gradient == InputGradient::scatter || !options.temporal_order.empty();
@@ -259,54 +239,6 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
        least_merit(f, iterations_of(zero_inserted(problem, transposed))) < *best.merit()))
     consider(InputGradient::zero_inserted);
   return best.take();
-}
-
-std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
-                               const CoreCostOptions& options) {
-  if (problem.compute != ComputeKind::mac)
-    return {vector_cost(problem, core, options.model)};
-  if (!problem.products.empty()) { // the best of each product, not all their combinations
-    std::vector<CoreCost> costs;
-    for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
-      CoreCostOptions wanted = options;
-      wanted.objective = objective;
-      costs.push_back(core_cost(problem, core, wanted));
-    }
-    return costs;
-  }
-  const std::optional<Transposed> transposed = find_transposed(problem);
-  if (!transposed) {
-    std::vector<CoreCost> costs = search_front(problem, core, options);
-    for (CoreCost& cost : costs)
-      cost.macs_executed = iterations_of(problem);
-    return costs;
-  }
-  CoreCostOptions as_is = options;
-  as_is.input_gradient = InputGradient::scatter;
-  const Solver solve = [](const CoreProblem& part, const Core& on, const CoreCostOptions& how) {
-    return core_cost(part, on, how);
-  };
-  const Forms f{problem, *transposed, core, as_is, solve};
-  const InputGradient wanted =
-      keeps_form(options) ? InputGradient::scatter : options.input_gradient;
-  std::vector<CoreCost> costs;
-  std::exception_ptr failure;
-  for (const InputGradient form :
-       {InputGradient::scatter, InputGradient::decomposed, InputGradient::zero_inserted}) {
-    const bool same = form == InputGradient::zero_inserted && !transposed->strided;
-    if (wanted == InputGradient::best ? same : form != wanted)
-      continue;
-    try {
-      for (CoreCost& cost : front_of_form(f, form))
-        costs.push_back(std::move(cost));
-    } catch (const InfeasibleError&) {
-      if (!failure)
-        failure = std::current_exception();
-    }
-  }
-  if (costs.empty())
-    std::rethrow_exception(failure);
-  return costs;
 }
 
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,

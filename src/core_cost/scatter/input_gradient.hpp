@@ -19,12 +19,6 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve);
 
-/// All mappings that none beats in latency and energy, of every form the options allow. The
-/// decomposed form enters with the best of each sub-convolution for latency, for energy and for
-/// their product, not with all their combinations.
-std::vector<CoreCost> mappings(const CoreProblem& problem, const Core& core,
-                               const CoreCostOptions& options);
-
 /// Latency and energy with the traffic to the off-chip memory: the longer of computing and
 /// transferring, the energy of both.
 struct Priced {

@@ -138,8 +138,8 @@ bool has_rows(const Context& c, const SpatialModel& spatial) {
 
 /// The mappings found so far, and what it took.
 struct MappingSearch {
-  MappingArchive archive;
-  std::vector<SpatialModel> unrollings; ///< by MappingArchive::Entry::unrolling, counted from 1
+  BestMapping best;
+  std::vector<SpatialModel> unrollings; ///< by BestMapping::Entry::unrolling, counted from 1
   std::vector<ArrayUnrolling> left_out; ///< known, but not searched
   SearchLog log;
 
@@ -169,14 +169,13 @@ struct MappingSearch {
   void run(const Context& c, const SpatialModel& spatial, const TemporalSpace& space) {
     search_orders(
         c.model, c.hierarchy, spatial, space,
-        [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), archive,
-        log);
+        [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), best, log);
   }
 };
 
 /// A mapping that was found, with all its figures again.
 Candidate evaluated(const Context& c, const SpatialModel& spatial,
-                    const MappingArchive::Entry& entry) {
+                    const BestMapping::Entry& entry) {
   Candidate candidate;
   candidate.size = entry.order.size();
   std::ranges::copy(entry.order, candidate.loops.begin());
@@ -192,7 +191,7 @@ struct StreamCycles {
 };
 
 StreamCycles stream_cycles(const Context& c, const SpatialModel& spatial,
-                           const MappingArchive::Entry& entry) {
+                           const BestMapping::Entry& entry) {
   OffchipTraffic least;
   for (std::size_t i = 0; i < c.model.operands.size(); ++i) {
     if (!c.hierarchy.is_offchip(i, c.hierarchy.levels[i].size() - 1))
@@ -216,10 +215,10 @@ double temporal_cycles(const Context& c, const SpatialModel& spatial) {
 /// Where the off-chip memory holds the best mapping up, and more than once through the operands
 /// would: other tilings, with the loops outside fixed.
 void search_tilings(const Context& c, MappingSearch& search) {
-  if (!c.streams || search.archive.entries().empty() || c.options.lpf_limit <= 0 ||
+  if (!c.streams || !search.best.entry() || c.options.lpf_limit <= 0 ||
       !c.options.temporal_order.empty() || c.options.even_allocation)
     return;
-  const MappingArchive::Entry best = search.archive.entries().front();
+  const BestMapping::Entry best = *search.best.entry();
   const StreamCycles stream = stream_cycles(c, search.unrollings[best.unrolling - 1], best);
   const double worth = kWorthTiling * stream.taken;
   if (stream.taken < best.score.latency || stream.least >= worth)
@@ -258,8 +257,8 @@ void search_free(const Context& c, const UnrollCaps& caps,
   }
   if (named)
     search.run(c, *named);
-  const auto& found = search.archive.entries();
-  const bool stalled = found.empty() || found[0].score.latency > kStalled * full_array_cycles(c);
+  const auto& found = search.best.entry();
+  const bool stalled = !found || found->score.latency > kStalled * full_array_cycles(c);
   if (!all && !stalled)
     return;
   for (const ArrayUnrolling& filled : std::exchange(search.left_out, {}))
@@ -336,7 +335,7 @@ std::vector<Bits> resident_bits(const Context& c, const SpatialModel& spatial,
 }
 
 /// A complete search is its own bound.
-void set_bounds(const Context& c, const MappingSearch& search, const MappingArchive::Entry& best,
+void set_bounds(const Context& c, const MappingSearch& search, const BestMapping::Entry& best,
                 CoreCost& cost) {
   cost.latency_bound =
       std::max(search.log.bound.latency,
@@ -350,8 +349,8 @@ void set_bounds(const Context& c, const MappingSearch& search, const MappingArch
     cost.energy_bound = best.score.energy;
 }
 
-CoreCost describe(const Context& c, const MappingSearch& search,
-                  const MappingArchive::Entry& best) {
+CoreCost describe(const Context& c, const MappingSearch& search) {
+  const BestMapping::Entry& best = *search.best.entry();
   const SpatialModel& spatial = search.unrollings[best.unrolling - 1];
   const Candidate candidate = evaluated(c, spatial, best);
   CoreCost cost;
@@ -387,8 +386,8 @@ CoreCost describe(const Context& c, const MappingSearch& search,
   return cost;
 }
 
-MappingSearch search_all(const Context& c, MappingArchive::Keep keep) {
-  MappingSearch search{MappingArchive(c.options.objective, keep)};
+MappingSearch search_all(const Context& c) {
+  MappingSearch search{BestMapping(c.options.objective)};
   if (!c.options.model.free_unrolling) {
     for (const ArrayUnrolling& unrolling :
          zigzag_unrollings(c.model, c.hierarchy, named_dataflow(c), c.options))
@@ -410,7 +409,7 @@ MappingSearch search_all(const Context& c, MappingArchive::Keep keep) {
 
 /// InfeasibleError with the reason when no mapping was found.
 void require_mapping(const Context& c, const MappingSearch& search) {
-  if (!search.archive.entries().empty())
+  if (search.best.entry())
     return;
   if (search.log.failure)
     nothing_fits(c, *search.log.failure);
@@ -434,20 +433,9 @@ Context make_context(const CoreProblem& problem, const Core& core, const CoreCos
 CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options) {
   const Context c = make_context(problem, core, options);
-  const MappingSearch search = search_all(c, MappingArchive::Keep::best);
+  const MappingSearch search = search_all(c);
   require_mapping(c, search);
-  return describe(c, search, search.archive.entries().front());
-}
-
-std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
-                                   const CoreCostOptions& options) {
-  const Context c = make_context(problem, core, options);
-  const MappingSearch search = search_all(c, MappingArchive::Keep::front);
-  require_mapping(c, search);
-  std::vector<CoreCost> front;
-  for (const MappingArchive::Entry& entry : search.archive.entries())
-    front.push_back(describe(c, search, entry));
-  return front;
+  return describe(c, search);
 }
 
 } // namespace monet::core_cost_detail

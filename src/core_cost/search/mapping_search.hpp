@@ -8,10 +8,6 @@ namespace monet::core_cost_detail {
 
 CoreCost search_mapping(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options);
-/// All mappings that no other one beats in both latency and energy, by rising latency. Equal ones:
-/// the first in the enumeration.
-std::vector<CoreCost> search_front(const CoreProblem& problem, const Core& core,
-                                   const CoreCostOptions& options);
 /// Element-wise work, reductions and copies on lanes.
 CoreCost vector_cost(const CoreProblem& problem, const Core& core, const ModelChoices& choices);
 

@@ -67,9 +67,9 @@ class OrderSearch {
 public:
   OrderSearch(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
               const TemporalSpace& space, const LoopKinds& kinds, const Scorer& scorer,
-              MappingArchive& archive, SearchLog& log)
+              BestMapping& best, SearchLog& log)
       : model_(model), hierarchy_(hierarchy), spatial_(spatial), space_(space), kinds_(kinds),
-        scorer_(scorer), archive_(archive), log_(log), judge_(model, hierarchy, spatial, kinds) {}
+        scorer_(scorer), best_(best), log_(log), judge_(model, hierarchy, spatial, kinds) {}
 
   void run(const OrderSearchLimits& limits);
 
@@ -94,7 +94,7 @@ private:
   const TemporalSpace& space_;
   const LoopKinds& kinds_;
   const Scorer& scorer_;
-  MappingArchive& archive_;
+  BestMapping& best_;
   SearchLog& log_;
   BeginningJudge judge_;
   Candidate candidate_;
@@ -126,7 +126,7 @@ void OrderSearch::visit(Kinds order) {
     note(why);
     return;
   }
-  archive_.offer(scorer_(candidate_), candidate_.order(), order);
+  best_.offer(scorer_(candidate_), candidate_.order(), order);
 }
 
 /// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
@@ -203,8 +203,8 @@ void OrderSearch::extend(const Beginning& from, std::size_t length, bool dive) {
         early_.push_back(child.kinds);
       continue;
     }
-    if (!judge_.judge(kinds, archive_.most_cycles(), child.outlook) ||
-        !archive_.worth(child.outlook.bound)) {
+    if (!judge_.judge(kinds, best_.most_cycles(), child.outlook) ||
+        !best_.worth(child.outlook.bound)) {
       drop(kinds, dive);
     } else {
       keep(child, length + 1, dive);
@@ -217,7 +217,7 @@ void OrderSearch::trim(std::size_t width, bool dive, std::size_t length) {
   if (next_.size() <= width)
     return;
   std::stable_sort(next_.begin(), next_.end(), [&](const Beginning& a, const Beginning& b) {
-    return archive_.merit_of(a.outlook.bound) < archive_.merit_of(b.outlook.bound);
+    return best_.merit_of(a.outlook.bound) < best_.merit_of(b.outlook.bound);
   });
   if (!dive) {
     log_.effort.exact = false;
@@ -249,7 +249,7 @@ void OrderSearch::run(const OrderSearchLimits& limits) {
   const CostBound bound = judge_.bound();
   log_.bound.latency = std::min(log_.bound.latency, bound.latency);
   log_.bound.energy = std::min(log_.bound.energy, bound.energy);
-  if (!archive_.worth(bound)) {
+  if (!best_.worth(bound)) {
     log_.effort.pruned += kinds_.orders();
     return;
   }
@@ -262,70 +262,35 @@ void OrderSearch::run(const OrderSearchLimits& limits) {
 
 } // namespace
 
-double MappingArchive::most_cycles() const {
-  const bool any = keep_ == Keep::front || objective_ != Objective::latency || entries_.empty();
-  return any ? std::numeric_limits<double>::infinity() : entries_[0].score.latency;
+double BestMapping::most_cycles() const {
+  const bool any = objective_ != Objective::latency || !entry_;
+  return any ? std::numeric_limits<double>::infinity() : entry_->score.latency;
 }
 
-bool MappingArchive::worth(const CostBound& bound) const {
-  if (keep_ == Keep::best) {
-    return entries_.empty() || merit_of(bound) <= merit(objective_, entries_[0].score.latency,
-                                                        entries_[0].score.energy);
-  }
-  return std::none_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
-    const bool no_worse = e.score.latency <= bound.latency && e.score.energy <= bound.energy;
-    return no_worse && (e.score.latency < bound.latency || e.score.energy < bound.energy);
-  });
+bool BestMapping::worth(const CostBound& bound) const {
+  return !entry_ ||
+         merit_of(bound) <= merit(objective_, entry_->score.latency, entry_->score.energy);
 }
 
-/// Equal scores go to the order met first.
-bool MappingArchive::replaces(const Entry& entry, const Score& score,
-                              std::span<const std::uint8_t> kinds) const {
-  const bool equal = entry.score.latency == score.latency && entry.score.energy == score.energy;
-  return equal && entry.unrolling == unrolling_ && enumerated_before(kinds, entry.kinds);
-}
-
-bool MappingArchive::offer(const Score& score, std::span<const Loop> order,
-                           std::span<const std::uint8_t> kinds) {
-  const auto make = [&] {
-    return Entry{score, unrolling_, {order.begin(), order.end()}, {kinds.begin(), kinds.end()}};
-  };
-  if (keep_ == Keep::best) {
-    if (!entries_.empty()) {
-      const Score& best = entries_[0].score;
-      const auto mine = merit(objective_, score.latency, score.energy);
-      const auto other = merit(objective_, best.latency, best.energy);
-      const bool tie = mine == other && entries_[0].unrolling == unrolling_ &&
-                       enumerated_before(kinds, entries_[0].kinds);
-      if (!(mine < other) && !tie)
-        return false;
-    }
-    entries_.assign(1, make());
-    return true;
+void BestMapping::offer(const Score& score, std::span<const Loop> order,
+                        std::span<const std::uint8_t> kinds) {
+  if (entry_) {
+    const auto mine = merit(objective_, score.latency, score.energy);
+    const auto other = merit(objective_, entry_->score.latency, entry_->score.energy);
+    const bool tie =
+        mine == other && entry_->unrolling == unrolling_ && enumerated_before(kinds, entry_->kinds);
+    if (!(mine < other) && !tie)
+      return;
   }
-  for (Entry& entry : entries_) {
-    if (replaces(entry, score, kinds)) {
-      entry = make();
-      return true;
-    }
-    if (entry.score.latency <= score.latency && entry.score.energy <= score.energy)
-      return false;
-  }
-  std::erase_if(entries_, [&](const Entry& e) {
-    return score.latency <= e.score.latency && score.energy <= e.score.energy;
-  });
-  const auto at = std::find_if(entries_.begin(), entries_.end(),
-                               [&](const Entry& e) { return e.score.latency > score.latency; });
-  entries_.insert(at, make());
-  return true;
+  entry_ = Entry{score, unrolling_, {order.begin(), order.end()}, {kinds.begin(), kinds.end()}};
 }
 
 void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                    const TemporalSpace& space, const Scorer& scorer,
-                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log) {
+                   const OrderSearchLimits& limits, BestMapping& best, SearchLog& log) {
   const LoopKinds kinds = make_kinds(model, space.factors);
-  archive.begin_unrolling();
-  OrderSearch(model, hierarchy, spatial, space, kinds, scorer, archive, log).run(limits);
+  best.begin_unrolling();
+  OrderSearch(model, hierarchy, spatial, space, kinds, scorer, best, log).run(limits);
 }
 
 } // namespace monet::core_cost_detail

@@ -26,11 +26,9 @@ struct Score {
   double energy = 0;
 };
 
-/// The mappings worth keeping: the best one by an objective, or all that are not dominated in
-/// latency and energy.
-class MappingArchive {
+/// The best mapping found so far by an objective.
+class BestMapping {
 public:
-  enum class Keep { best, front };
   struct Entry {
     Score score;
     std::size_t unrolling = 0; ///< as begin() numbered them
@@ -38,12 +36,11 @@ public:
     std::vector<std::uint8_t> kinds;
   };
 
-  MappingArchive(Objective objective, Keep keep) : objective_(objective), keep_(keep) {}
+  explicit BestMapping(Objective objective) : objective_(objective) {}
 
   /// What follows belongs to the next unrolling. Of equal scores the first unrolling keeps its
   /// place.
   void begin_unrolling() { ++unrolling_; }
-  std::size_t unrolling() const { return unrolling_; }
   /// What the objective compares; smaller is better.
   std::pair<double, double> merit_of(const CostBound& bound) const {
     return merit(objective_, bound.latency, bound.energy);
@@ -52,17 +49,15 @@ public:
   double most_cycles() const;
   /// False when no mapping that costs at least so much could enter.
   bool worth(const CostBound& bound) const;
-  /// Returns whether it entered.
-  bool offer(const Score& score, std::span<const Loop> order, std::span<const std::uint8_t> kinds);
-  const std::vector<Entry>& entries() const { return entries_; }
+  /// Keeps the mapping if it is better, or equal, of the same unrolling and first in the
+  /// enumeration.
+  void offer(const Score& score, std::span<const Loop> order, std::span<const std::uint8_t> kinds);
+  const std::optional<Entry>& entry() const { return entry_; }
 
 private:
-  bool replaces(const Entry& entry, const Score& score, std::span<const std::uint8_t> kinds) const;
-
   Objective objective_;
-  Keep keep_;
   std::size_t unrolling_ = 0;
-  std::vector<Entry> entries_; ///< one, or a front by rising latency
+  std::optional<Entry> entry_;
 };
 
 /// What the objective compares of a feasible candidate.
@@ -83,10 +78,10 @@ struct SearchLog {
   static constexpr double kNoBound = std::numeric_limits<double>::infinity();
 };
 
-/// Offers the orders of a space to the archive, but for those that cannot enter. Orders that the
+/// Offers the orders of a space to `best`, except for those that cannot be better. Orders that the
 /// space does not allow count as pruned.
 void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                    const TemporalSpace& space, const Scorer& scorer,
-                   const OrderSearchLimits& limits, MappingArchive& archive, SearchLog& log);
+                   const OrderSearchLimits& limits, BestMapping& best, SearchLog& log);
 
 } // namespace monet::core_cost_detail

@@ -127,15 +127,14 @@ bool same_order(const std::vector<Loop>& a, const std::vector<Loop>& b) {
 }
 
 struct Result {
-  MappingArchive archive;
+  BestMapping best;
   SearchEffort effort;
 };
 
-Result search(const Case& c, Objective objective, MappingArchive::Keep keep) {
-  Result result{MappingArchive(objective, keep), {}};
+Result search(const Case& c, Objective objective) {
+  Result result{BestMapping(objective), {}};
   SearchLog log;
-  search_orders(c.model, c.hierarchy, c.spatial, {c.factors, {}, {}}, plain, {}, result.archive,
-                log);
+  search_orders(c.model, c.hierarchy, c.spatial, {c.factors, {}, {}}, plain, {}, result.best, log);
   result.effort = log.effort;
   return result;
 }
@@ -152,7 +151,7 @@ int find_what_enumeration_finds(int cases, Kind kind) {
     const std::vector<Found> all = enumerate(*c);
     feasible += all.empty() ? 0 : 1;
     for (const Objective objective : {Objective::latency, Objective::energy, Objective::edp}) {
-      const Result result = search(*c, objective, MappingArchive::Keep::best);
+      const Result result = search(*c, objective);
       EXPECT_TRUE(result.effort.exact);
       EXPECT_EQ(static_cast<double>(result.effort.visited) + result.effort.pruned,
                 result.effort.space)
@@ -164,10 +163,10 @@ int find_what_enumeration_finds(int cases, Kind kind) {
                                    merit(objective, best->score.latency, best->score.energy))
           best = &f;
       }
-      EXPECT_EQ(best == nullptr, result.archive.entries().empty()) << "seed " << seed;
-      if (best == nullptr || result.archive.entries().empty())
+      EXPECT_EQ(best == nullptr, !result.best.entry()) << "seed " << seed;
+      if (best == nullptr || !result.best.entry())
         continue;
-      const MappingArchive::Entry& found = result.archive.entries()[0];
+      const BestMapping::Entry& found = *result.best.entry();
       EXPECT_EQ(found.score.latency, best->score.latency) << "seed " << seed;
       EXPECT_EQ(found.score.energy, best->score.energy) << "seed " << seed;
       EXPECT_TRUE(same_order(found.order, best->order)) << "seed " << seed;
@@ -188,41 +187,6 @@ TEST(OrderSearch, FindsWhatEnumerationFindsInMemory) {
 // Instructions and waves hide stalls, slices cost cycles, and memories inside units make none wait.
 TEST(OrderSearch, FindsWhatEnumerationFindsWithInstructions) {
   EXPECT_GT(find_what_enumeration_finds(300, Kind::programmed), 400);
-}
-
-TEST(OrderSearch, FindsTheFrontOfEnumeration) {
-  int cases = 0;
-  std::size_t points = 0;
-  for (std::uint64_t seed = 5000; cases < 300; ++seed) {
-    const std::optional<Case> c = random_case(seed, 1000);
-    if (!c)
-      continue;
-    ++cases;
-    std::vector<const Found*> front;
-    const std::vector<Found> all = enumerate(*c);
-    for (const Found& f : all) {
-      const bool beaten = std::any_of(all.begin(), all.end(), [&](const Found& g) {
-        const bool no_worse =
-            g.score.latency <= f.score.latency && g.score.energy <= f.score.energy;
-        const bool equal = g.score.latency == f.score.latency && g.score.energy == f.score.energy;
-        return no_worse && (!equal || &g < &f);
-      });
-      if (!beaten)
-        front.push_back(&f);
-    }
-    std::sort(front.begin(), front.end(),
-              [](const Found* a, const Found* b) { return a->score.latency < b->score.latency; });
-    const Result result = search(*c, Objective::latency, MappingArchive::Keep::front);
-    ASSERT_EQ(result.archive.entries().size(), front.size()) << "seed " << seed;
-    for (std::size_t i = 0; i < front.size(); ++i) {
-      const MappingArchive::Entry& entry = result.archive.entries()[i];
-      ASSERT_EQ(entry.score.latency, front[i]->score.latency);
-      ASSERT_EQ(entry.score.energy, front[i]->score.energy);
-      ASSERT_TRUE(same_order(entry.order, front[i]->order)) << "seed " << seed;
-    }
-    points += front.size();
-  }
-  EXPECT_GT(points, 350U);
 }
 
 // A beginning's bound is below every order that goes on from it, and that of nothing below all.
