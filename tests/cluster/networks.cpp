@@ -179,18 +179,4 @@ std::string words(const PipelineCase& pipeline) {
                      pipeline.chunks);
 }
 
-std::vector<StageStep> even_stages(const RankStep& ranks, const PipelineCase& pipeline) {
-  const std::int64_t parts = pipeline.stages * pipeline.chunks;
-  const std::int64_t operators = forward_operators(ranks.step);
-  std::vector<std::int64_t> begins;
-  for (std::int64_t part = 0; part < parts; ++part)
-    begins.push_back(part * operators / parts);
-  const auto places = place_operators(ranks.step, begins);
-  std::vector<StageStep> stages =
-      stage_steps(ranks.step, places, pipeline.kind, pipeline.stages, pipeline.chunks);
-  for (const StageStep& stage : stages)
-    verify(stage.step.graph);
-  return stages;
-}
-
 } // namespace monet::test

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/cluster/partition.hpp"
-#include "monet/cluster/stages.hpp"
+#include "monet/cluster/pipeline.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/transformer.hpp"
 
@@ -51,7 +51,5 @@ struct PipelineCase {
 };
 PipelineCase some_pipeline(Random& random);
 std::string words(const PipelineCase& pipeline);
-/// Parts of as many operators each.
-std::vector<StageStep> even_stages(const RankStep& ranks, const PipelineCase& pipeline);
 
 } // namespace monet::test

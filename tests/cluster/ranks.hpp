@@ -1,7 +1,8 @@
 // A step executed whole and by the ranks of a mesh, from the same numbers.
 #pragma once
 
-#include "monet/cluster/lockstep.hpp"
+#include "cluster/lockstep.hpp"
+
 #include "monet/cluster/partition.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/training/training.hpp"

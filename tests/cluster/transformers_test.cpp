@@ -72,7 +72,7 @@ void expect_same_as_one_device(const Case& of, std::optional<test::PipelineCase>
   const TrainingGraph step = step_of(of);
   const RankStep ranks = partition_step(step, of.mesh);
   verify(ranks.step);
-  std::vector<StageStep> stages;
+  std::vector<test::StageStep> stages;
   if (pipeline)
     stages = test::even_stages(ranks, *pipeline);
   const auto found = test::differences(step, ranks, 2, false, stages);

@@ -35,7 +35,7 @@ const std::vector<StageRooms> kHouse{
     {"schedule", {"cost", "place", "check"}},
     {"model", {}},
     {"optimise", {"search", "programs", "bounds", "recompute", "allocation", "fusion", "joint"}},
-    {"cluster", {"network", "device", "partition", "pipeline", "lockstep", "strategy", "cost", "step", "planner"}},
+    {"cluster", {"network", "device", "partition", "pipeline", "strategy", "cost", "step", "planner"}},
     {"explore", {"space", "store", "evaluate", "strategy", "run"}},
     {"reference", {"stream/tiles", "stream/costs", "stream/schedule", "einsum"}},
     {"report", {"search", "train", "cluster"}},

@@ -68,21 +68,10 @@ struct RankStep {
 
 /// Product of the axes' sizes.
 std::int64_t ranks_of(std::span<const MeshAxis> mesh);
-/// A rank's number along each axis; the last axis varies fastest.
-std::vector<std::int64_t> coordinates(std::span<const MeshAxis> mesh, std::int64_t rank);
 
 /// Divides a step whose views are folded, axis by axis. InfeasibleError, saying by how much, where
 /// a size is not divisible: the inputs' axis, heads or columns of a weight.
 RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mesh);
-
-/// The part of a whole tensor's numbers that a rank has.
-std::vector<double> take_part(std::span<const double> whole, std::span<const std::int64_t> shape,
-                              const TensorOrigin& origin, std::span<const MeshAxis> mesh,
-                              std::span<const std::int64_t> coordinates);
-/// Puts the part back where take_part() took it.
-void put_part(std::span<double> whole, std::span<const std::int64_t> shape,
-              std::span<const double> part, const TensorOrigin& origin,
-              std::span<const MeshAxis> mesh, std::span<const std::int64_t> coordinates);
 
 /// AllReduce, ReduceScatter, AllGather, AllToAll and TakeShard (no communication) of domain
 /// ai.monet. Attributes: `mesh_axis` (name), `parts`, and `dim`, `outer` of a cut (`to_dim`,

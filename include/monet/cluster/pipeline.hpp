@@ -1,6 +1,6 @@
 // Pipeline schedules: the order in which every stage runs its forward passes, input gradients and
-// weight gradients, and what a step then takes. The orders are lists; the same lists have ranks
-// executed in numbers (lockstep) and priced here. Times are whole nanoseconds and exact.
+// weight gradients, and what a step then takes. The orders are lists, which
+// are priced here. Times are whole nanoseconds and exact.
 //
 // A model is cut into `stages * chunks` parts in the order of the data. Part k's forward pass of a
 // micro-batch needs that of part k - 1, its backward pass that of part k + 1, its weight gradient

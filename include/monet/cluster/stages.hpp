@@ -1,11 +1,12 @@
-// The step of a rank cut into the stages of a pipeline: which part of the model an operator belongs
-// to, in which pass it runs, and what each stage runs in its schedule's order.
+// The step of a rank in a pipeline: which part of the model an operator belongs to, in which pass
+// it runs, and the step of some of its operators.
 #pragma once
 
 #include "monet/cluster/partition.hpp"
 #include "monet/cluster/pipeline.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
@@ -33,31 +34,16 @@ bool is_repeated(const Operator& op);
 /// Operators of the first forward pass.
 std::int64_t forward_operators(const TrainingGraph& step);
 
-/// A tensor that one stage makes and another reads.
-struct StageTransfer {
-  TensorId tensor;       ///< of the stage's own step
-  std::int64_t peer = 0; ///< stage
-};
-
-/// What one stage runs, in its order; tensors of other stages are inputs or outputs of its step.
-struct StageStep {
+/// The step of some of a step's operators.
+struct StepPart {
   TrainingGraph step;
-  std::vector<TensorId> of;            ///< by tensor: that of the rank's step
-  std::map<TensorId, TensorId> made;   ///< the other way round
-  std::vector<std::int64_t> part;      ///< by operator
-  std::vector<PipelinePass> pass;      ///< by operator; of updates it says nothing
-  std::vector<StageTransfer> receives; ///< in no order
-  std::vector<StageTransfer> sends;    ///< by operator that makes the tensor
+  std::vector<TensorId> of;          ///< by tensor: that of the whole step
+  std::map<TensorId, TensorId> made; ///< the other way round
 };
-
-/// The step of some of a step's operators, in that order: what others make for them is fed in.
-TrainingGraph step_of(const TrainingGraph& step, std::span<const OpId> ops);
-
-/// One for each stage. What a part recomputes is for that part alone: another keeps what it was
-/// sent in the forward pass, since it needs it before. `places` as place_operators() says for this
-/// step; the step's micro-batches are the schedule's. InternalError where why_not() has a reason or
-/// the parts are not stages * chunks.
-std::vector<StageStep> stage_steps(const TrainingGraph& step, std::span<const OperatorPlace> places,
-                                   PipelineKind kind, std::int64_t stages, std::int64_t chunks);
+/// The tensor of the whole step that an operator of a part reads in place of another.
+using StandIn = std::function<TensorId(TensorId, OpId reader)>;
+/// Takes the operators in the given order; what others compute for them is an input.
+StepPart part_of_step(const TrainingGraph& step, std::span<const OpId> ops,
+                      const StandIn& stand_in = {});
 
 } // namespace monet

@@ -26,7 +26,7 @@ Computed without_collectives(const TrainingGraph& step, Takes takes) {
       computed.ops.emplace_back(i);
   }
   const bool all = computed.ops.size() == step.graph.operators().size();
-  computed.step = all ? step : step_of(step, computed.ops);
+  computed.step = all ? step : part_of_step(step, computed.ops).step;
   return computed;
 }
 

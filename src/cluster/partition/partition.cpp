@@ -72,46 +72,6 @@ mesh::PassAxis pass_axis(std::span<const MeshAxis> mesh, std::size_t at) {
   return axis;
 }
 
-/// A part of a tensor's axis: [outer][parts][rest], the part's number among the middle ones.
-struct Piece {
-  std::int64_t rows = 1; ///< before the axis, and its outer blocks
-  std::int64_t parts = 1;
-  std::int64_t run = 1; ///< elements of a block's part: the rest and the axes after it
-};
-
-Piece piece_of(std::span<const std::int64_t> shape, const ShardCut& cut, std::int64_t parts) {
-  Piece piece{.parts = parts};
-  for (std::size_t i = 0; i < cut.dim; ++i)
-    piece.rows *= shape[i];
-  piece.rows *= cut.outer;
-  piece.run = shape[cut.dim] / (cut.outer * parts);
-  for (std::size_t i = cut.dim + 1; i < shape.size(); ++i)
-    piece.run *= shape[i];
-  return piece;
-}
-
-/// Elements of the whole tensor that a rank has, in its order.
-std::vector<std::int64_t> elements_of(Shape shape, const TensorOrigin& origin,
-                                      std::span<const MeshAxis> mesh,
-                                      std::span<const std::int64_t> coordinates) {
-  std::vector<std::int64_t> elements(static_cast<std::size_t>(checked_product(shape)));
-  for (std::size_t i = 0; i < elements.size(); ++i)
-    elements[i] = static_cast<std::int64_t>(i);
-  for (const ShardCut& cut : origin.cuts) {
-    const std::int64_t parts = mesh[cut.mesh_axis].size;
-    const Piece piece = piece_of(shape, cut, parts);
-    std::vector<std::int64_t> kept;
-    kept.reserve(elements.size() / static_cast<std::size_t>(parts));
-    for (std::int64_t row = 0; row < piece.rows; ++row) {
-      const auto from = elements.begin() + (row * parts + coordinates[cut.mesh_axis]) * piece.run;
-      kept.insert(kept.end(), from, from + piece.run);
-    }
-    elements = std::move(kept);
-    shape[cut.dim] /= parts;
-  }
-  return elements;
-}
-
 } // namespace
 
 std::int64_t ranks_of(std::span<const MeshAxis> mesh) {
@@ -119,15 +79,6 @@ std::int64_t ranks_of(std::span<const MeshAxis> mesh) {
   for (const MeshAxis& axis : mesh)
     ranks = checked_multiply(ranks, axis.size);
   return ranks;
-}
-
-std::vector<std::int64_t> coordinates(std::span<const MeshAxis> mesh, std::int64_t rank) {
-  std::vector<std::int64_t> at(mesh.size());
-  for (std::size_t i = mesh.size(); i-- > 0;) {
-    at[i] = rank % mesh[i].size;
-    rank /= mesh[i].size;
-  }
-  return at;
 }
 
 RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mesh) {
@@ -154,25 +105,6 @@ RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mes
   const std::set<TensorId> kept = exchanged(made.step);
   std::erase_if(made.origins, [&](const auto& entry) { return !kept.contains(entry.first); });
   return made;
-}
-
-std::vector<double> take_part(std::span<const double> whole, std::span<const std::int64_t> shape,
-                              const TensorOrigin& origin, std::span<const MeshAxis> mesh,
-                              std::span<const std::int64_t> coordinates) {
-  std::vector<double> part;
-  for (const std::int64_t at :
-       elements_of(Shape(shape.begin(), shape.end()), origin, mesh, coordinates))
-    part.push_back(whole[static_cast<std::size_t>(at)]);
-  return part;
-}
-
-void put_part(std::span<double> whole, std::span<const std::int64_t> shape,
-              std::span<const double> part, const TensorOrigin& origin,
-              std::span<const MeshAxis> mesh, std::span<const std::int64_t> coordinates) {
-  const auto elements = elements_of(Shape(shape.begin(), shape.end()), origin, mesh, coordinates);
-  internal_check(elements.size() == part.size(), "a part has another size than its tensor");
-  for (std::size_t i = 0; i < elements.size(); ++i)
-    whole[static_cast<std::size_t>(elements[i])] = part[i];
 }
 
 bool is_collective(const Operator& op) {

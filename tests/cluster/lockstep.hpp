@@ -2,15 +2,16 @@
 // what their collectives say: what shows that a divided step computes what the whole one does.
 #pragma once
 
+#include "cluster/stage_steps.hpp"
+
 #include "monet/cluster/partition.hpp"
-#include "monet/cluster/stages.hpp"
 #include "monet/execute/execute.hpp"
 
 #include <memory>
 #include <span>
 #include <vector>
 
-namespace monet {
+namespace monet::test {
 
 /// The numbers of all ranks. Tensors are named as those of the step that was divided.
 class RankExecution {
@@ -44,4 +45,4 @@ private:
   std::unique_ptr<Machine> machine_;
 };
 
-} // namespace monet
+} // namespace monet::test

@@ -1,6 +1,6 @@
-#include "monet/cluster/lockstep.hpp"
+#include "cluster/lockstep.hpp"
 
-#include "cluster/lockstep/exchange.hpp"
+#include "cluster/exchange.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-namespace monet {
+namespace monet::test {
 
 namespace {
 
@@ -291,4 +291,4 @@ void RankExecution::advance() {
   }
 }
 
-} // namespace monet
+} // namespace monet::test
