@@ -12,8 +12,12 @@ foreach(stage ${monet_stages})
   install(TARGETS monet_${stage} EXPORT monet-${stage} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT monet-${stage} NAMESPACE monet:: DESTINATION ${monet_package_dir} FILE monet-${stage}-targets.cmake)
 endforeach()
+set(monet_left_out "")
+if(NOT MONET_REFERENCE)
+  set(monet_left_out REGEX "/reference$|/(einsum|stream)_result.hpp$" EXCLUDE)
+endif()
 install(DIRECTORY include/monet ${CMAKE_CURRENT_BINARY_DIR}/include/monet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN *.hpp)
+  FILES_MATCHING PATTERN *.hpp ${monet_left_out})
 install(DIRECTORY data examples DESTINATION ${CMAKE_INSTALL_DATADIR}/monet)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 configure_package_config_file(cmake/monet-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/monet-config.cmake

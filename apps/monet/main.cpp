@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   Command monet = monet_program();
-  return run_program(monet, std::string("monet ") + version() + " (" + git_hash() + ")", argc, argv,
-                     run);
+  const std::string with = components().empty() ? "none" : components();
+  return run_program(monet, "monet " + version() + " (" + git_hash() + ")\ncomponents: " + with,
+                     argc, argv, run);
 }

@@ -13,4 +13,8 @@ std::string git_hash() {
   return MONET_GIT_HASH;
 }
 
+std::string components() {
+  return MONET_COMPONENTS;
+}
+
 } // namespace monet::cli

@@ -96,6 +96,11 @@ Ran run_monet(const std::vector<std::string>& arguments, const fs::path& folder)
   return ran;
 }
 
+bool has_component(const std::string& name) {
+  static const std::string said = run_monet({"--version"}).out;
+  return said.find(name, said.find("components:")) != std::string::npos;
+}
+
 Ran run_signalled(const std::vector<std::string>& arguments, int signal, double cpu_seconds) {
   const Scratch scratch;
   const pid_t child = ::fork();

@@ -19,6 +19,9 @@ struct Ran {
 /// Arguments are passed as they are, without a shell's interpretation; runs in `folder`.
 Ran run_monet(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
 
+/// Whether `monet --version` lists a component of the build: "reference", "mpi".
+bool has_component(const std::string& name);
+
 /// The same with this signal, once: after the tool listens to it, where it can be listened to, and
 /// has worked for so many seconds of its own CPU time, of which a busy machine takes nothing.
 Ran run_signalled(const std::vector<std::string>& arguments, int signal, double cpu_seconds);

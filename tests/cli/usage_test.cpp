@@ -9,11 +9,26 @@ const std::vector<std::string> kSubcommands{"run",      "graph",    "core",    "
                                             "schedule", "optimise", "explore", "formats",
                                             "cluster",  "report"};
 
-TEST(Usage, VersionIsOneLineOnStdout) {
+TEST(Usage, VersionAndComponentsAreOnStdout) {
   const Ran ran = run_monet({"--version"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out.rfind("monet 0.1.0 (", 0), 0U) << ran.out;
+  const auto second = ran.out.find('\n') + 1;
+  EXPECT_EQ(ran.out.find("components: "), second) << ran.out;
+  EXPECT_EQ(ran.out.find('\n', second) + 1, ran.out.size());
   EXPECT_EQ(ran.err, "");
+}
+
+TEST(Usage, ABuildWithoutTheReferenceEnginesRefusesThem) {
+  if (has_component("reference"))
+    GTEST_SKIP();
+  for (const auto& arguments :
+       {std::vector<std::string>{"optimise", "fusion", "--model", "einsum", "--matmuls", "8,8,8"},
+        {"schedule", "--model", "stream-coala", "--hardware", "c.yaml", "--workload", "n.onnx"}}) {
+    const Ran ran = run_monet(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err.rfind("error: this build lacks --model ", 0), 0U) << ran.err;
+  }
 }
 
 TEST(Usage, HelpNamesEverySubcommand) {

@@ -40,7 +40,7 @@ struct FusionArguments {
   std::int64_t evaluations = 0; ///< 0: the search's default
   std::string stacks_out;       ///< file; empty: none
 };
-/// `--model einsum`.
+/// `--model einsum`. UsageError in a build without the reference engines.
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);
 
 /// Options of `monet optimise checkpointing` beside the common ones.

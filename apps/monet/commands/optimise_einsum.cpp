@@ -4,6 +4,7 @@
 #include "monet/core_cost/layers.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/einsum_mapper.hpp"
+#include "monet/report/einsum_result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/training/explain.hpp"
 
@@ -16,8 +17,6 @@
 namespace monet::cli {
 
 namespace {
-
-constexpr std::int64_t kMostBits = 4096; // of an element
 
 bool is_yaml(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
@@ -69,29 +68,6 @@ std::optional<std::int64_t> buffer_of(const std::string& hardware) {
 }
 
 } // namespace
-
-void EinsumArguments::add_to(Command& command) {
-  const std::string group = "With --model einsum";
-  command.add("--matmuls", &matmuls,
-              "In place of a workload: a chain of products, rows and columns of the first "
-              "matrix and the columns of each matrix that it is multiplied with",
-              {.type = "M,N0,N1,...", .range = Range{1}, .group = group, .delimiter = ','});
-  command.add("--buffer", &buffer_bits, "The buffer holds at most so many bits",
-              {.type = "BITS", .range = Range{1}, .group = group});
-  command.add("--bits", &bits, "Bits of an element of any tensor, whatever the workload says",
-              {.type = "N", .range = Range{1, kMostBits}, .group = group});
-  command.add("--front", &front,
-              "All sizes of the buffer up to --buffer; as without --buffer and --hardware",
-              {.group = group});
-  command.add("--unfused", &unfused, "Every tensor crosses DRAM", {.group = group});
-  command.add("--resident", &resident,
-              "What several Einsums read from DRAM may stay in the buffer in between",
-              {.group = group});
-  command.add("--reference-rules", &reference_rules,
-              "Join as AccelForge does, where that is not exact", {.group = group});
-  command.add("--max-fused-loops", &max_fused_loops, "Shared loops of an Einsum, at most",
-              {.type = "N", .range = Range{}, .group = group});
-}
 
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& fusion,
                     Session& session) {

@@ -22,6 +22,7 @@ struct FusionCommand {
   FusionArguments own;
 };
 
+constexpr std::int64_t kMaxElementBits = 4096;
 constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
                               FusionMethod::least_traffic, FusionMethod::automatic,
                               FusionMethod::none};
@@ -98,6 +99,29 @@ int run_fusion(const FusionCommand& arguments, Session& session) {
 }
 
 } // namespace
+
+void EinsumArguments::add_to(Command& command) {
+  const std::string group = "With --model einsum";
+  command.add("--matmuls", &matmuls,
+              "In place of a workload: a chain of products, rows and columns of the first "
+              "matrix and the columns of each matrix that it is multiplied with",
+              {.type = "M,N0,N1,...", .range = Range{1}, .group = group, .delimiter = ','});
+  command.add("--buffer", &buffer_bits, "The buffer holds at most so many bits",
+              {.type = "BITS", .range = Range{1}, .group = group});
+  command.add("--bits", &bits, "Bits of an element of any tensor, whatever the workload says",
+              {.type = "N", .range = Range{1, kMaxElementBits}, .group = group});
+  command.add("--front", &front,
+              "All sizes of the buffer up to --buffer; as without --buffer and --hardware",
+              {.group = group});
+  command.add("--unfused", &unfused, "Every tensor crosses DRAM", {.group = group});
+  command.add("--resident", &resident,
+              "What several Einsums read from DRAM may stay in the buffer in between",
+              {.group = group});
+  command.add("--reference-rules", &reference_rules,
+              "Join as AccelForge does, where that is not exact", {.group = group});
+  command.add("--max-fused-loops", &max_fused_loops, "Shared loops of an Einsum, at most",
+              {.type = "N", .range = Range{}, .group = group});
+}
 
 void add_optimise_fusion(Command& optimise) {
   auto arguments = std::make_shared<FusionCommand>();

@@ -6,7 +6,6 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/optimise/log_search.hpp"
-#include "monet/reference/einsum_mapper.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -53,12 +52,6 @@ std::string fusion_table(const FusionResult& result, Objective objective);
 
 nlohmann::ordered_json joint_json(const SearchHead& head, const JointResult& result);
 std::string joint_table(const nlohmann::ordered_json& json, const Certificate& found);
-
-nlohmann::ordered_json einsum_json(const SearchHead& head, const EinsumCascade& cascade,
-                                   const EinsumResult& result,
-                                   std::optional<std::int64_t> buffer_bits);
-std::string einsum_table(const EinsumCascade& cascade, const EinsumResult& result,
-                         const Certificate& found);
 
 /// A search for checkpoints: budgets that fall, what each came to, and what was chosen.
 struct CheckpointOutcome {

@@ -1,4 +1,4 @@
-#include "monet/report/search_result.hpp"
+#include "monet/report/einsum_result.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/core.h>

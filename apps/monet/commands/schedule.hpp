@@ -1,0 +1,29 @@
+// The options of `monet schedule`, and its other model.
+#pragma once
+
+#include "commands/commands.hpp"
+#include "options/network_options.hpp"
+
+#include <string>
+#include <vector>
+
+namespace monet::cli {
+
+struct ScheduleArguments {
+  StepArguments step;
+  std::string model = "monet";
+  std::vector<std::string> core_costs;
+  std::string pooling = "stream";
+  std::string json;
+  int jobs = 1;
+  bool verify = false;
+
+  /// Of the reference, which does not choose.
+  bool is_fused() const { return step.rules.mode == "fused" || has_stacks(); }
+  bool has_stacks() const { return !step.rules.stacks.empty() && step.rules.stacks != "auto"; }
+};
+
+/// `--model stream-coala`. UsageError in a build without the reference engines.
+int run_stream(const ScheduleArguments& arguments, Session& session);
+
+} // namespace monet::cli

@@ -1,0 +1,25 @@
+// What the engines of comparison answer in a build that lacks them (MONET_REFERENCE=OFF).
+#include "commands/optimise.hpp"
+#include "commands/schedule.hpp"
+
+#include <fmt/core.h>
+
+namespace monet::cli {
+
+namespace {
+
+[[noreturn]] void refuse(const char* model) {
+  throw UsageError(
+      fmt::format("this build lacks --model {}: configure it with -DMONET_REFERENCE=ON", model));
+}
+
+} // namespace
+
+int run_stream(const ScheduleArguments&, Session&) {
+  refuse("stream-coala");
+}
+int optimise_einsum(const OptimiseArguments&, const FusionArguments&, Session&) {
+  refuse("einsum");
+}
+
+} // namespace monet::cli

@@ -1,0 +1,19 @@
+// What `monet optimise fusion --model einsum` found, as JSON and as the table it prints.
+#pragma once
+
+#include "monet/reference/einsum_mapper.hpp"
+#include "monet/report/search_result.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace monet {
+
+nlohmann::ordered_json einsum_json(const SearchHead& head, const EinsumCascade& cascade,
+                                   const EinsumResult& result,
+                                   std::optional<std::int64_t> buffer_bits);
+std::string einsum_table(const EinsumCascade& cascade, const EinsumResult& result,
+                         const Certificate& found);
+
+} // namespace monet
