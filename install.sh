@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 . scripts/common.sh
 
 [ $# -eq 0 ] || { echo "usage: ./install.sh" >&2; exit 2; }
-ensure_packages "${packages_build[@]}" "${packages_python[@]}"
+ensure_packages "${packages_build[@]}" "${packages_mpi[@]}" "${packages_python[@]}"
 preset=${MONET_PRESET:-release}
 say "building (build/$preset)"
 python3=/usr/bin/python3

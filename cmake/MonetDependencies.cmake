@@ -9,7 +9,16 @@ find_package(CLI11 REQUIRED)          # CLI11::CLI11
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc osi-cbc)  # PkgConfig::CBC
 find_package(SQLite3 REQUIRED)        # SQLite::SQLite3
-pkg_check_modules(MPI REQUIRED IMPORTED_TARGET ompi-c)       # PkgConfig::MPI; FindMPI would need the language C
+# PkgConfig::MPI; FindMPI would need the language C.
+set(MONET_MPI AUTO CACHE STRING "Explorations on the processes of an MPI job: ON, OFF, or AUTO, where Open MPI is found")
+set(monet_with_mpi FALSE)
+if(MONET_MPI STREQUAL "AUTO")
+  pkg_check_modules(MPI QUIET IMPORTED_TARGET ompi-c)
+  set(monet_with_mpi ${MPI_FOUND})
+elseif(MONET_MPI)
+  pkg_check_modules(MPI REQUIRED IMPORTED_TARGET ompi-c)
+  set(monet_with_mpi TRUE)
+endif()
 if(MONET_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)   # targets: rapidcheck, rapidcheck_gtest

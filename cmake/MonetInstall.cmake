@@ -35,7 +35,10 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # reads what the tool is linked with; needs dpkg-dev
 # What programs that use the library are built with.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, g++, pkg-config, libonnx-dev, libprotobuf-dev, protobuf-compiler, libyaml-cpp-dev,\
- libfmt-dev, nlohmann-json3-dev, coinor-libcbc-dev, libsqlite3-dev, libopenmpi-dev, openmpi-bin")
+ libfmt-dev, nlohmann-json3-dev, coinor-libcbc-dev, libsqlite3-dev")
+if(monet_with_mpi)
+  string(APPEND CPACK_DEBIAN_PACKAGE_SUGGESTS ", libopenmpi-dev, openmpi-bin")
+endif()
 set(CPACK_STRIP_FILES ON)
 
 # The Python package is a Debian package of its own (target python3-monet), no part of the other.

@@ -3,10 +3,12 @@
 
 packages_build=(g++ cmake ninja-build pkg-config git
   libonnx-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev libfmt-dev nlohmann-json3-dev libcli11-dev
-  coinor-libcbc-dev libsqlite3-dev libopenmpi-dev)
+  coinor-libcbc-dev libsqlite3-dev)
+# What builds use where it is installed: explorations under mpirun.
+packages_mpi=(libopenmpi-dev)
 packages_python=(dpkg-dev file pybind11-dev python3-dev python3-numpy)
 packages_fast=(libgtest-dev libgmock-dev librapidcheck-dev)
-packages_full=("${packages_python[@]}" libonnx-testdata python3-pytest python3-mypy python3-matplotlib
+packages_full=("${packages_mpi[@]}" "${packages_python[@]}" libonnx-testdata python3-pytest python3-mypy python3-matplotlib
   clang-16 libclang-rt-16-dev chromium)
 packages_slow=(libbenchmark-dev libpagmo-dev python3-nbconvert python3-ipykernel python3-pandas python3-tqdm python3-torch)
 packages_node=(nodejs npm)

@@ -66,6 +66,8 @@ TEST_F(ExploreCluster, OneTableForThreadsAndProcesses) {
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 121);
   EXPECT_NE(one.find("data cannot be the rest"), std::string::npos); // 4 * 4 of 4 or 8
   EXPECT_EQ(table("2"), one);
+  if (!has_component("mpi"))
+    return;
   std::string command = "mpirun --allow-run-as-root --oversubscribe -n 3 '" MONET_BINARY "'";
   for (const std::string& argument : arguments(
            {"--jobs", "1", "--store", scratch_ / "mpi.db", "--export-csv", scratch_ / "mpi.csv"}))

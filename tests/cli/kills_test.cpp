@@ -148,6 +148,8 @@ TEST_F(Kills, ProcessesGoOnToTheSameTable) {
 }
 
 TEST_F(Kills, RanksGoOnToTheSameTable) {
+  if (!has_component("mpi"))
+    GTEST_SKIP();
   expect_the_same_table("mpirun --allow-run-as-root --oversubscribe -n 3 ", "--jobs 1");
 }
 

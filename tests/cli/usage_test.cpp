@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace monet::test {
 namespace {
 
@@ -29,6 +31,16 @@ TEST(Usage, ABuildWithoutTheReferenceEnginesRefusesThem) {
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.err.rfind("error: this build lacks --model ", 0), 0U) << ran.err;
   }
+}
+
+TEST(Usage, ABuildWithoutMpiRefusesItsJobs) {
+  if (has_component("mpi"))
+    GTEST_SKIP();
+  ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  const Ran ran = run_monet({"explore", "space.yaml"});
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err.rfind("error: this build lacks MPI", 0), 0U) << ran.err;
 }
 
 TEST(Usage, HelpNamesEverySubcommand) {

@@ -197,7 +197,11 @@ int run_explore(ExploreArguments arguments, const Command& command, Session& ses
     try_outputs(command, session);
     return compare_explorations(arguments, session);
   }
-  const std::unique_ptr<MpiSession> mpi = is_started_by_mpi() ? mpi_session() : nullptr;
+  const bool in_job = is_started_by_mpi();
+  const std::unique_ptr<MpiSession> mpi = in_job ? mpi_session() : nullptr;
+  if (in_job && !mpi)
+    throw UsageError("this build lacks MPI: configure it with -DMONET_MPI=ON, or start one process "
+                     "without mpirun");
   if (mpi)
     session.context.stop = {}; // the first process tells the others when to end
   arguments.strategy.jobs = arguments.jobs == 0 && mpi ? 1 : arguments.jobs;

@@ -21,6 +21,7 @@ public:
 
 /// To be called from a process that mpirun, or another launcher that Open MPI knows, started,
 /// before it has threads that use MPI. The session of rank 0 sends the others home when it goes.
+/// Null in a build without MPI.
 std::unique_ptr<MpiSession> mpi_session();
 
 /// How much of the work was talk.
@@ -29,7 +30,10 @@ struct MpiFigures {
   std::uint64_t messages = 0;
   double communication_seconds = 0; ///< of computing in MPI's functions, of all processes
   double evaluation_seconds = 0;    ///< of computing, of all threads of all processes
-  double communication_share() const;
+  double communication_share() const {
+    const double all = communication_seconds + evaluation_seconds;
+    return all > 0 ? communication_seconds / all : 0;
+  }
 };
 
 /// What a process evaluates with. Processes whose `identity` differs from the first one's are

@@ -470,11 +470,6 @@ void say_goodbye(Session& session) {
 
 } // namespace
 
-double MpiFigures::communication_share() const {
-  const double all = communication_seconds + evaluation_seconds;
-  return all > 0 ? communication_seconds / all : 0;
-}
-
 std::unique_ptr<MpiSession> mpi_session() {
   return std::make_unique<Session>();
 }
