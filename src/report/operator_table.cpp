@@ -61,7 +61,7 @@ std::string operator_table() {
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", rule.op_type,
                         rule.domain.empty() ? "ai.onnx" : rule.domain,
                         rule.is_view ? "view" : "nest", text_of(gradient),
-                        rule.is_view ? "folded" : name_of(usual_fusion(rule.domain, rule.op_type)),
+                        rule.is_view ? "folded" : name_of(usual_fusion(rule.op_type)),
                         runs ? "yes" : "no");
     ++operators;
     gradients += gradient == GradientSupport::yes ? 1 : 0;

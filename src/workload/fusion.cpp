@@ -45,7 +45,7 @@ Fusion fusion_of(const LoopNest& nest) {
   return fusion;
 }
 
-Fusion usual_fusion(std::string_view, std::string_view op_type) {
+Fusion usual_fusion(std::string_view op_type) {
   const auto in = [&](std::span<const std::string_view> names) {
     return std::find(names.begin(), names.end(), op_type) != names.end();
   };

@@ -55,7 +55,7 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
   printf("%d models read, %d refused\n", read, refused);
   EXPECT_GE(read, kReadAtLeast);
   for (const auto& [type, fusion] : needed) {
-    EXPECT_LE(fusion, usual_fusion(type.first, type.second))
+    EXPECT_LE(fusion, usual_fusion(type.second))
         << type.first << "." << type.second << " is " << name_of(fusion);
   }
 }

@@ -19,6 +19,6 @@ std::string_view name_of(Fusion fusion);
 /// What the nest allows.
 Fusion fusion_of(const LoopNest& nest);
 /// The most that operators of a type need, whatever their attributes and shapes.
-Fusion usual_fusion(std::string_view domain, std::string_view op_type);
+Fusion usual_fusion(std::string_view op_type);
 
 } // namespace monet
