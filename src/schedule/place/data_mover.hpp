@@ -2,6 +2,7 @@
 // (making_room.cpp).
 #pragma once
 
+#include "schedule/place/need.hpp"
 #include "schedule/place/network.hpp"
 #include "schedule/place/offchip_memory.hpp"
 #include "schedule/place/pieces.hpp"
@@ -14,19 +15,6 @@
 #include <vector>
 
 namespace monet {
-
-/// A piece, or some of it, that a tile has to have in its core's memory.
-struct Need {
-  PieceId piece;
-  TensorId tensor;
-  Bits bits;
-  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
-  TileId maker;                             ///< of a piece that somebody makes
-  bool whole = true;                        ///< all of the piece
-  bool adds = false;                        ///< the tile adds to it: it becomes the tile's output
-  std::optional<CopyId> copy;               ///< once it is there or on its way
-  Bits missing;                             ///< what is not there yet
-};
 
 class DataMover {
 public:

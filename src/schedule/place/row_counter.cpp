@@ -1,7 +1,5 @@
 #include "schedule/place/row_counter.hpp"
 
-#include "schedule/place/data_mover.hpp"
-
 #include "monet/base/checked.hpp"
 
 #include <algorithm>

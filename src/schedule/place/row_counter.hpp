@@ -1,6 +1,7 @@
 // Rows of the off-chip memory that transfers open, from the boxes of tensors that they move.
 #pragma once
 
+#include "schedule/place/need.hpp"
 #include "schedule/place/pieces.hpp"
 
 #include "monet/hardware/chip.hpp"
@@ -9,8 +10,6 @@
 #include <vector>
 
 namespace monet {
-
-struct Need;
 
 /// Every tensor begins at a row and lies row-major in its own shape. What moves some of a box (what
 /// is missing of a halo) or more than it (what is streamed several times, partial sums) counts rows
