@@ -105,7 +105,7 @@ def fusion(wanted: list[str]) -> None:
             continue
         rows, spent = [], []
         for objective, key, unit in (("latency", "latency_cycles", 1e6), ("energy", "energy_pj", 1e9)):
-            result, seconds = run("optimise", "fusion", *step_of(network, 1, chip, "adam"), "--jobs", 2,
+            result, seconds = run("optimise", "fusion", "--with-original", *step_of(network, 1, chip, "adam"), "--jobs", 2,
                                   "--objective", objective)
             spent.append(f"{objective} {seconds:.0f} s")
             for one in result["compared"]:

@@ -79,6 +79,7 @@ def fusion(
     *,
     objective: str = "latency",
     method: str = "cost",
+    with_original: bool = False,
     evaluations: int | None = None,
     stacks_out: File | None = None,
     **common: Any,
@@ -86,7 +87,8 @@ def fusion(
     """Which operators run together, slice by slice. Further keywords, of every search: mapping, mode,
     stacks, halo, priority, stream_like (as `Step.schedule()` has them), core_objective, lpf_limit, seed,
     time_limit (seconds), jobs, report (a folder), verify, progress."""
-    own = {"--objective": objective, "--method": method, "--evaluations": evaluations, "--stacks-out": stacks_out}
+    own = {"--objective": objective, "--method": method, "--with-original": with_original, "--evaluations": evaluations,
+           "--stacks-out": stacks_out}
     _both(step, chip)
     return _search(("optimise", "fusion"), step, chip, own, common)
 

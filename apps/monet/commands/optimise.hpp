@@ -37,6 +37,7 @@ struct FusionArguments {
   std::string objective = "latency";
   EinsumArguments einsum;
   std::string method = "cost";
+  bool original = false;        ///< tries the original study's plans, too
   std::int64_t evaluations = 0; ///< 0: the search's default
   std::string stacks_out;       ///< file; empty: none
 };

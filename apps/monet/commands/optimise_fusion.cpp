@@ -55,6 +55,7 @@ FusionOptions options_of(const FusionCommand& arguments, const SearchInputs& inp
   FusionOptions options;
   options.objective = *objective_named(arguments.own.objective);
   options.method = named(kMethods, arguments.own.method);
+  options.tries_original = arguments.own.original;
   options.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
   const std::int64_t evaluations = arguments.own.evaluations;
   set_effort(options, evaluations > 0 ? std::optional(evaluations) : std::nullopt);
@@ -137,6 +138,8 @@ void add_optimise_fusion(Command& optimise) {
   command.add("--method", &own.method,
               "cost: search; fewest-groups, least-traffic: the original study's objectives",
               {.choices = names_of(kMethods)});
+  command.add("--with-original", &own.original,
+              "The search also tries, and lists, the plans of the original study's objectives");
   command.add("--evaluations", &own.evaluations,
               "Schedules of the whole step; groups on their own: 20 times as many",
               {.range = Range{1, 1'000'000}, .hides_default = true});

@@ -55,6 +55,8 @@ struct FusionOptions {
   std::int64_t complete_below = 3000;
   std::int64_t most_slices = 64;
   std::size_t loops = 2; ///< of the first and of the last operator, from which slices are tried
+  /// The search by cost also tries the original study's two plans.
+  bool tries_original = true;
   /// Also try to make halos again.
   bool recomputed_halos = false;
   /// Begins with layer by layer and the stacks given alone, and does not explain where groups end.

@@ -58,7 +58,8 @@ private:
     if (!options_.brief && wanted(FusionMethod::automatic))
       automatic();
     for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::least_traffic}) {
-      if (!options_.brief && wanted(method))
+      const bool asked = options_.tries_original || options_.method == method;
+      if (!options_.brief && asked && wanted(method))
         original(method);
     }
     if (options_.method == FusionMethod::cost)
