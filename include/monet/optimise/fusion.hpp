@@ -59,8 +59,6 @@ struct FusionOptions {
   bool tries_original = true;
   /// Also try to make halos again.
   bool recomputed_halos = false;
-  /// Begins with layer by layer and the stacks given alone, and does not explain where groups end.
-  bool brief = false;
 };
 
 /// Slices to try for a group (members ascending): none, then every combination of one of the first

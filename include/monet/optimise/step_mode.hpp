@@ -50,34 +50,15 @@ struct SharedPlans {
 /// Told how far the choice is; may be empty.
 using StepProgress = std::function<void(const SearchProgress&)>;
 
-/// FusionCovers::plans() with the costs that the plans' tiles have.
-std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
-                                          const TilingOptions& tiling,
-                                          const ScheduleOptions& schedule, CoreCostCache& costs);
-
-/// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
-/// images then cost no more each, unless what their gradients add up to does not stay on the chip
-/// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
-/// given. `options.tiling` is fused; without `search` no search_briefly() is part of it.
-std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
-                                           StepOptions options, Objective objective,
-                                           CoreCostCache& costs, bool search);
-
-/// The search with which choose_step() ends: from the stacks that the problem's tiling gives, which
-/// come to these figures. At least 20 schedules of the step and at most 100, as long as they have
-/// 500,000 tiles together; of groups on their own 600,000 tiles, 1,500 schedules at most. Nothing
-/// where no search goes: memory as the objective, cores given, more than 40,000 tiles.
-std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
-                                           const StepFigures& given, const SearchControl& control);
-
 /// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
 /// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
-/// the cores (TilingOptions::idle), best_in_turns(), and what automatic_fusion() makes of the
-/// options; where the options give stacks, or their mapping gives slices, the latter alone. What
-/// cannot become the best is given up half-way. From the best fused way search_briefly() goes on;
-/// where the limit of time of a StopScope ends that, what is known counts. Where ways are free,
-/// options.schedule.hopeless is asked once, with the figures of the best, else with floors of the
-/// step, whichever way it will run.
+/// the cores (TilingOptions::idle), the best way for a part of the images in turns, and what
+/// automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
+/// slices, the latter alone. What cannot become the best is given up half-way. From the best fused
+/// way a brief search goes on, at an effort counted in tiles; where the limit of time of a
+/// StopScope ends that, what is known counts. Where ways are free, options.schedule.hopeless is
+/// asked once, with the figures of the best, else with floors of the step, whichever way it will
+/// run.
 ///
 /// `shared`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates
 /// alone, by latency neither that nor layer by layer is tried where what is expected of it is above

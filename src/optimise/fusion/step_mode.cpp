@@ -1,5 +1,9 @@
 #include "monet/optimise/step_mode.hpp"
 
+#include "optimise/fusion/candidates.hpp"
+#include "optimise/fusion/improve.hpp"
+#include "optimise/fusion/in_turns.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/tiling/turns.hpp"
@@ -8,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -37,94 +40,6 @@ double least_value(const ScheduleFloor& floor, Objective objective) {
   }
 }
 
-FusionCovers::Estimates estimated(const FusionCovers& covers, const TrainingGraph& step,
-                                  const Chip& chip, const TilingOptions& tiling,
-                                  const ScheduleOptions& schedule, CoreCostCache& costs) {
-  const auto cycles_of = [&](const FusionPlan& plan) {
-    TilingOptions wanted = tiling.with(plan);
-    if (plan.stacks.empty())
-      wanted.mode = TilingMode::layer_by_layer;
-    const TileGraph tiles = make_tiles(step, chip, wanted);
-    std::vector<double> cycles;
-    try {
-      const TileCosts known =
-          tile_costs(tiles, step, chip, costs, schedule.core_cost, schedule.jobs);
-      for (const OperatorTiling& op : tiles.operators) {
-        std::vector<double> busy(chip.cores.size(), 0.0);
-        for (std::uint32_t t = op.first; t < op.last; ++t)
-          busy[tiles.tiles[t].core.index()] +=
-              static_cast<double>(known.rows[known.row_of[t]].cost->latency.value);
-        cycles.push_back(*std::ranges::max_element(busy));
-      }
-    } catch (const InfeasibleError&) {
-      cycles.clear();
-    }
-    return cycles;
-  };
-  return covers.plans(chip, tiling, cycles_of);
-}
-
-/// Cores that are the same but for their place.
-bool alike(const Core& a, const Core& b) {
-  return a.name == b.name && a.kind == b.kind && a.lanes() == b.lanes() && a.origin == b.origin;
-}
-
-bool gives_cores(const MappingFile* mapping) {
-  return mapping != nullptr && std::ranges::any_of(mapping->entries, [](const MappingEntry& e) {
-           return e.core_allocation.has_value();
-         });
-}
-
-/// How many share the ways from a core to all of other kinds.
-std::size_t distance(const Chip& chip, CoreId core) {
-  std::size_t sum = 0;
-  for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
-    if (alike(chip.cores[c], chip.cores[core.index()]) || !chip.connected(core, CoreId(c)))
-      continue;
-    for (const LinkId link : chip.route(core, CoreId(c)))
-      sum += chip.links[link.index()].cores.size();
-  }
-  return sum;
-}
-
-/// Numbers of cores that plans are made for: powers of two and three times them, so that what a
-/// chip of fewer cores does is looked at on a larger one, too.
-std::vector<std::size_t> nominal_counts(std::size_t below) {
-  constexpr std::size_t kMost = 5;
-  std::vector<std::size_t> counts;
-  for (std::size_t power = std::bit_ceil(below); power > 0; power /= 2) {
-    for (const std::size_t count : {power, power / 4 * 3}) {
-      if (count > 0 && count < below && counts.size() < kMost)
-        counts.push_back(count);
-    }
-  }
-  return counts;
-}
-
-/// Which cores may idle: of each kind of which there are several, all but a nominal number of those
-/// that are nearest to the others.
-std::vector<std::vector<bool>> idle_cores(const Chip& chip) {
-  std::vector<std::vector<bool>> choices;
-  const std::size_t cores = chip.compute_cores();
-  for (std::size_t first = 0; first < cores; ++first) {
-    std::vector<std::size_t> same;
-    for (std::size_t c = 0; c < cores; ++c) {
-      if (alike(chip.cores[c], chip.cores[first]))
-        same.push_back(c);
-    }
-    if (same.size() < 2 || same.front() != first)
-      continue;
-    std::ranges::stable_sort(same, {}, [&](std::size_t c) { return distance(chip, CoreId(c)); });
-    for (const std::size_t kept : nominal_counts(same.size())) {
-      std::vector<bool> idle(chip.cores.size(), false);
-      for (std::size_t i = kept; i < same.size(); ++i)
-        idle[same[i]] = true;
-      choices.push_back(std::move(idle));
-    }
-  }
-  return choices;
-}
-
 /// Schedules of fused plans take about so many times the cycles that closed forms give them.
 constexpr double kMissed = 1.3;
 
@@ -151,7 +66,7 @@ public:
   void add_groups(const TilingOptions& fused) {
     const FusionCovers covers(step_, fused.halo);
     const auto add_all = [&](const TilingOptions& tiling, std::string_view where, bool fewer) {
-      auto found = estimated(covers, step_, chip_, tiling, options_.schedule, context_.costs);
+      auto found = estimated_plans(covers, step_, chip_, tiling, options_.schedule, context_.costs);
       for (std::size_t i = 0; i < found.plans.size(); ++i)
         add(fmt::format("groups {}{}", i + 1, where), tiling.with(std::move(found.plans[i])),
             fewer ? found.cycles[i] : 0);
@@ -383,31 +298,6 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
   } catch (const InfeasibleError&) {
     return std::nullopt; // nor can all images run
   }
-}
-
-std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
-                                           const StepFigures& given, const SearchControl& control) {
-  constexpr std::int64_t kMostTiles = 40'000; // of the given
-  if (std::ranges::find(kFusionObjectives, objective) == kFusionObjectives.end() ||
-      problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
-      given.tiles > kMostTiles)
-    return std::nullopt;
-  FusionOptions options;
-  options.objective = objective;
-  options.brief = true;
-  options.evaluations = 20;
-  options.tiles = 500'000;
-  options.group_evaluations = 1500;
-  options.group_tiles = 600'000;
-  options.complete_below = 100;
-  return optimise_fusion(problem, options, control);
-}
-
-std::vector<FusionPlan> fusion_candidates(const TrainingGraph& step, const Chip& chip,
-                                          const TilingOptions& tiling,
-                                          const ScheduleOptions& schedule, CoreCostCache& costs) {
-  const FusionCovers covers(step, tiling.halo);
-  return estimated(covers, step, chip, tiling, schedule, costs).plans;
 }
 
 std::string_view name_of(StepMode mode) {
