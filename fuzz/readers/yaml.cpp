@@ -72,7 +72,7 @@ void read_yaml(std::string_view text) {
     read_data_options(parse_yaml(text, "fuzz.yaml"), "fuzz.yaml", problems);
     problems.throw_if_any();
   });
-  attempt([&] { parse_train_study(text, "fuzz.yaml"); });
+  attempt([&] { train_study_of(parse_yaml(text, "fuzz.yaml"), "fuzz.yaml"); });
   attempt([&] { read_transformer(text); });
 }
 

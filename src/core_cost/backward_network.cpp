@@ -94,6 +94,15 @@ struct TileCycles {
   std::map<std::array<std::int64_t, 3>, std::int64_t> known;
 };
 
+/// Y(m,n) = X(m,k) W(k,n) as a pair without dX: the dW(m,n) of a pair whose X is X(m,k) turned and
+/// whose dY is W. Its usual order is by rows of Y.
+GemmPair forward_pair(const GemmPair& pair) {
+  GemmPair turned = pair;
+  std::swap(turned.m, turned.k);
+  turned.has_dx = false;
+  return turned;
+}
+
 } // namespace
 
 std::vector<BackwardLayer>
@@ -129,13 +138,6 @@ map_backward(const GemmNetwork& network, const BackwardPlan& plan,
     layers.back().pair = pair;
   }
   return layers;
-}
-
-GemmPair forward_pair(const GemmPair& pair) {
-  GemmPair turned = pair;
-  std::swap(turned.m, turned.k);
-  turned.has_dx = false;
-  return turned;
 }
 
 PartitionedCost forward_cost(const GemmPair& pair, const NpuMachine& machine,

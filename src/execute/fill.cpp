@@ -86,6 +86,29 @@ std::int64_t index_range(const Graph& graph, const Tensor& tensor) {
 
 } // namespace
 
+std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed) {
+  const NumberGenerator generator(tensor.name, seed);
+  std::vector<double> numbers(static_cast<std::size_t>(element_count(tensor)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i % 1024 == 0)
+      check_stop();
+    numbers[i] = rule.range > 0 ? static_cast<double>(generator.index(i, rule.range))
+                                : rule.offset + rule.scale * generator.uniform(i);
+  }
+  return numbers;
+}
+
+namespace {
+
+/// Masks and indices that the network computes from constants, but too large to be kept: nothing
+/// may be invented for them.
+bool is_lost_constant(const Tensor& tensor) {
+  const bool known_once = tensor.kind == TensorKind::buffer || tensor.kind == TensorKind::constant;
+  return known_once && !is_floating(tensor.type);
+}
+
+/// By what the tensor is for: weights uniform within sqrt(3 / fan-in) so that variances are kept,
+/// scales of normalisations around 1, biases and states near 0, labels below the number of classes.
 FillRule default_fill(const TrainingGraph& step, TensorId id) {
   const Tensor& tensor = step.graph.tensor(id);
   if (!is_floating(tensor.type)) {
@@ -109,27 +132,6 @@ FillRule default_fill(const TrainingGraph& step, TensorId id) {
     return {0.0, std::sqrt(3.0 / static_cast<double>(fan_in(step.graph, tensor))), 0};
   }
   return {};
-}
-
-std::vector<double> generate(const Tensor& tensor, const FillRule& rule, std::uint64_t seed) {
-  const NumberGenerator generator(tensor.name, seed);
-  std::vector<double> numbers(static_cast<std::size_t>(element_count(tensor)));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i % 1024 == 0)
-      check_stop();
-    numbers[i] = rule.range > 0 ? static_cast<double>(generator.index(i, rule.range))
-                                : rule.offset + rule.scale * generator.uniform(i);
-  }
-  return numbers;
-}
-
-namespace {
-
-/// Masks and indices that the network computes from constants, but too large to be kept: nothing
-/// may be invented for them.
-bool is_lost_constant(const Tensor& tensor) {
-  const bool known_once = tensor.kind == TensorKind::buffer || tensor.kind == TensorKind::constant;
-  return known_once && !is_floating(tensor.type);
 }
 
 } // namespace

@@ -80,8 +80,7 @@ void read_vector_figures(YamlMap& map, ProblemList& problems, Core& core) {
   core.cycles_per_divide = positive("cycles_per_divide", core.cycles_per_divide);
 }
 
-} // namespace
-
+/// "K, 32" or [K, 32].
 std::optional<Unrolling> parse_unrolling(const YamlNode& node, ProblemList& problems) {
   const std::string& text = node.scalar;
   const auto comma = text.find(',');
@@ -103,6 +102,8 @@ std::optional<Unrolling> parse_unrolling(const YamlNode& node, ProblemList& prob
   problems.add(node.where, "expected a layer dimension and a factor of at least 1, like 'K, 32'");
   return std::nullopt;
 }
+
+} // namespace
 
 std::vector<std::vector<Unrolling>>
 parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, ProblemList& problems) {

@@ -12,9 +12,6 @@ namespace monet {
 /// A core file's root. Problems are collected; an off-chip core may have an array of size 0.
 Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip);
 
-/// "K, 32" or [K, 32].
-std::optional<Unrolling> parse_unrolling(const YamlNode& node, ProblemList& problems);
-
 /// {D1: ["K, 32"], D2: ["C, 32"]}, one list per array dimension; absent = empty.
 std::vector<std::vector<Unrolling>>
 parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, ProblemList& problems);

@@ -23,11 +23,12 @@ std::string hint(std::string_view name, const LoopNames& workload) {
   return nearest_name_hint(name, candidates);
 }
 
-} // namespace
-
+/// A loop of convolutions or products, which a dataflow may name for whatever workload.
 bool is_common_loop(std::string_view name) {
   return std::ranges::find(kCommonLoops, name) != kCommonLoops.end();
 }
+
+} // namespace
 
 void check_loops(std::span<const Unrolling> unrollings, const LoopNames& workload,
                  const SourceLoc& where, ProblemList& problems) {

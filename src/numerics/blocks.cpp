@@ -262,10 +262,6 @@ double power_scale(const NumberFormat& element, ScaleMode mode, double largest_m
 std::uint8_t e8m0_code(double scale) {
   return std::isnan(scale) ? kScaleNan : static_cast<std::uint8_t>(std::ilogb(scale) + kScaleBias);
 }
-double e8m0_value(std::uint8_t code) {
-  return code == kScaleNan ? kNan : std::ldexp(1.0, code - kScaleBias);
-}
-
 QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const double> numbers,
                          const TensorFormat& format, const Rounding& rounding, bool full_range,
                          std::uint64_t stream, std::span<const double> before) {

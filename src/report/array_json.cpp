@@ -80,6 +80,15 @@ double area_of_zigzag(const Core& core) {
   return area;
 }
 
+/// The parts of an array that computes in memory, by ZigZag's names, and their sum as `total`.
+Json imc_parts_json(const ImcParts& parts) {
+  Json json = Json::object();
+  for (const auto& [name, figure] : parts.named())
+    json[std::string(name)] = figure;
+  json["total"] = parts.total();
+  return json;
+}
+
 Json imc_json(const Core& core) {
   const ImcArray& imc = *core.imc;
   const ImcPeak peak = imc_peak(imc);
@@ -127,14 +136,6 @@ std::string fpga_text(const Json& figure) {
 }
 
 } // namespace
-
-Json imc_parts_json(const ImcParts& parts) {
-  Json json = Json::object();
-  for (const auto& [name, figure] : parts.named())
-    json[std::string(name)] = figure;
-  json["total"] = parts.total();
-  return json;
-}
 
 Json array_json(const Core& core, double frequency_hz) {
   Json json = {{"lanes", core.lanes()},

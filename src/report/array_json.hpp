@@ -14,9 +14,6 @@ namespace monet {
 /// `frequency_hz` 0: no operations a second are given.
 nlohmann::ordered_json array_json(const Core& core, double frequency_hz);
 
-/// The parts of an array that computes in memory, by ZigZag's names, and their sum as `total`.
-nlohmann::ordered_json imc_parts_json(const ImcParts& parts);
-
 /// Rows under the array's own in the table of hardware_table(), as wide as that.
 void add_array_rows(const nlohmann::ordered_json& array,
                     std::vector<std::vector<std::string>>& rows);

@@ -119,6 +119,14 @@ Json format_json(const NamedTensorFormat& named, bool with_values) {
   return json;
 }
 
+/// "stochastic:13".
+std::string rounding_text(const Rounding& rounding) {
+  std::string text(name_of(rounding.mode));
+  if (rounding.mode == RoundTo::stochastic)
+    text += fmt::format(":{}", rounding.random_bits);
+  return text;
+}
+
 Json rounding_json(const Rounding& rounding) {
   return {{"mode", rounding_text(rounding)},
           {"seed", rounding.seed},
@@ -152,13 +160,6 @@ Json errors_json(const Deviation& deviation) {
 }
 
 } // namespace
-
-std::string rounding_text(const Rounding& rounding) {
-  std::string text(name_of(rounding.mode));
-  if (rounding.mode == RoundTo::stochastic)
-    text += fmt::format(":{}", rounding.random_bits);
-  return text;
-}
 
 Json formats_json(std::span<const NamedTensorFormat> formats, bool with_values,
                   const Provenance& provenance) {

@@ -283,6 +283,21 @@ Json strings_json(const Map& strings) {
   return json;
 }
 
+/// Memories that operands pass by: memory, core, operand, bits, operators and the first one.
+Json bypassed_json(const StepResult& result, const Chip& chip) {
+  Json json = Json::array();
+  for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {
+    json.push_back({{"memory", valid_utf8(one.memory)},
+                    {"core", valid_utf8(one.core)},
+                    {"operand", name_of(one.operand)},
+                    {"element_bits", one.element_bits},
+                    {"memory_bits", one.memory_bits},
+                    {"operators", one.operators},
+                    {"first", valid_utf8(result.step->graph.op(one.first).name)}});
+  }
+  return json;
+}
+
 } // namespace
 
 Json buffers_json(const Graph& graph) {
@@ -298,20 +313,6 @@ Json provenance_json(const Provenance& provenance) {
           {"seed", provenance.seed},
           {"inputs", strings_json(provenance.input_hashes)},
           {"options", strings_json(provenance.options)}};
-}
-
-Json bypassed_json(const StepResult& result, const Chip& chip) {
-  Json json = Json::array();
-  for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {
-    json.push_back({{"memory", valid_utf8(one.memory)},
-                    {"core", valid_utf8(one.core)},
-                    {"operand", name_of(one.operand)},
-                    {"element_bits", one.element_bits},
-                    {"memory_bits", one.memory_bits},
-                    {"operators", one.operators},
-                    {"first", valid_utf8(result.step->graph.op(one.first).name)}});
-  }
-  return json;
 }
 
 Json result_json(const std::string& name, const StepResult& step, const StepResult* inference,

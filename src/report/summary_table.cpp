@@ -58,6 +58,27 @@ std::int64_t recomputed(const Json& column) {
   return macs.is_object() ? macs.value("recomputed", std::int64_t{0}) : 0;
 }
 
+/// The same in words, a line each.
+std::string bypassed_lines(const Json& bypassed) {
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kNamed, bypassed.size()); ++i) {
+    const Json& one = bypassed[i];
+    text += fmt::format(
+        "note: elements of {} bits ({}) pass by '{}' of core '{}', which holds {}: "
+        "{} operators, first '{}'\n",
+        one.at("element_bits").get<std::int64_t>(), one.at("operand").get<std::string>(),
+        printable(one.at("memory").get_ref<const std::string&>()),
+        printable(one.at("core").get_ref<const std::string&>()),
+        one.at("memory_bits").get<std::int64_t>(), one.at("operators").get<std::int64_t>(),
+        printable(one.at("first").get_ref<const std::string&>()));
+  }
+  if (bypassed.size() > kNamed)
+    text +=
+        fmt::format("note: and {} more kinds of operands and memories\n", bypassed.size() - kNamed);
+  return text;
+}
+
 std::string heading(const Json& result) {
   const auto compute_cores =
       std::count_if(result.at("cores").begin(), result.at("cores").end(),
@@ -92,26 +113,6 @@ std::string slices_line(const Json& result) {
 }
 
 } // namespace
-
-std::string bypassed_lines(const Json& bypassed) {
-  constexpr std::size_t kNamed = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kNamed, bypassed.size()); ++i) {
-    const Json& one = bypassed[i];
-    text += fmt::format(
-        "note: elements of {} bits ({}) pass by '{}' of core '{}', which holds {}: "
-        "{} operators, first '{}'\n",
-        one.at("element_bits").get<std::int64_t>(), one.at("operand").get<std::string>(),
-        printable(one.at("memory").get_ref<const std::string&>()),
-        printable(one.at("core").get_ref<const std::string&>()),
-        one.at("memory_bits").get<std::int64_t>(), one.at("operators").get<std::int64_t>(),
-        printable(one.at("first").get_ref<const std::string&>()));
-  }
-  if (bypassed.size() > kNamed)
-    text +=
-        fmt::format("note: and {} more kinds of operands and memories\n", bypassed.size() - kNamed);
-  return text;
-}
 
 std::string buffers_line(const Json& buffers) {
   constexpr std::size_t kNamed = 4;

@@ -270,20 +270,9 @@ void check_phases(const Graph& network) {
   }
 }
 
-} // namespace
-
-std::string_view name_of(MemoryOwner owner) {
-  static constexpr std::array<std::string_view, kMemoryOwners> kNames{
-      "parameters",         "gradients",   "optimizer_state",
-      "stored_activations", "temporaries", "offloaded_activations"};
-  return kNames.at(static_cast<std::size_t>(owner));
-}
-
-std::int64_t total(const std::array<std::int64_t, kMemoryOwners>& bytes) {
-  constexpr auto kHost = static_cast<std::size_t>(MemoryOwner::offloaded_activations);
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - bytes[kHost];
-}
-
+/// Every operator that cannot be read, and every one that cannot be differentiated though a
+/// gradient has to pass it; each with the path that the gradient would take, from a trained
+/// parameter to the loss. In the order of the operators.
 std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
                                             const TrainingOptions& options) {
   const Graph& network = outline.graph;
@@ -298,6 +287,20 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
   const Loss loss = resolve_loss(network, options.loss);
   return explain_needs(outline, trained, differentiated_outputs(network, loss),
                        detached_tensors(network, options.detach));
+}
+
+} // namespace
+
+std::string_view name_of(MemoryOwner owner) {
+  static constexpr std::array<std::string_view, kMemoryOwners> kNames{
+      "parameters",         "gradients",   "optimizer_state",
+      "stored_activations", "temporaries", "offloaded_activations"};
+  return kNames.at(static_cast<std::size_t>(owner));
+}
+
+std::int64_t total(const std::array<std::int64_t, kMemoryOwners>& bytes) {
+  constexpr auto kHost = static_cast<std::size_t>(MemoryOwner::offloaded_activations);
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) - bytes[kHost];
 }
 
 void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {

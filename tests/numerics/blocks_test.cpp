@@ -94,11 +94,8 @@ TEST(Blocks, NeverExceedTheLargestNumberInModesThatRoundTheScaleUp) {
 }
 
 TEST(Blocks, ScaleCodesCoverAByte) {
-  for (int code = 0; code < 255; ++code) {
-    EXPECT_EQ(e8m0_value(static_cast<std::uint8_t>(code)), std::ldexp(1.0, code - 127));
+  for (int code = 0; code < 255; ++code)
     EXPECT_EQ(e8m0_code(std::ldexp(1.0, code - 127)), code);
-  }
-  EXPECT_TRUE(std::isnan(e8m0_value(255)));
   EXPECT_EQ(e8m0_code(std::numeric_limits<double>::quiet_NaN()), 255);
 }
 

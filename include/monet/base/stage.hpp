@@ -1,10 +1,8 @@
-// The one door through which every stage runs: stop requests, timing and invariant checks in one
-// place.
+// Runs a stage: stop requests and invariant checks.
 #pragma once
 
 #include "monet/base/stop.hpp"
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,18 +11,12 @@
 
 namespace monet {
 
-struct StageTiming {
-  std::string name;
-  double seconds = 0;
-};
-
-/// What a run carries through its stages. `timings` grows by one entry a stage.
+/// What a run carries through its stages.
 struct StageContext {
   StopRequest stop;    ///< ends stages with Stopped, between their loops and inside
   bool verify = false; ///< check each product's invariants (always on in developer builds)
   int jobs = 1;        ///< threads; results are the same for any number
   std::function<void(std::string_view)> begins; ///< told every stage's name; may be empty
-  std::vector<StageTiming> timings;
 };
 
 #ifdef MONET_VERIFY_STAGES
@@ -33,17 +25,14 @@ inline constexpr bool kVerifyStages = true;
 inline constexpr bool kVerifyStages = false;
 #endif
 
-/// Runs `make()`, times it as `name`, and then `verify(product)` when asked to.
+/// Runs `make()` as the stage `name`, and then `verify(product)` when asked to.
 template <class Make, class Verify>
 auto run_stage(StageContext& context, std::string_view name, Make&& make, Verify&& verify) {
   const StopScope scope(&context.stop);
   check_stop();
   if (context.begins)
     context.begins(name);
-  const auto begin = std::chrono::steady_clock::now();
   auto product = std::forward<Make>(make)();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  context.timings.push_back({std::string(name), took.count()});
   if (kVerifyStages || context.verify)
     std::forward<Verify>(verify)(std::as_const(product));
   return product;

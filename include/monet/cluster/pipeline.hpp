@@ -46,7 +46,6 @@ enum class PipelineKind : std::uint8_t {
 
 /// As files name it: "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v".
 std::string_view name_of(PipelineKind kind);
-std::optional<PipelineKind> pipeline_kind_named(std::string_view name);
 /// All of them, in the order of the enumeration.
 std::span<const std::string_view> pipeline_kind_names();
 /// Whether weight gradients wait: the gradient of a part's input leaves before they are made.

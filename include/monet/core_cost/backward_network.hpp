@@ -37,9 +37,6 @@ std::vector<BackwardLayer>
 map_backward(const GemmNetwork& network, const BackwardPlan& plan,
              const std::function<void(std::int64_t, std::int64_t)>& tell = {});
 
-/// Y(m,n) = X(m,k) W(k,n) as a pair without dX: the dW(m,n) of a pair whose X is X(m,k) turned and
-/// whose dY is W. Its usual order is by rows of Y.
-GemmPair forward_pair(const GemmPair& pair);
 /// The forward pass in that order; on several cores each has a part of the rows, and reads all of
 /// W.
 PartitionedCost forward_cost(const GemmPair& pair, const NpuMachine& machine,

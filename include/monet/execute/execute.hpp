@@ -116,9 +116,6 @@ struct FillRule {
   double scale = 1.0;
   std::int64_t range = 0; ///< integers in [0, range) when positive
 };
-/// By what the tensor is for: weights uniform within sqrt(3 / fan-in) so that variances are kept,
-/// scales of normalisations around 1, biases and states near 0, labels below the number of classes.
-FillRule default_fill(const TrainingGraph& step, TensorId tensor);
 /// Numbers for every tensor without a producer that has none yet, by name and seed.
 void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed);
 /// Tells the optimiser which step this is, counted from 1; optimisers that correct for their first

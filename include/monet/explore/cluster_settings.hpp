@@ -27,8 +27,6 @@ void read_cluster_workload(const YamlNode& node, const std::string& path, Cluste
 void read_cluster_training(const YamlNode& node, const std::string& path, ClusterSettings& settings,
                            ProblemList& problems);
 
-/// The network, read each time that it is asked for; `training` is there.
-Graph cluster_network(const StepSettings& settings, std::int64_t samples);
 /// What a model of a cluster takes.
 ClusterWorkload workload_of(const ClusterSettings& settings);
 

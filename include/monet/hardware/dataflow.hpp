@@ -14,9 +14,6 @@ namespace monet {
 
 using LoopNames = std::set<std::string, std::less<>>;
 
-/// A loop of convolutions or products, which a dataflow may name for whatever workload.
-bool is_common_loop(std::string_view name);
-
 /// A problem for each loop that neither the workload nor any convolution or product has.
 void check_loops(std::span<const Unrolling> unrollings, const LoopNames& workload,
                  const SourceLoc& where, ProblemList& problems);

@@ -113,6 +113,5 @@ void round_tensor(std::span<const std::int64_t> shape, std::span<float> numbers,
 double power_scale(const NumberFormat& element, ScaleMode mode, double largest_magnitude);
 /// The byte of such a scale: its exponent + 127, 255 for NaN.
 std::uint8_t e8m0_code(double scale);
-double e8m0_value(std::uint8_t code);
 
 } // namespace monet

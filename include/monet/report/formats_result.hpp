@@ -19,9 +19,6 @@ struct NamedTensorFormat {
   TensorFormat format;
 };
 
-/// "stochastic:13".
-std::string rounding_text(const Rounding& rounding);
-
 /// `formats`, each with its numbers, its codes for infinity and NaN, its blocks and other names
 /// among the common ones; with the values of all codes of formats of at most 8 bits if asked to.
 nlohmann::ordered_json formats_json(std::span<const NamedTensorFormat> formats, bool with_values,

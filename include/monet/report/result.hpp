@@ -45,11 +45,6 @@ nlohmann::ordered_json buffers_json(const Graph& graph);
 /// The same on a line, with how to train it: "kept, not trained: mask (its name); ...".
 std::string buffers_line(const nlohmann::ordered_json& buffers);
 
-/// Memories that operands pass by: memory, core, operand, bits, operators and the first one.
-nlohmann::ordered_json bypassed_json(const StepResult& result, const Chip& chip);
-/// The same in words, a line each.
-std::string bypassed_lines(const nlohmann::ordered_json& bypassed);
-
 nlohmann::ordered_json provenance_json(const Provenance& provenance);
 
 /// result.json: the step's object at top level, `inference` beside it when both were modelled,

@@ -25,10 +25,6 @@ struct ShapesOptions {
   std::uint64_t seed = 1;
 };
 
-/// "disc", "ring", "square", "frame", "triangle", "cross", "diagonal cross", "horizontal bars",
-/// "vertical bars" or "checkerboard".
-std::string_view shape_name(std::int64_t label);
-
 /// Images first .. first + count - 1 of a seed. Image i has label i modulo classes; all else of it
 /// (place, size, rotation by up to 14 degrees, colours, noise) follows from the seed, i, the shape
 /// of images and the noise, by integers alone: the same bytes on any machine. Colours differ by 96

@@ -71,7 +71,5 @@ struct TrainStudy {
 TrainStudy read_train_study(const std::string& path);
 /// The same from what `path` holds, parsed already.
 TrainStudy train_study_of(const YamlNode& root, const std::string& path);
-/// The same from its text.
-TrainStudy parse_train_study(std::string_view text, const std::string& path);
 
 } // namespace monet

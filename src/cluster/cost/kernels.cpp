@@ -253,6 +253,25 @@ AttentionShape attention_shape(const Graph& graph, const Operator& op) {
   return shape;
 }
 
+/// By which operands have a loop: result and first factor m, result and second n, both factors k,
+/// all three batch.
+ProductShape product_shape(const LoopNest& nest) {
+  ProductShape shape;
+  const std::vector<std::size_t> factors = multiplied_operands(nest);
+  for (std::size_t loop = 0; loop < nest.dims.size(); ++loop) {
+    const bool result = has_term(nest.operands.front(), loop);
+    const bool first = !factors.empty() && has_term(nest.operands[factors[0]], loop);
+    const bool second = factors.size() > 1 && has_term(nest.operands[factors[1]], loop);
+    std::int64_t& size = result && first && second ? shape.batch
+                         : result && first         ? shape.m
+                         : result && second        ? shape.n
+                         : result                  ? shape.batch
+                                                   : shape.k;
+    size *= nest.dims[loop].size;
+  }
+  return shape;
+}
+
 double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTable& table) {
   const Operator& op = leading(graph, kernel);
   if (is_attention(op))
@@ -282,23 +301,6 @@ KernelType product_type(const Graph& graph, const Operator& op, const KernelTabl
                                       table.name, name_of(tensor.type)));
   }
   return KernelType::fp16;
-}
-
-ProductShape product_shape(const LoopNest& nest) {
-  ProductShape shape;
-  const std::vector<std::size_t> factors = multiplied_operands(nest);
-  for (std::size_t loop = 0; loop < nest.dims.size(); ++loop) {
-    const bool result = has_term(nest.operands.front(), loop);
-    const bool first = !factors.empty() && has_term(nest.operands[factors[0]], loop);
-    const bool second = factors.size() > 1 && has_term(nest.operands[factors[1]], loop);
-    std::int64_t& size = result && first && second ? shape.batch
-                         : result && first         ? shape.m
-                         : result && second        ? shape.n
-                         : result                  ? shape.batch
-                                                   : shape.k;
-    size *= nest.dims[loop].size;
-  }
-  return shape;
 }
 
 double moved_bytes(const Graph& graph, const LoopNest& nest, const Access& access) {

@@ -15,9 +15,6 @@ namespace monet::cluster_cost {
 struct ProductShape {
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
 };
-/// By which operands have a loop: result and first factor m, result and second n, both factors k,
-/// all three batch.
-ProductShape product_shape(const LoopNest& nest);
 
 /// Bytes that an access moves: what the loops touch, but no more than one element an iteration.
 double moved_bytes(const Graph& graph, const LoopNest& nest, const Access& access);

@@ -12,9 +12,4 @@ Nanoseconds whole_nanoseconds(double nanoseconds) {
   return static_cast<Nanoseconds>(std::ceil(nanoseconds));
 }
 
-Nanoseconds duration_of(double bytes, double gigabytes_per_second) {
-  internal_check(gigabytes_per_second > 0, "a bandwidth is not positive");
-  return whole_nanoseconds(bytes / gigabytes_per_second);
-}
-
 } // namespace monet

@@ -77,8 +77,8 @@ PointRow row_of(const YamlNode& node, std::span<const std::string_view> columns,
   return row;
 }
 
-} // namespace
-
+/// CSV: a line that names exactly these columns, in any order, then the rows; lines that are empty
+/// or begin with # are left out. A row with more or fewer cells, or an empty one, is a problem.
 std::vector<PointRow> parse_points(std::string_view text, const std::string& origin,
                                    std::span<const std::string_view> columns,
                                    ProblemList& problems) {
@@ -111,6 +111,8 @@ std::vector<PointRow> parse_points(std::string_view text, const std::string& ori
     problems.add({origin, 1, 1, {}}, fmt::format("expected the columns {}", joined(columns)));
   return rows;
 }
+
+} // namespace
 
 std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::string_view> columns,
                                   const FileOpener& open, ProblemList& problems) {

@@ -17,11 +17,6 @@ struct PointRow {
   SourceLoc where;
 };
 
-/// CSV: a line that names exactly these columns, in any order, then the rows; lines that are empty
-/// or begin with # are left out. A row with more or fewer cells, or an empty one, is a problem.
-std::vector<PointRow> parse_points(std::string_view text, const std::string& origin,
-                                   std::span<const std::string_view> columns,
-                                   ProblemList& problems);
 /// A scalar names a CSV file; a list has rows with a cell for each column, in this order.
 std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::string_view> columns,
                                   const FileOpener& open, ProblemList& problems);

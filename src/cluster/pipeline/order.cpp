@@ -164,13 +164,6 @@ std::string_view name_of(PipelineKind kind) {
   return kPipelineNames.at(static_cast<std::size_t>(kind));
 }
 
-std::optional<PipelineKind> pipeline_kind_named(std::string_view name) {
-  const auto found = std::find(kPipelineNames.begin(), kPipelineNames.end(), name);
-  if (found == kPipelineNames.end())
-    return std::nullopt;
-  return static_cast<PipelineKind>(found - kPipelineNames.begin());
-}
-
 std::span<const std::string_view> pipeline_kind_names() {
   return kPipelineNames;
 }

@@ -127,12 +127,12 @@ private:
   std::optional<Choice> best_;
 };
 
-} // namespace
-
 Tile array_tile(const PairProblem& problem) {
   return {std::min(problem.size[0], problem.rows), std::min(problem.size[1], problem.columns),
           std::min(problem.size[2], problem.columns)};
 }
+
+} // namespace
 
 TileSpace array_tiles(const PairProblem& problem) {
   const Tile tile = array_tile(problem);

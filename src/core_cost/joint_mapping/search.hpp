@@ -27,7 +27,6 @@ struct Choice {
 TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
 /// That of the array alone: rows of m, columns of k and of n.
 TileSpace array_tiles(const PairProblem& problem);
-Tile array_tile(const PairProblem& problem);
 
 struct SearchSpace {
   double walked = kMostWalked; ///< steps of one product, of orders that are walked

@@ -4,6 +4,10 @@
 
 namespace monet::core_cost_detail {
 
+namespace {
+
+/// Accesses of one level in words of bandwidth_max. A narrow transfer still costs bandwidth_min,
+/// per period.
 std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
                            double units) {
   const std::size_t d = index_of(direction);
@@ -14,6 +18,8 @@ std::int64_t word_accesses(const Level& level, Direction direction, const Moveme
                                    level.least_share[d] * static_cast<double>(movement.transfers) *
                                    units);
 }
+
+} // namespace
 
 double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,
                     const DataMovement& movement, std::size_t operand, std::size_t level,

@@ -8,11 +8,6 @@
 
 namespace monet::core_cost_detail {
 
-/// Accesses of one level in words of bandwidth_max. A narrow transfer still costs bandwidth_min,
-/// per period.
-std::int64_t word_accesses(const Level& level, Direction direction, const Movement& movement,
-                           double units);
-
 /// pJ of one operand at one level; zero at the off-chip level.
 double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,
                     const DataMovement& movement, std::size_t operand, std::size_t level,

@@ -207,18 +207,8 @@ bool keeps_form(const CoreCostOptions& options) {
   return options.input_gradient == InputGradient::scatter || !options.temporal_order.empty();
 }
 
-} // namespace
-
-Priced priced(const CoreCost& cost, const OffchipRate& rate) {
-  OffchipTraffic all;
-  for (const OffchipTraffic& traffic : cost.offchip) {
-    all.read += traffic.read;
-    all.write += traffic.write;
-  }
-  return {std::max(cost.parts.total(), rate.cycles(all)),
-          cost.energy().value + rate.energy_pj(all)};
-}
-
+/// The scattering problem in the form that the options ask for, or in the best one. InfeasibleError
+/// when no form fits.
 CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, const Core& core,
                    const CoreCostOptions& options, const Solver& solve) {
   // The forms are solved as they are, so that a cache knows them whoever asks.
@@ -239,6 +229,18 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
        least_merit(f, iterations_of(zero_inserted(problem, transposed))) < *best.merit()))
     consider(InputGradient::zero_inserted);
   return best.take();
+}
+
+} // namespace
+
+Priced priced(const CoreCost& cost, const OffchipRate& rate) {
+  OffchipTraffic all;
+  for (const OffchipTraffic& traffic : cost.offchip) {
+    all.read += traffic.read;
+    all.write += traffic.write;
+  }
+  return {std::max(cost.parts.total(), rate.cycles(all)),
+          cost.energy().value + rate.energy_pj(all)};
 }
 
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,

@@ -10,11 +10,6 @@ namespace monet::core_cost_detail {
 /// Solves one problem as it is (the options say InputGradient::scatter): core_cost(), or a cache.
 using Solver = std::function<CoreCost(const CoreProblem&, const Core&, const CoreCostOptions&)>;
 
-/// The scattering problem in the form that the options ask for, or in the best one. InfeasibleError
-/// when no form fits.
-CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, const Core& core,
-                   const CoreCostOptions& options, const Solver& solve);
-
 /// core_cost() with other problems solved by `solve`.
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve);

@@ -24,6 +24,25 @@ void refuse_batch(const YamlNode& node, ProblemList& problems) {
   }
 }
 
+/// The network, read each time that it is asked for; `training` is there.
+Graph cluster_network(const StepSettings& settings, std::int64_t samples) {
+  OnnxReadOptions reading = settings.network_options;
+  reading.batch = samples;
+  read_for(reading, *settings.training);
+  Graph network = read_onnx(settings.network, reading);
+  const bool open = std::ranges::any_of(network.inputs, [&](TensorId id) {
+    const auto& shape = network.tensor(id).shape;
+    return !shape.empty() && shape.front() == samples;
+  });
+  if (!open)
+    throw InputError(
+        {settings.network},
+        fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed", samples),
+        "export the network with a symbolic batch");
+  ForeignReport report;
+  return recognise(std::move(network), true, report);
+}
+
 } // namespace
 
 void read_cluster_workload(const YamlNode& node, const std::string& path, ClusterSettings& settings,
@@ -54,24 +73,6 @@ void read_cluster_training(const YamlNode& node, const std::string& path, Cluste
   if (settings.training->micro_batches != 1)
     problems.add(node.where, "'micro_batches' is given by 'parallel'",
                  "leave it out: it is global_batch over data times micro_batch");
-}
-
-Graph cluster_network(const StepSettings& settings, std::int64_t samples) {
-  OnnxReadOptions reading = settings.network_options;
-  reading.batch = samples;
-  read_for(reading, *settings.training);
-  Graph network = read_onnx(settings.network, reading);
-  const bool open = std::ranges::any_of(network.inputs, [&](TensorId id) {
-    const auto& shape = network.tensor(id).shape;
-    return !shape.empty() && shape.front() == samples;
-  });
-  if (!open)
-    throw InputError(
-        {settings.network},
-        fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed", samples),
-        "export the network with a symbolic batch");
-  ForeignReport report;
-  return recognise(std::move(network), true, report);
 }
 
 ClusterWorkload workload_of(const ClusterSettings& settings) {

@@ -144,6 +144,24 @@ std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile,
   return cycles;
 }
 
+/// The tiles of a grid, first factor outermost.
+std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
+                                                std::span<const SplitFactor> factors) {
+  std::vector<std::vector<Interval>> tiles{full_tile(nest)};
+  for (const SplitFactor& factor : factors) {
+    std::vector<std::vector<Interval>> finer;
+    finer.reserve(tiles.size() * static_cast<std::size_t>(factor.parts));
+    for (const auto& tile : tiles) {
+      for (std::int64_t i = 0; i < factor.parts; ++i) {
+        finer.push_back(tile);
+        finer.back()[factor.dim] = even_part(nest.dims[factor.dim].size, factor.parts, i);
+      }
+    }
+    tiles = std::move(finer);
+  }
+  return tiles;
+}
+
 } // namespace
 
 LoopUse loop_use(const LoopNest& nest, std::size_t dim) {
@@ -175,23 +193,6 @@ Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index) {
   const std::int64_t larger = size % parts; // so many parts have one more
   const std::int64_t begin = index * small + std::min(index, larger);
   return {begin, begin + small + (index < larger ? 1 : 0)};
-}
-
-std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
-                                                std::span<const SplitFactor> factors) {
-  std::vector<std::vector<Interval>> tiles{full_tile(nest)};
-  for (const SplitFactor& factor : factors) {
-    std::vector<std::vector<Interval>> finer;
-    finer.reserve(tiles.size() * static_cast<std::size_t>(factor.parts));
-    for (const auto& tile : tiles) {
-      for (std::int64_t i = 0; i < factor.parts; ++i) {
-        finer.push_back(tile);
-        finer.back()[factor.dim] = even_part(nest.dims[factor.dim].size, factor.parts, i);
-      }
-    }
-    tiles = std::move(finer);
-  }
-  return tiles;
 }
 
 std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,

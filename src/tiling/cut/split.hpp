@@ -33,10 +33,6 @@ LoopUse loop_use(const LoopNest& nest, std::size_t dim);
 /// Part `index` of [0, size) cut into `parts`; sizes differ by one at most, the larger come first.
 Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index);
 
-/// The tiles of a grid, first factor outermost.
-std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
-                                                std::span<const SplitFactor> factors);
-
 /// Cycles that a tile of these sizes takes at least: loops unrolled by the core's dataflow take
 /// ceil(size / unrolling) steps; without a dataflow, iterations over lanes. The core is one in a
 /// mode, where it has modes.

@@ -74,22 +74,11 @@ bool in_checkerboard(Point p, std::int64_t r) {
   return in_square(p, r) && (stripe(p.x, r, 4) + stripe(p.y, r, 4)) % 2 == 0;
 }
 
-struct ShapeClass {
-  std::string_view name;
-  bool (*holds)(Point, std::int64_t radius);
-};
-constexpr std::array<ShapeClass, kShapeClasses> kShapes{{
-    {"disc", in_disc},
-    {"ring", in_ring},
-    {"square", in_square},
-    {"frame", in_frame},
-    {"triangle", in_triangle},
-    {"cross", in_cross},
-    {"diagonal cross", in_diagonal_cross},
-    {"horizontal bars", in_horizontal_bars},
-    {"vertical bars", in_vertical_bars},
-    {"checkerboard", in_checkerboard},
-}};
+/// Whether a point is in a shape.
+using Shape = bool (*)(Point, std::int64_t radius);
+constexpr std::array<Shape, kShapeClasses> kShapes{
+    in_disc,  in_ring,           in_square,          in_frame,         in_triangle,
+    in_cross, in_diagonal_cross, in_horizontal_bars, in_vertical_bars, in_checkerboard};
 
 /// Place, size and rotation of an image's shape. The tangent of half the angle is turn / 64, so
 /// that sine and cosine are fractions.
@@ -113,7 +102,7 @@ Pose draw_pose(const ImageShape& shape, RandomStream& random) {
 }
 
 /// The samples of pixel (x, y) that are in the shape, of 16.
-std::int64_t coverage(const ShapeClass& shape, const Pose& pose, std::int64_t x, std::int64_t y) {
+std::int64_t coverage(Shape shape, const Pose& pose, std::int64_t x, std::int64_t y) {
   constexpr std::int64_t kOne = 64;
   const std::int64_t cosine = kOne * kOne - pose.turn * pose.turn;
   const std::int64_t sine = 2 * kOne * pose.turn;
@@ -126,7 +115,7 @@ std::int64_t coverage(const ShapeClass& shape, const Pose& pose, std::int64_t x,
     if (!within(p.further(), pose.radius, 150))
       continue;
     const Point turned{(cosine * p.x + sine * p.y) / one, (cosine * p.y - sine * p.x) / one};
-    covered += shape.holds(turned, pose.radius) ? 1 : 0;
+    covered += shape(turned, pose.radius) ? 1 : 0;
   }
   return covered;
 }
@@ -172,7 +161,7 @@ std::int64_t draw_noise(std::int64_t deviation, RandomStream& random) {
 void draw_image(const ShapesOptions& options, std::int64_t number, std::uint8_t* bytes) {
   const ImageShape& size = options.shape;
   RandomStream random(options.seed, static_cast<std::uint64_t>(number));
-  const ShapeClass& shape = kShapes[static_cast<std::size_t>(number % options.classes)];
+  const Shape shape = kShapes[static_cast<std::size_t>(number % options.classes)];
   const Pose pose = draw_pose(size, random);
   const Colours colours = draw_colours(size.channels, random);
   const std::int64_t deviation = saturated_integer(options.noise * kGrey * 65536 + 0.5);
@@ -210,11 +199,6 @@ void check_options(const ShapesOptions& options, std::int64_t first, std::int64_
 }
 
 } // namespace
-
-std::string_view shape_name(std::int64_t label) {
-  internal_check(label >= 0 && label < kShapeClasses, "a shape of no class");
-  return kShapes[static_cast<std::size_t>(label)].name;
-}
 
 Dataset draw_shapes(const ShapesOptions& options, std::int64_t first, std::int64_t count,
                     int jobs) {

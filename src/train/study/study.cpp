@@ -343,8 +343,4 @@ TrainStudy train_study_of(const YamlNode& root, const std::string& path) {
   return StudyReader(path).read(root);
 }
 
-TrainStudy parse_train_study(std::string_view text, const std::string& path) {
-  return StudyReader(path).read(parse_yaml(text, path));
-}
-
 } // namespace monet

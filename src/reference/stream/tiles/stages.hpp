@@ -64,7 +64,4 @@ bool add_layout_edges(const Workload& workload, const Graph& graph, Network& net
 /// Edges inside layers and between them, grouped by consumer; successors; what follows from them.
 void make_edges(Workload& workload, const Graph& graph, Network& network);
 
-/// Order of scheduling. Adds notes.
-void make_order(Workload& workload);
-
 } // namespace monet::stream

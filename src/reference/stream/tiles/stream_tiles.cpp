@@ -26,6 +26,17 @@ std::string Workload::name_of(const Tensor& tensor) const {
                      letter_of(tensor.operand));
 }
 
+namespace {
+
+/// Some parsers and stages meet the same thing several times.
+void drop_repeated(std::vector<Note>& notes) {
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  std::erase_if(notes, [&](const Note& note) {
+    return !seen.emplace(note.name, note.node, note.what).second;
+  });
+}
+
+/// Order of scheduling. Adds notes.
 void make_order(Workload& workload) {
   const auto steps_of = [&](std::uint32_t layer) {
     std::int64_t steps = 1;
@@ -63,16 +74,6 @@ void make_order(Workload& workload) {
   workload.rank.assign(workload.tiles.size(), 0);
   for (std::uint32_t i = 0; i < workload.order.size(); ++i)
     workload.rank[workload.order[i]] = i;
-}
-
-namespace {
-
-/// Some parsers and stages meet the same thing several times.
-void drop_repeated(std::vector<Note>& notes) {
-  std::set<std::tuple<std::string, std::string, std::string>> seen;
-  std::erase_if(notes, [&](const Note& note) {
-    return !seen.emplace(note.name, note.node, note.what).second;
-  });
 }
 
 } // namespace
