@@ -3,7 +3,6 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/units.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace monet {

@@ -1,6 +1,5 @@
 #include "monet/hardware/imc_array.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace monet {

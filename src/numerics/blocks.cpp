@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace monet {
 

@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>

@@ -8,8 +8,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <span>
-
 namespace monet {
 
 namespace {

@@ -1,4 +1,3 @@
-#include "training/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"

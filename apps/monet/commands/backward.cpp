@@ -5,7 +5,6 @@
 #include "commands/core_layers.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/core_cost/backward_network.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/report/backward_result.hpp"

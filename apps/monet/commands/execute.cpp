@@ -12,7 +12,6 @@
 #include "monet/execute/alternate.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/report/text.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

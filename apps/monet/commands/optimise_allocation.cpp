@@ -3,7 +3,6 @@
 
 #include "monet/base/files.hpp"
 #include "monet/optimise/allocation.hpp"
-#include "monet/report/optimise_result.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/stacks_file.hpp"
 

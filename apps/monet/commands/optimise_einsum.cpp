@@ -5,7 +5,6 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/einsum_mapper.hpp"
 #include "monet/report/einsum_result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/training/explain.hpp"
 
 #include <fmt/format.h>

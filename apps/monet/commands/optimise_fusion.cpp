@@ -4,7 +4,6 @@
 
 #include "monet/base/files.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/report/text.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
 #include <nlohmann/json.hpp>

@@ -5,10 +5,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/optimise/joint.hpp"
-#include "monet/report/graph_svg.hpp"
-#include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/stacks_file.hpp"

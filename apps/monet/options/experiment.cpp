@@ -6,7 +6,6 @@
 #include "options/network_options.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/optimise/fusion.hpp"
 

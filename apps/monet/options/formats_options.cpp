@@ -8,9 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 namespace monet::cli {
 

@@ -4,7 +4,6 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/report/optimise_result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/core.h>

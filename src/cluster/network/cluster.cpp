@@ -5,7 +5,6 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

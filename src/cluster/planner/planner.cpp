@@ -15,7 +15,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 namespace monet {

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
-#include <span>
 
 namespace monet {
 

@@ -1,7 +1,6 @@
 // Bounds of any schedule, by the argument of docs/backward-dataflow.md#bounds.
 #include "core_cost/joint_mapping/problem.hpp"
 
-#include "monet/base/units.hpp"
 #include "monet/core_cost/backward.hpp"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include "monet/base/stop.hpp"
 #include "monet/train/run.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 

@@ -1,7 +1,5 @@
 #include "explore/space/trained_sections.hpp"
 
-#include "base/shared/yaml_overlay.hpp"
-
 #include "monet/base/files.hpp"
 #include "monet/explore/cluster_settings.hpp"
 

@@ -3,7 +3,6 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
-#include <functional>
 
 namespace monet {
 

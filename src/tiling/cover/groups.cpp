@@ -8,7 +8,6 @@
 #include "monet/tiling/covers.hpp"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 namespace monet {

@@ -1,7 +1,5 @@
 #include "training/memory/eager_loss.hpp"
 
-#include <algorithm>
-
 namespace monet {
 
 namespace {

@@ -1,8 +1,6 @@
 // The `optimizer:` part of a training file.
 #include "training/options/reader.hpp"
 
-#include "monet/base/text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
