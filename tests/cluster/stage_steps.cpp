@@ -9,9 +9,9 @@ namespace monet::test {
 namespace {
 
 /// The operators of each stage, in the order of its schedule, updates last.
-class StageOrders {
+class OperatorOrders {
 public:
-  StageOrders(const TrainingGraph& step, std::span<const OperatorPlace> places, PipelineKind kind,
+  OperatorOrders(const TrainingGraph& step, std::span<const OperatorPlace> places, PipelineKind kind,
               std::int64_t stages, std::int64_t chunks)
       : step_(step), places_(places), kind_(kind), stages_(stages), chunks_(chunks) {
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -95,7 +95,7 @@ void give_sent(StageStep& stage) {
 
 std::vector<StageStep> stage_steps(const TrainingGraph& step, std::span<const OperatorPlace> places,
                                    PipelineKind kind, std::int64_t stages, std::int64_t chunks) {
-  const StageOrders orders(step, places, kind, stages, chunks);
+  const OperatorOrders orders(step, places, kind, stages, chunks);
   const auto stand_in = [&](TensorId id, OpId reader) {
     return before_repetition(step, places, id, reader);
   };
