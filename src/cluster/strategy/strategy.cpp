@@ -191,7 +191,7 @@ std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t 
   const std::int64_t samples = bounded({strategy.data, strategy.micro_batch});
   check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
   if (strategy.sequence && strategy.tensor == 1)
-    found.push_back("sequence divides tokens over tensor ranks, and tensor is 1");
+    found.emplace_back("sequence divides tokens over tensor ranks, and tensor is 1");
   if (offloads_activations(strategy.offload) && splits_backward(strategy.schedule))
     found.push_back(fmt::format("offload is {}, and schedule {} keeps what weight gradients wait "
                                 "for",
