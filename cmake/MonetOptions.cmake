@@ -14,6 +14,8 @@ if(MONET_SANITIZE MATCHES thread)
   # What its instrumentation hides from g++ 12, an optional's value among it, looks uninitialised.
   target_compile_options(monet_private_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
+# Without this option g++ spends a tenth of its time on garbage collection; with it the largest room takes 1.7 GB instead of 1.3 GB.
+target_compile_options(monet_private_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
 # Contraction into fused multiply-adds would make results depend on the compiler's mood.
 target_compile_options(monet_private_options INTERFACE -ffp-contract=off)
 if(MONET_DEVELOPER_MODE AND NOT MONET_FUZZ)
