@@ -9,20 +9,17 @@ function(monet_harden options)
   target_link_options(${options} INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)
   set_target_properties(${options} PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE ON)
 endfunction()
-# monet_uncheck_rooms(target INNER room ...): the target's sources in these folders index unchecked in releases. Inner loops of
-# all searches, over arrays of sizes that we chose, for numbers that were checked on their way there: see docs/decisions.md.
-# Compiled file by file: g++ lays such loops out slower where a room is one file.
-function(monet_uncheck_rooms target)
-  cmake_parse_arguments(ARG "" "" "INNER" ${ARGN})
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    return()
-  endif()
-  get_target_property(sources ${target} SOURCES)
-  foreach(source ${sources})
-    cmake_path(GET source PARENT_PATH room)
-    if(room IN_LIST ARG_INNER)
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -U_GLIBCXX_ASSERTIONS
-        SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
+# monet_add_inner_rooms(target ROOMS room ... SOURCES a.cpp ... DEPENDS stage ... LIBRARIES ...): a target for the sources in these rooms,
+# which index unchecked in releases. They are inner loops of all searches, over arrays of sizes that we chose, for numbers that were
+# checked on their way there: see docs/decisions.md. Compiled file by file: g++ lays such loops out slower where a room is one file.
+function(monet_add_inner_rooms target)
+  cmake_parse_arguments(ARG "" "" "ROOMS;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  list(JOIN ARG_ROOMS "|" rooms)
+  list(FILTER ARG_SOURCES INCLUDE REGEX "^(${rooms})/")
+  list(TRANSFORM ARG_DEPENDS PREPEND monet_)
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${target} PRIVATE monet_options monet_private_options ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  target_compile_options(${target} PRIVATE -U_GLIBCXX_ASSERTIONS)
+  monet_precompile(${target} FROM monet_core_cost_inner HEADERS ${monet_common_headers})
 endfunction()

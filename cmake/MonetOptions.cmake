@@ -87,6 +87,8 @@ function(monet_precompile target)
   endif()
   # g++ 12 then takes concatenated strings for overflows (GCC bug 105651).
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+  # And it inlines less in files beyond a size, which rooms are and their files are not.
+  target_compile_options(${target} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:--param=large-unit-insns=100000>)
 endfunction()
 # monet_join_rooms(target): the target's sources of one folder become one.
 function(monet_join_rooms target)
@@ -101,7 +103,5 @@ function(monet_join_rooms target)
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${room})
   endforeach()
   # g++ takes a .cpp that is included for a header, whose types should not be of an anonymous namespace.
-  # And it inlines less in files beyond a size, which rooms are and their files are not.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:--param=large-unit-insns=100000>)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
