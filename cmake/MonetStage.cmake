@@ -1,7 +1,7 @@
-# monet_add_stage(name SOURCES a.cpp ... [INNER room ...] [DEPENDS stage ...] [LIBRARIES third-party ...])
-# One static library per stage; third-party libraries stay private to it.
+# monet_add_stage(name SOURCES a.cpp ... [INNER room ...] [COLD room|a.cpp ...] [DEPENDS stage ...] [LIBRARIES third-party ...])
+# One static library per stage; third-party libraries stay private to it. `.` is the room of sources in the stage's own folder.
 function(monet_add_stage name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;INNER;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;INNER;COLD;DEPENDS;LIBRARIES" ${ARGN})
   set(inner_sources "")
   if(ARG_INNER AND CMAKE_BUILD_TYPE STREQUAL "Release")
     monet_add_inner_rooms(monet_${name}_inner ROOMS ${ARG_INNER} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} LIBRARIES ${ARG_LIBRARIES})
@@ -18,6 +18,7 @@ function(monet_add_stage name)
   target_link_libraries(monet_${name} PRIVATE ${ARG_LIBRARIES})
   monet_precompile(monet_${name} FROM monet_base HEADERS ${monet_common_headers})
   monet_join_rooms(monet_${name})
+  monet_cool_rooms(monet_${name} ${ARG_COLD})
   if(inner_sources)
     target_sources(monet_${name} PRIVATE $<TARGET_OBJECTS:monet_${name}_inner>)
   endif()
