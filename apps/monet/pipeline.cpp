@@ -183,7 +183,7 @@ std::string write_cluster_report(const std::string& folder, const nlohmann::orde
   make_folder(folder);
   write_json(path_in(folder, "cluster.json"), result);
   write_file_atomically(path_in(folder, "trace.json"), cluster_trace(result));
-  write_file_atomically(path_in(folder, "report.html"), cluster_html(result));
+  write_file_atomically(path_in(folder, "report.html"), report_html(result));
   return path_in(folder, "report.html");
 }
 

@@ -11,6 +11,8 @@ import { settle } from "./browser_tools.mjs";
 import { check_brush_speed, check_comparison, check_exploration } from "./explore_checks.mjs";
 import * as explorations from "./explore_samples.mjs";
 import { check_hostile } from "./hostile_checks.mjs";
+import { check_of_page } from "./page_checks.mjs";
+import * as pages from "./page_samples.mjs";
 import * as samples from "./samples.mjs";
 
 const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
@@ -391,6 +393,7 @@ async function check_report(context, file, options) {
   const tools = { check, equal };
   if (data.kind === "explore") await check_exploration(page, data, tools);
   else if (data.kind === "explore-comparison") await check_comparison(page, data, tools);
+  else if (check_of_page(data.kind) !== null) await check_of_page(data.kind)(page, data, tools);
   else await check_result(page, data);
   await page.emulateMedia({ media: "print" });
   await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
@@ -398,7 +401,7 @@ async function check_report(context, file, options) {
   equal(await variable(page, "--panel"), "255,255,255", "paper is white");
   equal(await page.evaluate(() => window.__hacked ?? null), null, "no name was run as a script");
   equal(
-    await page.locator('#report script, #report img:not(.picture), #report iframe, #report a:not([href^="designs/"])').count(),
+    await page.locator('#report script, #report img:not(.picture), #report iframe, #report a:not([href^="designs/"], [href="best/report.html"])').count(),
     0,
     "no name became markup",
   );
@@ -444,6 +447,9 @@ async function check_malformed(context, folder) {
     { kind: "explore", runs: ["training"] },
     { kind: "explore-comparison", pairs: [7, { fronts: { a: { a: { designs: [null] } } }, best: [1] }] },
     { kind: "constructor" },
+    { kind: "cluster", stages: [null], timeline: { passes: [null, [0, 9, "x"], [0, 0, 0, -1, 5, 2]], sends: [7], stages: [3] }, memory: [], blocks: [null] },
+    { kind: "parallelism", front: [null], runners_up: {}, best_strategy: 4, memory_limit_bytes: "x" },
+    { kind: "backward-study", figures: [null, { unit: 3, paper: "x", assumptions: [2] }], networks: [{ techniques: [null] }], ambiguities: [7], statements: [1] },
     { timeline: { transfers: [[9, [4], -1, 5, 2]], runs: [[0, 99, 0, 10]] } },
   ]) {
     const file = path.join(folder, "malformed.html");
@@ -496,8 +502,8 @@ async function check_speed(context, file) {
 }
 
 function make_samples(folder) {
-  const makers = { ...samples, ...explorations };
-  const names = ["typical", "hostile", "smallest", "single_core", "optimised", "large", "explored", "explored_hostile", "explored_large", "compared"];
+  const makers = { ...samples, ...explorations, ...pages };
+  const names = ["typical", "hostile", "smallest", "single_core", "optimised", "large", "explored", "explored_hostile", "explored_large", "compared", "cluster", "cluster_cut", "cluster_hostile", "plan", "plan_hostile", "study", "study_hostile"];
   return names.map((name) => {
     const file = path.join(folder, `${name}.html`);
     writeFileSync(file, assemble(makers[name]()));

@@ -163,9 +163,7 @@ TEST(ClusterJson, OfLongStepsTheFirstPassesAreListed) {
   EXPECT_EQ(timeline.at("passes").size(), earlier);
   EXPECT_EQ(HandMadeCluster().json().at("timeline").at("listed_until_ns"),
             HandMadeCluster().step.timeline.makespan);
-  const std::string html = cluster_html(json);
-  EXPECT_NE(html.find("is drawn until"), std::string::npos);
-  EXPECT_LT(html.size(), 10'000'000U);
+  EXPECT_LT(json.dump().size(), 10'000'000U);
 }
 
 TEST(ClusterTrace, HasEveryPassOnceAndKeepsTheRules) {
@@ -193,38 +191,15 @@ TEST(ClusterTrace, HasEveryPassOnceAndKeepsTheRules) {
   }
 }
 
-TEST(ClusterPage, ShowsEveryStageAndNeedsNothing) {
-  const HandMadeCluster made;
-  const std::string html = cluster_html(made.json());
-  for (const char* stage : {">stage 0<", ">stage 1<"})
-    EXPECT_EQ(times_of(html, stage), 3U) << stage; // over time, time, memory
-  EXPECT_EQ(times_of(html, "<title>F"), 6U);
-  EXPECT_EQ(times_of(html, "<title>B"), 6U);
-  for (const char* reference : {"<script", "src=\"", "href=\"http", "@import", "url(http"})
-    EXPECT_EQ(html.find(reference), std::string::npos) << reference;
-}
-
-TEST(ClusterPage, HostileNamesAddNoMarkup) {
+TEST(ClusterTable, IsTameAndListsSomeOfManyStages) {
   HandMadeCluster made;
-  const std::string plain = cluster_html(made.json());
-  const std::string name = "</title></script><img src=x onerror=alert(1)>\x1B[2J";
-  made.name = made.cluster.name = made.device.table->name = made.step.blocks[0].name = name;
-  const std::string html = cluster_html(made.json());
-  for (const char* markup : {"<script", "</script", "<img", "</title", "\x1B"})
-    EXPECT_EQ(times_of(html, markup), times_of(plain, markup)) << markup;
-  EXPECT_EQ(cluster_table(made.json()).find('\x1B'), std::string::npos);
-}
-
-TEST(ClusterPage, DrawsSomeOfManyStages) {
-  HandMadeCluster made;
+  made.name = made.cluster.name = made.device.table->name = made.step.blocks[0].name = "\x1B[2J";
   made.step.stages.resize(200, made.step.stages[0]);
   made.step.timeline.stages.resize(200, made.step.timeline.stages[0]);
   made.step.timeline.runs.resize(200);
-  const ClusterJson json = made.json();
-  const std::string html = cluster_html(json);
-  EXPECT_NE(html.find("64 of 200 stages are drawn"), std::string::npos);
-  EXPECT_NE(html.find(">stage 199<"), std::string::npos);
-  EXPECT_NE(cluster_table(json).find("Of 200 stages the first and the last 16"), std::string::npos);
+  const std::string table = cluster_table(made.json());
+  EXPECT_EQ(table.find('\x1B'), std::string::npos);
+  EXPECT_NE(table.find("Of 200 stages the first and the last 16"), std::string::npos);
 }
 
 TEST(ClusterTable, SaysTimeRatesMemoryAndShares) {

@@ -2,6 +2,7 @@
 import { list, number, object, text, type Json } from "./data";
 import { h, shown } from "./dom";
 import { front_of, kObjectives, objective_axis, type Axis, type Objective } from "./explore_data";
+import { table } from "./parts";
 import { Scatter } from "./scatter";
 
 const kKeys: Record<Objective, string> = { latency: "latency_cycles", energy: "energy_pj", memory: "peak_memory_bytes", area: "area_mm2", power: "peak_power_w", error: "error" };
@@ -58,18 +59,12 @@ function times(value: unknown): string {
   return typeof value === "number" ? `${value.toFixed(3)}\u00d7` : "\u2013";
 }
 
-function table(head: string[], rows: string[][]): HTMLElement {
-  const heads = head.map((name, i) => h("th", { scope: "col", class: i > 0 ? "number" : "" }, name));
-  const body = rows.map((row) => h("tr", {}, ...row.map((cell, i) => (i === 0 ? h("th", { scope: "row" }, shown(cell, 80)) : h("td", { class: "number" }, cell)))));
-  return h("div", { class: "scroll-x" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...body)));
-}
-
 function front_table(fronts: [string, Json][]): HTMLElement {
   const head = ["Front of", "Designs of A", "of B", "of both", "Hypervolume of A", "of B", "A's that B dominates", "B's that A dominates"];
   const rows = fronts.map(([name, front]) => {
     const [a, b] = kSides.map((side) => object(front[side]));
     const sizes = [a, b].map((side) => String(list(side!["designs"]).length));
-    return [name, ...sizes, String(number(front["shared"])), share(a!["hypervolume"]), share(b!["hypervolume"]), String(number(a!["dominated"])), String(number(b!["dominated"]))];
+    return [shown(name, 80), ...sizes, String(number(front["shared"])), share(a!["hypervolume"]), share(b!["hypervolume"]), String(number(a!["dominated"])), String(number(b!["dominated"]))];
   });
   return table(head, rows);
 }

@@ -68,6 +68,14 @@ export function bytes(value: number): string {
   return `${digits(value / scale)}\u202f${unit}`;
 }
 
+/// As the terminal's tables show bytes: always three digits, GiB from 999.5 MiB on.
+export function table_bytes(value: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = 0;
+  for (; value >= 999.5 && unit + 1 < units.length; ++unit) value /= 1024;
+  return `${value.toFixed(unit === 0 ? 0 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0)}\u202f${units[unit]}`;
+}
+
 export function percent(fraction: number): string {
   const value = fraction * 100;
   if (value !== 0 && Math.abs(value) < 0.1) return "<0.1\u202f%";

@@ -1,6 +1,7 @@
 // The viewer of report.html. Reads the result from the element #monet-data and builds the page into #report.
 // Read data.ts for what is shown, time_view.ts for how the charts stay together.
 import { bound_panel } from "./bound_panel";
+import { cluster_page } from "./cluster_page";
 import { compare_page } from "./compare_page";
 import { last_cycle, object, read_provenance, read_result, type Result, type Step } from "./data";
 import { h, shown } from "./dom";
@@ -12,9 +13,11 @@ import { gradient_panel } from "./gradient_panel";
 import { LayerTable } from "./layer_table";
 import { live_memory, MemoryChart, onchip_memory } from "./memory_chart";
 import { Overview } from "./overview";
+import { parallelism_page } from "./parallelism_page";
 import { read_searches } from "./search_data";
 import { search_panel } from "./search_panel";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
+import { study_page } from "./study_page";
 import { phase_variable } from "./theme";
 import { TimeView } from "./time_view";
 
@@ -165,7 +168,13 @@ class Report {
 /// The page of what the data says it is: a step's result unless it says otherwise.
 function mount(root: HTMLElement, data: unknown): void {
   const from = object(data);
-  const pages = { explore: explore_page, "explore-comparison": compare_page };
+  const pages = {
+    explore: explore_page,
+    "explore-comparison": compare_page,
+    cluster: cluster_page,
+    parallelism: parallelism_page,
+    "backward-study": study_page,
+  };
   const kind = Object.keys(pages).find((name) => name === from["kind"]) as keyof typeof pages | undefined;
   if (kind === undefined) return new Report(root, read_result(data)).mount();
   root.replaceChildren(...pages[kind](from, new AbortController().signal), provenance(read_provenance(from["provenance"])));

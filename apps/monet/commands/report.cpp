@@ -9,11 +9,29 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 
 namespace monet::cli {
 
 namespace {
+
+using IsType = bool (Json::*)() const noexcept;
+
+/// The part that a result of this kind, other than a step, must have.
+struct ResultKind {
+  std::string_view kind;
+  const char* key;
+  IsType is;
+  const char* type;
+};
+constexpr std::array<ResultKind, 5> kResultKinds{
+    {{"explore", "fronts", &Json::is_object, "an object"},
+     {"explore-comparison", "pairs", &Json::is_array, "a list"},
+     {"cluster", "timeline", &Json::is_object, "an object"},
+     {"parallelism", "best_strategy", &Json::is_object, "an object"},
+     {"backward-study", "figures", &Json::is_array, "a list"}}};
 
 /// Enough of the schema that the page has what it shows; the viewer treats every value as data.
 void check_result(const Json& result, const std::string& path) {
@@ -24,7 +42,7 @@ void check_result(const Json& result, const std::string& path) {
   if (version == result.end() || *version != 1) {
     problems.add({path}, "is not a result of this version: schema_version is not 1");
   }
-  const auto require = [&](const char* key, bool (Json::*is)() const noexcept, const char* type) {
+  const auto require = [&](const char* key, IsType is, const char* type) {
     const auto value = result.find(key);
     if (value == result.end() || !((*value).*is)()) {
       problems.add({path}, fmt::format("is not a result: '{}' is not {}", key, type));
@@ -32,17 +50,14 @@ void check_result(const Json& result, const std::string& path) {
   };
   require("name", &Json::is_string, "a string");
   const auto kind = result.find("kind");
-  if (kind != result.end() && *kind == "cluster") {
-    problems.add({path}, "is a result of monet cluster, which writes its page itself with -o");
-    problems.throw_if_any();
-  }
-  if (kind != result.end() && (*kind == "explore" || *kind == "explore-comparison")) {
-    if (*kind == "explore")
-      require("fronts", &Json::is_object, "an object");
-    else
-      require("pairs", &Json::is_array, "a list");
-    problems.throw_if_any();
-    return;
+  if (kind != result.end() && kind->is_string()) {
+    const auto known =
+        std::ranges::find(kResultKinds, kind->get_ref<const std::string&>(), &ResultKind::kind);
+    if (known != kResultKinds.end()) {
+      require(known->key, known->is, known->type);
+      problems.throw_if_any();
+      return;
+    }
   }
   require("latency_cycles", &Json::is_number, "a number");
   require("energy_pj", &Json::is_number, "a number");

@@ -1,4 +1,4 @@
-// A study of `monet backward` (its study.json) as text, tables and a page.
+// A study of `monet backward` (its study.json) as text and tables.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,8 +18,5 @@ std::string backward_study_table(const nlohmann::ordered_json& study);
 std::string backward_figures_csv(const nlohmann::ordered_json& study);
 /// A line for every network, machine and technique.
 std::string backward_networks_csv(const nlohmann::ordered_json& study);
-
-/// A self-contained page without scripts. Every name is escaped.
-std::string backward_study_html(const nlohmann::ordered_json& study);
 
 } // namespace monet

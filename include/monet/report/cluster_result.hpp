@@ -1,4 +1,4 @@
-// What a step on a cluster came to, as JSON, tables, a trace and a page.
+// What a step on a cluster came to, as JSON, tables and a trace.
 #pragma once
 
 #include "monet/cluster/cluster_step.hpp"
@@ -34,9 +34,6 @@ std::string cluster_table(const nlohmann::ordered_json& result);
 /// Trace Event JSON for Perfetto: a track a stage with its passes, gradients and update, and one
 /// for each pair of stages with what is sent.
 std::string cluster_trace(const nlohmann::ordered_json& result);
-
-/// A self-contained page without scripts: stages over time, where time and memory go.
-std::string cluster_html(const nlohmann::ordered_json& result);
 
 /// Where the step does not fit: the stage that lacks most, by how much, and its owners, the largest
 /// first. Empty where it fits.

@@ -22,7 +22,5 @@ nlohmann::ordered_json parallelism_json(const ParallelismOutcome& outcome,
                                         const Provenance& provenance);
 /// The best, what became of the others, and those next to it or on the front.
 std::string parallelism_table(const nlohmann::ordered_json& result);
-/// A self-contained page without scripts: time against memory of what was found.
-std::string parallelism_html(const nlohmann::ordered_json& result);
 
 } // namespace monet

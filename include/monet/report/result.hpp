@@ -61,7 +61,9 @@ std::string summary_table(const nlohmann::ordered_json& result);
 /// link and lane of it; microseconds where the chip gives its frequency, else 1 us = 1 cycle.
 std::string trace_json(const nlohmann::ordered_json& result);
 
-/// A self-contained page. Every name is data (escaped), never markup.
+/// A self-contained page of a step, an exploration, a comparison, a step on a cluster, a search for
+/// a parallel strategy or a study of backward passes: the viewer in web/ chooses it by `kind`.
+/// Every name is data (escaped), never markup.
 std::string report_html(const nlohmann::ordered_json& result);
 
 } // namespace monet

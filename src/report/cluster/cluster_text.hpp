@@ -1,4 +1,4 @@
-// What cluster.json calls things, and what people do; shared by its tables and its page.
+// Parts of cluster.json and their names, shared by its tables and its trace.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,41 +13,27 @@ namespace monet::cluster_text {
 struct ClusterPart {
   const char* key; ///< in cluster.json
   const char* name;
-  const char* colour;
 };
 
-/// Of a stage's `share`, in its order. Colours that people with colour-blindness tell apart.
-inline constexpr std::array<ClusterPart, 9> kShares{{{"compute_ns", "compute", "#0072b2"},
-                                                     {"recompute_ns", "recompute", "#56b4e9"},
-                                                     {"host_ns", "host", "#cc79a7"},
-                                                     {"collectives_ns", "collectives", "#d55e00"},
-                                                     {"offload_ns", "offload", "#882255"},
-                                                     {"sends_ns", "sends", "#e69f00"},
-                                                     {"gradients_ns", "gradients", "#f0e442"},
-                                                     {"update_ns", "update", "#009e73"},
-                                                     {"bubble_ns", "bubble", "#bbbbbb"}}};
+/// Of a stage's `share`, in its order.
+inline constexpr std::array<ClusterPart, 9> kShares{{{"compute_ns", "compute"},
+                                                     {"recompute_ns", "recompute"},
+                                                     {"host_ns", "host"},
+                                                     {"collectives_ns", "collectives"},
+                                                     {"offload_ns", "offload"},
+                                                     {"sends_ns", "sends"},
+                                                     {"gradients_ns", "gradients"},
+                                                     {"update_ns", "update"},
+                                                     {"bubble_ns", "bubble"}}};
 
 /// Of a stage's `memory` on the device; they add up to its total.
 inline constexpr std::array<ClusterPart, 6> kOwners{
-    {{"parameters_bytes", "parameters", "#0072b2"},
-     {"gradients_bytes", "gradients", "#d55e00"},
-     {"optimizer_state_bytes", "optimizer state", "#009e73"},
-     {"stored_activations_bytes", "stored activations", "#e69f00"},
-     {"temporaries_bytes", "temporaries", "#56b4e9"},
-     {"workspace_bytes", "workspace", "#bbbbbb"}}};
-
-/// Of its pages.
-inline constexpr const char* kClusterStyle =
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:1160px;margin:2em auto;padding:0 1em;"
-    "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
-    "table{border-collapse:collapse;margin:.6em 0}"
-    "td,th{padding:.2em .7em;text-align:right;white-space:nowrap;"
-    "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
-    "svg{display:block}.wide{overflow-x:auto}svg .in{fill:#fff;font-size:10px}"
-    "svg .send{stroke:#8886}.no{color:#b34700;font-weight:bold}"
-    ".key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 1em}"
-    "@media(prefers-color-scheme:dark){body{background:#15181c;color:#ddd}td,th{border-color:#444}"
-    ".no{color:#ff9a5a}svg text{fill:#ddd}}";
+    {{"parameters_bytes", "parameters"},
+     {"gradients_bytes", "gradients"},
+     {"optimizer_state_bytes", "optimizer state"},
+     {"stored_activations_bytes", "stored activations"},
+     {"temporaries_bytes", "temporaries"},
+     {"workspace_bytes", "workspace"}}};
 
 /// Columns of the rows in `timeline`.
 namespace pass_column {
