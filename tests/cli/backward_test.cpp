@@ -253,6 +253,7 @@ cores: [2]
 bandwidths_gb_per_s: [75]
 batches: [16]
 choices: {tiles: array, keep: steps, major: gradients}
+published: {algorithm-1_small: 23.8}
 ambiguities:
   a:
     what: sums
@@ -309,6 +310,7 @@ TEST(BackwardStudy, SetsFiguresBesideThePapers) {
   EXPECT_LE(figures.at("algorithm-1_small").at("ours"),
             figures.at("best-of-three_small").at("ours"));
   EXPECT_LE(figures.at("best-of-three_small").at("ours"), figures.at("joint_small").at("ours"));
+  EXPECT_TRUE(figures.at("algorithm-1_large").at("paper").is_null());
   const Ran page = run_monet({"report", scratch / "out/study.json", "-o", scratch / "again.html"});
   EXPECT_EQ(page.code, 0) << page.err;
   EXPECT_EQ(read_file(scratch / "again.html"), read_file(scratch / "out/study.html"));
@@ -336,6 +338,7 @@ TEST(BackwardStudy, ProblemsAreLocated) {
          "'array'?)");
   refuse("batches:", "batchs:", "study.yaml:10:1: unknown key 'batchs' (did you mean 'batches'?)");
   refuse("cores: [2]", "cores: [1]", "study.yaml:8:8: 1 is not 2 to 64");
+  refuse("algorithm-1_small: 23.8", "algorithm-1_small: high", "study.yaml:12:");
   refuse("NCF: ncf", "NCF: ncg", "ncg.yaml");
   refuse("batch: 8", "batch: 0", "study.yaml:6:10: 'batch' must be 1 to 2^20");
   const Ran none = run_monet({"backward", "--study", scratch / "study.yaml"});

@@ -18,33 +18,6 @@ namespace monet::cli {
 
 namespace {
 
-/// Of the paper, by id; percent, or factors of `dy_once`.
-const std::map<std::string, double> kPublished{{"interleave_small", 0.8},
-                                               {"interleave_large", 7.4},
-                                               {"algorithm-1_small", 23.8},
-                                               {"algorithm-1_large", 10.9},
-                                               {"best-of-three_small", 25.1},
-                                               {"best-of-three_large", 12.4},
-                                               {"partition_small", 29.3},
-                                               {"partition_large", 14.5},
-                                               {"cores_2", 22.4},
-                                               {"cores_2_neighbours", 21.5},
-                                               {"cores_2_right", 91},
-                                               {"cores_4", 23.7},
-                                               {"cores_8", 27.7},
-                                               {"cores_8_worst", 10.5},
-                                               {"bandwidth_150", 14.5},
-                                               {"bandwidth_75", 19.3},
-                                               {"bandwidth_37.5", 22.7},
-                                               {"batch_8", 14.5},
-                                               {"batch_16", 14.7},
-                                               {"batch_32", 14.0},
-                                               {"dy_traffic_large", 39.0},
-                                               {"dy_reads_large", 51.4},
-                                               {"dy_reads_dlrm", 68.3},
-                                               {"dy_once_small", 1.70},
-                                               {"dy_once_large", 1.43}};
-
 struct StudyFigure {
   std::string id;
   std::string text;
@@ -294,10 +267,10 @@ Json networks_json(const std::string& machine, const StudySheet& sheet, const Fi
   return rows;
 }
 
-Json figure_json(const StudyFigure& figure) {
-  const auto published = kPublished.find(figure.id);
-  const double paper =
-      published == kPublished.end() ? std::numeric_limits<double>::quiet_NaN() : published->second;
+Json figure_json(const StudyFigure& figure, const std::map<std::string, double>& all_published) {
+  const auto published = all_published.find(figure.id);
+  const double paper = published == all_published.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                        : published->second;
   return {{"id", figure.id},
           {"text", figure.text},
           {"unit", figure.is_factor ? "factor" : "percent"},
@@ -356,7 +329,7 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
                     study.searches ? kStudyTechniques : kPaperTechniques, tell);
   Json figures = Json::array();
   for (const StudyFigure& figure : maker.make())
-    figures.push_back(figure_json(figure));
+    figures.push_back(figure_json(figure, study.published));
   Json networks = Json::array();
   Json infeasible = Json::array();
   for (const char* machine : {"small", "large"}) {

@@ -52,7 +52,8 @@ struct Study {
   std::vector<double> bandwidths;
   std::vector<std::int64_t> batches;
   StudyChoices choices;
-  bool searches = true; ///< `best-sequential` and `joint` with our choices, too
+  std::map<std::string, double> published; ///< the paper's figures by id: percent, or factors
+  bool searches = true;                    ///< `best-sequential` and `joint` with our choices, too
   std::vector<StudyAmbiguity> ambiguities;
   std::vector<StudyAssumption> assumptions;
   std::map<std::string, GemmTable> tables; ///< by name

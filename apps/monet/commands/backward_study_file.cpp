@@ -42,6 +42,7 @@ public:
     read_bandwidths(map.find("bandwidths_gb_per_s"));
     if (const YamlNode* choices = map.find("choices"))
       read_choices(*choices, study_.choices);
+    read_published(map.find("published"));
     study_.searches = map.boolean_or("searches", true);
     read_ambiguities(map.find("ambiguities"));
     map.finish();
@@ -117,6 +118,16 @@ private:
       if (value && !(*value > 0 && *value <= kMostGbPerSecond))
         problems_.add(item.where, "a bandwidth must be above 0 and at most 10^6");
       study_.bandwidths.push_back(value.value_or(1));
+    }
+  }
+
+  void read_published(const YamlNode* node) {
+    if (node == nullptr)
+      return;
+    const YamlMap figures(*node, problems_);
+    for (const YamlNode::Entry& entry : figures.node().entries) {
+      if (const auto value = as_number(entry.value, problems_))
+        study_.published[entry.key] = *value;
     }
   }
 
