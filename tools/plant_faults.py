@@ -148,8 +148,7 @@ class Test:
         self.labels = set(properties.get("LABELS", []))
         self.folder = properties.get("WORKING_DIRECTORY")
         self.environment = dict(one.split("=", 1) for one in properties.get("ENVIRONMENT", []))
-        self.setups = set(properties.get("FIXTURES_SETUP", []))
-        self.needs = set(properties.get("FIXTURES_REQUIRED", []))
+        self.setups = "FIXTURES_SETUP" in properties
         self.cleans_up = "FIXTURES_CLEANUP" in properties
         self.fails = bool(properties.get("WILL_FAIL", False))
         self.passes_with, self.fails_with = ([re.compile(one) for one in properties.get(key, [])]
@@ -185,7 +184,7 @@ class Running:
     def __init__(self, test, fault, limit, log):
         self.test, self.limit, self.began = test, limit, time.monotonic()
         self.path = log
-        environment = os.environ | {"GTEST_FAIL_FAST": "1", "MONET_FAULT": str(fault)} | test.environment
+        environment = os.environ | {"GTEST_FAIL_FAST": "1", "MONET_FAULT": str(fault), "TMPDIR": str(log.parent)} | test.environment
         with open(log, "wb") as out:
             self.process = subprocess.Popen(test.command, cwd=test.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out,
                                             stderr=subprocess.STDOUT, start_new_session=True,
@@ -225,6 +224,8 @@ class Running:
 def run_tests(order, fault, limits, jobs, logs, ended, first_only):
     """Runs the tests in that order, `jobs` at a time; the first failure ends it where `first_only`. `ended(test, seconds, why)` hears of each."""
     waiting, running = list(order), []
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir()
     try:
         while waiting or running:
             while waiting and len(running) < jobs and not any(one.test.alone for one in running) and not (waiting[0].alone and running):
@@ -271,19 +272,13 @@ def baseline(tests, level, jobs, scratch, logs):
 
 
 def ordered(fault, tests, seconds):
-    """The fault's own tests first, the shortest first; each after what prepares it."""
-    own = re.compile(fault.tests)
-    chosen = []
-    for test in sorted(tests, key=lambda test: (not own.search(test.name), seconds[test.name])):
-        for before in [one for one in tests if one.setups & test.needs] + [test]:
-            if before not in chosen:
-                chosen.append(before)
-    return chosen
+    """The fault's own tests first, the shortest first. What prepares tests has done so without a fault."""
+    return sorted((test for test in tests if not test.setups),
+                  key=lambda test: (not re.search(fault.tests, test.name), seconds[test.name]))
 
 
 def run(scratch, level, jobs, only, keep):
-    logs = scratch / "logs"
-    logs.mkdir(exist_ok=True)
+    logs = scratch / "logs"  # and temporary files, also of tests that were stopped
     tests = tests_of(scratch, level)
     seconds, failed = baseline(tests, level, jobs, scratch, logs)
     for why in failed.values():
