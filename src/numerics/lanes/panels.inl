@@ -109,11 +109,19 @@ private:
   Keys<Real> keys_[kRows][kVectors];
 };
 
-/// All rows of one strip.
+#if defined(__clang__)
+#define MONET_COMPILED_ONCE [[gnu::noinline]]
+#else
+#define MONET_COMPILED_ONCE [[gnu::noinline, gnu::noclone]]
+#endif
+/// All rows of one strip. Compiled once for each number of vectors, not for each caller; the copy
+/// of `ops` stays in registers.
 template <class Real, class Ops, int kVectors>
-void panel_strip(const Panel<Real>& panel, const Ops& ops, std::ptrdiff_t column,
-                 std::ptrdiff_t count, const Real* vectors, std::ptrdiff_t vector_step) {
+MONET_COMPILED_ONCE void panel_strip(const Panel<Real>& panel, const Ops& shared,
+                                   std::ptrdiff_t column, std::ptrdiff_t count,
+                                   const Real* vectors, std::ptrdiff_t vector_step) {
   constexpr int kRows = Ops::kRandom ? kGeneralRows : kPanelRows;
+  const Ops ops = shared;
   std::ptrdiff_t row = 0;
   for (; row + kRows <= panel.rows; row += kRows)
     PanelBlock<Real, Ops, kRows, kVectors>(panel, ops, row, column, count)
@@ -131,7 +139,7 @@ void run_panel(const Panel<Real>& panel, const Ops& ops) {
   for (; column + kStrip <= panel.columns; column += kStrip)
     panel_strip<Real, Ops, kVectors>(panel, ops, column, kStrip, panel.vectors + column,
                                      panel.vector_step);
-  for (; column + kWidth <= panel.columns; column += kWidth)
+  for (; kVectors > 1 && column + kWidth <= panel.columns; column += kWidth)
     panel_strip<Real, Ops, 1>(panel, ops, column, kWidth, panel.vectors + column,
                               panel.vector_step);
   const std::ptrdiff_t left = panel.columns - column;
@@ -190,8 +198,9 @@ void run_pairs(const Pairs<Real>& pairs, const Ops& ops) {
 /// f(ops) with the fastest operations that do what `arithmetic` says.
 template <class Real, Product kProduct, Beyond kBeyond, bool kZeroWins, class F>
 void with_sum(const Arithmetic<Real>& arithmetic, F f) {
+  constexpr Beyond kOfProduct = kProduct == Product::round ? kBeyond : Beyond::nothing;
   if (!arithmetic.rounds_sum || (kBeyond == Beyond::nothing && arithmetic.on_grid))
-    f(FastOps<Real, kProduct, Sum::native, kBeyond, kZeroWins>(arithmetic));
+    f(FastOps<Real, kProduct, Sum::native, kOfProduct, kZeroWins>(arithmetic));
   else if (arithmetic.exact_sum)
     f(FastOps<Real, kProduct, Sum::round_odd, kBeyond, kZeroWins>(arithmetic));
   else if (kBeyond == Beyond::clamps && arithmetic.on_grid)
