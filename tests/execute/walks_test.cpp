@@ -118,7 +118,7 @@ TEST(Walks, BlocksEqualEveryIteration) {
         target = summed ? target + made : made;
       }
     } while (next_point(point, walk.sizes));
-    context.for_each_iteration<2, 1>([](auto v, auto y) { y[0] = function(v[0], v[1]); });
+    context.map([](float x, float y) { return function(x, y); });
     again.for_each_iteration(
         [](std::span<const float> v, std::span<float> y) { y[0] = function(v[0], v[1]); });
     ASSERT_EQ(store[TensorId(0)].real, expected) << "seed " << seed;

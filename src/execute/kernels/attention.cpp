@@ -34,7 +34,7 @@ std::vector<Real> dense(const KernelContext<Real>& context, std::size_t input, P
   if (!context.has_input(input))
     return {};
   const LoopNest& nest = context.op().nest;
-  const OperandMap map = context.map_of(*context.operand_index().inputs[input]);
+  const OperandMap map = context.map_of_input(input);
   std::vector<bool> taken;
   for (const LoopDim& dim : nest.dims) {
     const Part part = part_of(dim.name);
@@ -47,7 +47,7 @@ std::vector<Real> dense(const KernelContext<Real>& context, std::size_t input, P
   for_each_point(
       context.op().nest,
       [&](const auto& point) {
-        const auto at = static_cast<std::size_t>(map.at(point).value());
+        const auto at = map.index(point);
         values.push_back(real ? reals[at] : static_cast<Real>(integers[at]));
       },
       &taken);
@@ -179,11 +179,12 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> attention_kernels() {
-  return {
+KernelTable attention_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel(kMonetDomain, "Attention", kAttention),
       kernel(kMonetDomain, "AttentionGrad", kAttentionGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

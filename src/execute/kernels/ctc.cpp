@@ -21,8 +21,7 @@ struct Lines {
   OperandMap map;
   std::int64_t step = 0;
 
-  template <class Real>
-  Lines(const KernelContext<Real>& context, std::size_t input) {
+  Lines(const OperatorContext& context, std::size_t input) {
     const LoopNest& nest = context.op().nest;
     Access access = nest.operands.at(context.operand_index().inputs.at(input).value());
     const auto& shape = context.graph().tensor(access.tensor).shape;
@@ -58,7 +57,7 @@ Real log_sum(std::initializer_list<Real> values) {
 template <class Real>
 class LabelStates {
 public:
-  LabelStates(KernelContext<Real>& context, std::int64_t batch)
+  LabelStates(const OperatorContext& context, std::int64_t batch)
       : blank_(context.attributes().integer("blank", 0)) {
     const auto& scores = context.graph().tensor(*context.op().inputs.at(1)).shape;
     const Lines labels(context, 1);
@@ -102,11 +101,10 @@ private:
 };
 
 /// What a sample's likelihood is divided by in the loss.
-template <class Real>
-Real share_of(const KernelContext<Real>& context, std::int64_t batch, std::int64_t labels) {
+std::int64_t share_of(const OperatorContext& context, std::int64_t batch, std::int64_t labels) {
   if (context.attributes().text("reduction", "mean") != "mean")
     return 1;
-  return static_cast<Real>(batch * std::max<std::int64_t>(labels, 1));
+  return batch * std::max<std::int64_t>(labels, 1);
 }
 
 constexpr auto kCtc = []<class Real>(KernelContext<Real>& context) {
@@ -116,7 +114,6 @@ constexpr auto kCtc = []<class Real>(KernelContext<Real>& context) {
   const auto labels = (op.nest.dims[2].size - 1) / 2;
   const Lines scores(context, 0);
   const bool drops = context.attributes().integer("zero_infinity", 0) != 0;
-  const auto& index = context.operand_index().outputs;
   Real loss = 0;
   for (std::int64_t b = 0; b < batch; ++b) {
     const LabelStates<Real> sample(context, b);
@@ -130,8 +127,7 @@ constexpr auto kCtc = []<class Real>(KernelContext<Real>& context) {
         now[l] = (t > 0 ? sample.reached(before, l, -1) : l < 2 ? Real{0} : kNever<Real>)+score;
         if (context.has_output(2)) {
           const std::array<std::int64_t, 3> point{b, t, static_cast<std::int64_t>(l)};
-          const auto at = context.map_of(index.at(2).value()).at(point).value();
-          context.output(2)[static_cast<std::size_t>(at)] = now[l];
+          context.output(2)[context.map_of_output(2).index(point)] = now[l];
         }
       }
       before = std::move(now);
@@ -140,10 +136,9 @@ constexpr auto kCtc = []<class Real>(KernelContext<Real>& context) {
     const Real nll = -log_sum<Real>({before[last], last > 0 ? before[last - 1] : kNever<Real>});
     const std::array<std::int64_t, 3> point{b, 0, 0};
     if (context.has_output(1))
-      context.output(
-          1)[static_cast<std::size_t>(context.map_of(index.at(1).value()).at(point).value())] = nll;
+      context.output(1)[context.map_of_output(1).index(point)] = nll;
     if (!drops || std::isfinite(nll))
-      loss += nll / share_of(context, batch, labels);
+      loss += nll / static_cast<Real>(share_of(context, batch, labels));
   }
   context.output(0)[0] = loss;
 };
@@ -155,22 +150,23 @@ constexpr auto kCtcGrad = []<class Real>(KernelContext<Real>& context) {
   const std::int64_t batch = op.nest.dims[0].size;
   const std::int64_t times = op.nest.dims[1].size;
   const std::int64_t classes = op.nest.dims[2].size;
-  const OperandMap scores = context.map_of(context.operand_index().inputs.at(0).value());
-  const OperandMap result = context.map_of(context.operand_index().outputs.at(0).value());
-  const OperandMap likelihood = context.map_of(context.operand_index().inputs.at(2).value());
+  const OperandMap scores = context.map_of_input(0);
+  const OperandMap result = context.map_of_output(0);
+  const OperandMap likelihood = context.map_of_input(2);
   const Lines alphas(context, 3);
   const bool drops = context.attributes().integer("zero_infinity", 0) != 0;
   for (std::int64_t b = 0; b < batch; ++b) {
     const LabelStates<Real> sample(context, b);
     const auto score = [&](std::int64_t t, std::int64_t c) {
       const std::array<std::int64_t, 3> point{b, t, c};
-      return context.input(0)[static_cast<std::size_t>(scores.at(point).value())];
+      return context.input(0)[scores.index(point)];
     };
     const std::array<std::int64_t, 3> first{b, 0, 0};
-    const Real nll = context.input(2)[static_cast<std::size_t>(likelihood.at(first).value())];
+    const Real nll = context.input(2)[likelihood.index(first)];
     const auto labels = static_cast<std::int64_t>(sample.states() / 2);
-    const Real scale =
-        drops && !std::isfinite(nll) ? Real{0} : 1 / share_of(context, batch, labels);
+    const Real scale = drops && !std::isfinite(nll)
+                           ? Real{0}
+                           : 1 / static_cast<Real>(share_of(context, batch, labels));
     std::vector<Real> behind(sample.states(), kNever<Real>);
     for (std::int64_t t = times; t-- > 0;) {
       check_stop();
@@ -190,7 +186,7 @@ constexpr auto kCtcGrad = []<class Real>(KernelContext<Real>& context) {
         const Real x = score(t, c);
         const Real wanted = std::exp(of_class[static_cast<std::size_t>(c)] + nll - x);
         const std::array<std::int64_t, 3> point{b, t, c};
-        context.output(0)[static_cast<std::size_t>(result.at(point).value())] =
+        context.output(0)[result.index(point)] =
             scale == 0 ? Real{0} : (std::exp(x) - wanted) * scale;
       }
       behind = std::move(now);
@@ -200,8 +196,10 @@ constexpr auto kCtcGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> ctc_kernels() {
-  return {kernel(kMonetDomain, "CtcLoss", kCtc), kernel(kMonetDomain, "CtcLossGrad", kCtcGrad)};
+KernelTable ctc_kernels() {
+  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, "CtcLoss", kCtc),
+                                          kernel(kMonetDomain, "CtcLossGrad", kCtcGrad)};
+  return kEntries;
 }
 
 } // namespace monet

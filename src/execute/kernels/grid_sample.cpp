@@ -105,32 +105,33 @@ private:
   bool corners_;
 };
 
-/// The operand of that role as a map, and its numbers.
-template <class Real>
+/// The operand of that role.
 struct Coordinate {
+  const OperatorContext& context;
   OperandMap map;
-  const std::vector<Real>* numbers = nullptr;
+  TensorId tensor;
 
-  Coordinate(const KernelContext<Real>& context, std::string_view role) {
+  Coordinate(const OperatorContext& of, std::string_view role) : context(of) {
     const auto& operands = context.op().nest.operands;
     const auto found = std::find_if(operands.begin(), operands.end(),
                                     [&](const Access& access) { return access.role == role; });
     internal_check(found != operands.end(), "a place without coordinates");
     map = context.map_of(static_cast<std::size_t>(found - operands.begin()));
-    numbers = &context.tensor(found->tensor);
+    tensor = found->tensor;
   }
   double at(std::span<const std::int64_t> point) const {
-    return static_cast<double>((*numbers)[static_cast<std::size_t>(map.at(point).value())]);
+    return context.number(tensor, map.index(point));
   }
 };
 
 /// f(point, pixel, row's tap, column's tap) for every pixel that an iteration's sample is made of.
-template <class Real, class F>
-void for_each_grid_tap(const KernelContext<Real>& context, std::size_t image_operand, F f) {
+void for_each_grid_tap(
+    const OperatorContext& context, std::size_t image_operand,
+    FunctionRef<const std::vector<std::int64_t>&, std::size_t, const GridTap&, const GridTap&> f) {
   const GridInterpolation how(context.attributes());
-  const IndexedOperand image = indexed_operand(context.graph(), context.op(), image_operand);
-  const Coordinate<Real> column(context, "x");
-  const Coordinate<Real> row(context, "y");
+  const IndexedOperand image = indexed_operand(context, image_operand);
+  const Coordinate column(context, "x");
+  const Coordinate row(context, "y");
   for_each_point(context.op().nest, [&](const auto& point) {
     const GridTaps rows = how.taps(row.at(point), image.sizes[0]);
     const GridTaps columns = how.taps(column.at(point), image.sizes[1]);
@@ -149,45 +150,50 @@ void for_each_grid_tap(const KernelContext<Real>& context, std::size_t image_ope
 
 constexpr auto kGridSample = []<class Real>(KernelContext<Real>& context) {
   const OperandMap out = context.map_of(0);
+  const std::vector<Real>& image = context.input(0);
+  std::vector<Real>& result = context.output(0);
   for_each_grid_tap(context, *context.operand_index().inputs[0],
                     [&](const auto& point, std::size_t pixel, const GridTap& y, const GridTap& x) {
-                      context.output(0)[static_cast<std::size_t>(out.at(point).value())] +=
-                          static_cast<Real>(y.weight * x.weight) * context.input(0)[pixel];
+                      result[out.index(point)] +=
+                          static_cast<Real>(y.weight * x.weight) * image[pixel];
                     });
 };
 
 constexpr auto kGridSampleGradInput = []<class Real>(KernelContext<Real>& context) {
-  const OperandMap dy = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap map = context.map_of_input(0);
+  const std::vector<Real>& dy = context.input(0);
+  std::vector<Real>& dx = context.output(0);
   for_each_grid_tap(context, 0,
                     [&](const auto& point, std::size_t pixel, const GridTap& y, const GridTap& x) {
-                      context.output(0)[pixel] +=
-                          static_cast<Real>(y.weight * x.weight) *
-                          context.input(0)[static_cast<std::size_t>(dy.at(point).value())];
+                      dx[pixel] += static_cast<Real>(y.weight * x.weight) * dy[map.index(point)];
                     });
 };
 
 constexpr auto kGridSampleGradGrid = []<class Real>(KernelContext<Real>& context) {
-  const OperandMap dy = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap map = context.map_of_input(0);
   const OperandMap out = context.map_of(0);
   const LoopNest& nest = context.op().nest;
+  const std::vector<Real>& dy = context.input(0);
+  const std::vector<Real>& image = context.input(1);
+  std::vector<Real>& result = context.output(0);
   for_each_grid_tap(context, *context.operand_index().inputs[1],
                     [&](const auto& point, std::size_t pixel, const GridTap& y, const GridTap& x) {
                       const bool of_row = loop_value(nest, "D", point) == 1;
                       const double slope = of_row ? y.slope * x.weight : y.weight * x.slope;
-                      context.output(0)[static_cast<std::size_t>(out.at(point).value())] +=
-                          static_cast<Real>(slope) * context.input(1)[pixel] *
-                          context.input(0)[static_cast<std::size_t>(dy.at(point).value())];
+                      result[out.index(point)] +=
+                          static_cast<Real>(slope) * image[pixel] * dy[map.index(point)];
                     });
 };
 
 } // namespace
 
-std::vector<KernelEntry> grid_sample_kernels() {
-  return {
+KernelTable grid_sample_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "GridSample", kGridSample),
       kernel(kMonetDomain, "GridSampleGradInput", kGridSampleGradInput),
       kernel(kMonetDomain, "GridSampleGradGrid", kGridSampleGradGrid),
   };
+  return kEntries;
 }
 
 } // namespace monet

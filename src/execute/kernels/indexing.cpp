@@ -24,15 +24,13 @@ std::int64_t checked_index(const Graph& graph, const Operator& op, std::int64_t 
 /// f(to, from) for every iteration, both by element; input 1 holds the indices of whichever of
 /// output 0 and input 0 has an indexed axis. Where that is a rank's part of its rows, in order of
 /// the ranks, input 2 holds the rank's number: rows of others are passed over.
-template <class Real, class F>
-void for_each_indexed(KernelContext<Real>& context, F f) {
+void for_each_indexed(OperatorContext& context, FunctionRef<std::size_t, std::size_t> f) {
   const Operator& op = context.op();
-  const IndexedOperand to = indexed_operand(context.graph(), op, 0);
-  const IndexedOperand from =
-      indexed_operand(context.graph(), op, *context.operand_index().inputs[0]);
+  const IndexedOperand to = indexed_operand(context, 0);
+  const IndexedOperand from = indexed_operand(context, *context.operand_index().inputs[0]);
   std::optional<OperandMap> index; // constant indices may have become part of the map
   if (!to.sizes.empty() || !from.sizes.empty())
-    index = context.map_of(context.operand_index().inputs.at(1).value());
+    index = context.map_of_input(1);
   const bool puts = !to.sizes.empty();
   const IndexedOperand& indexed = puts ? to : from;
   const std::int64_t stride = index ? indexed.strides[0] : 0;
@@ -44,7 +42,7 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
   for_each_point(context.op().nest, [&](const auto& point) {
     std::int64_t shift = 0;
     if (index) {
-      const auto at = static_cast<std::size_t>(index->at(point).value());
+      const auto at = index->index(point);
       const std::int64_t row =
           checked_index(context.graph(), op, indices[at], size * parts) - first;
       if (row < 0 || row >= size)
@@ -57,8 +55,8 @@ void for_each_indexed(KernelContext<Real>& context, F f) {
   });
 }
 
-constexpr auto kGather = []<class Real>(KernelContext<Real>& context) {
-  const ElementMover<Real> move(context, 0, 0);
+constexpr auto kGather = [](OperatorContext& context) {
+  const ElementMover move(context, 0, 0);
   for_each_indexed(context, [&](std::size_t to, std::size_t from) { move(from, to); });
 };
 constexpr auto kGatherGrad = []<class Real>(KernelContext<Real>& context) {
@@ -67,10 +65,11 @@ constexpr auto kGatherGrad = []<class Real>(KernelContext<Real>& context) {
   for_each_indexed(context, [&](std::size_t to, std::size_t from) { sums[to] += parts[from]; });
 };
 
-/// f(part, whole): element `part` of the picked slices is element `whole` of the data. Input 1
-/// holds the indices: its last axis names the first axes of the data after `batch` common ones.
-template <class Real, class F>
-void for_each_slice(KernelContext<Real>& context, const Integers& data, std::size_t batch, F f) {
+/// f(part, whole, count): elements from `part` on of the picked slices are elements from `whole` on
+/// of the data. Input 1 holds the indices: its last axis names the first axes of the data after
+/// `batch` common ones.
+void for_each_slice(OperatorContext& context, const Integers& data, std::size_t batch,
+                    FunctionRef<std::size_t, std::size_t, std::size_t> f) {
   const Integers& indices = context.input_shape(1);
   const Integers strides = strides_of(data);
   const auto depth = static_cast<std::size_t>(indices.empty() ? 0 : indices.back());
@@ -94,32 +93,36 @@ void for_each_slice(KernelContext<Real>& context, const Integers& data, std::siz
       begin +=
           strides[batch + k] * checked_index(context.graph(), context.op(), index, data[batch + k]);
     }
-    for (std::int64_t i = 0; i < slice; ++i)
-      f(static_cast<std::size_t>(row * slice + i), static_cast<std::size_t>(begin + i));
+    f(static_cast<std::size_t>(row * slice), static_cast<std::size_t>(begin),
+      static_cast<std::size_t>(slice));
   }
 }
 
-template <class Real>
-std::size_t batch_axes(const KernelContext<Real>& context) {
+std::size_t batch_axes(const OperatorContext& context) {
   return static_cast<std::size_t>(context.attributes().integer("batch_dims", 0));
 }
 
-constexpr auto kGatherND = []<class Real>(KernelContext<Real>& context) {
-  const ElementMover<Real> move(context, 0, 0);
+constexpr auto kGatherND = [](OperatorContext& context) {
+  const ElementMover move(context, 0, 0);
   for_each_slice(context, context.input_shape(0), batch_axes(context),
-                 [&](std::size_t part, std::size_t whole) { move(whole, part); });
+                 [&](std::size_t part, std::size_t whole, std::size_t count) {
+                   move.run(static_cast<std::int64_t>(whole), 1, part, count);
+                 });
 };
 constexpr auto kGatherNDGrad = []<class Real>(KernelContext<Real>& context) {
   auto& sums = context.output(0);
   const auto& parts = context.input(0);
   for_each_slice(context, context.output_shape(0), batch_axes(context),
-                 [&](std::size_t part, std::size_t whole) { sums[whole] += parts[part]; });
+                 [&](std::size_t part, std::size_t whole, std::size_t count) {
+                   for (std::size_t i = 0; i < count; ++i)
+                     sums[whole + i] += parts[part + i];
+                 });
 };
 
 /// Places in the order of the tensor; the network was read for a number of them.
-constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kNonZero = [](OperatorContext& context) {
   const LoopNest& nest = context.op().nest;
-  const OperandMap map = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap map = context.map_of_input(0);
   const std::int64_t room = context.output_shape(0)[1];
   std::vector<std::string_view> names; // of loops, one for each axis
   for (const LoopDim& dim : nest.dims) {
@@ -128,8 +131,8 @@ constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
   }
   std::int64_t found = 0;
   for_each_point(context.op().nest, [&](const auto& point) {
-    const auto at = static_cast<std::size_t>(map.at(point).value());
-    if (context.is_real_input(0) ? context.input(0)[at] == 0 : context.integers(0)[at] == 0)
+    const auto at = map.index(point);
+    if (context.input_number(0, at) == 0)
       return;
     for (std::size_t axis = 0; axis < names.size() && found < room; ++axis)
       context.output_integers(
@@ -145,37 +148,54 @@ constexpr auto kNonZero = []<class Real>(KernelContext<Real>& context) {
 /// Data first, through the nest.
 template <class Real>
 void copy_data(KernelContext<Real>& context) {
-  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
+  copy_through_nest(context);
 }
 
-/// An update replaces, or joins, an element of output 0.
+/// Updates replace, or join, elements of output 0.
 template <class Real>
-void put_update(KernelContext<Real>& context, std::size_t from, std::size_t to) {
-  const std::string reduction = context.attributes().text("reduction", "none");
-  const auto joined = [&](auto old, auto update) {
-    if (reduction == "add")
-      return static_cast<decltype(old)>(old + update);
-    if (reduction == "mul")
-      return static_cast<decltype(old)>(old * update);
-    if (reduction == "max")
-      return std::max<decltype(old)>(old, update);
-    if (reduction == "min")
-      return std::min<decltype(old)>(old, update);
-    return static_cast<decltype(old)>(update);
-  };
-  if (context.is_real_input(2)) {
-    Real& target = context.output(0)[to];
-    target = joined(target, context.input(2)[from]);
-  } else {
-    std::int64_t& target = context.output_integers(0)[to];
-    target = joined(target, context.integers(2)[from]);
+class Updater {
+public:
+  explicit Updater(KernelContext<Real>& context)
+      : reduction_(context.attributes().text("reduction", "none")),
+        is_real_(context.is_real_input(2)), real_(context.output(0)),
+        real_updates_(context.input(2)), whole_(context.output_integers(0)),
+        whole_updates_(context.integers(2)) {}
+
+  void operator()(std::size_t from, std::size_t to) const {
+    if (is_real_)
+      real_[to] = joined(real_[to], real_updates_[from]);
+    else
+      whole_[to] = joined(whole_[to], whole_updates_[from]);
   }
-}
+
+private:
+  template <class Number>
+  Number joined(Number old, Number update) const {
+    if (reduction_ == "add")
+      return old + update;
+    if (reduction_ == "mul")
+      return old * update;
+    if (reduction_ == "max")
+      return std::max(old, update);
+    return reduction_ == "min" ? std::min(old, update) : update;
+  }
+
+  std::string reduction_;
+  bool is_real_;
+  std::vector<Real>& real_;
+  const std::vector<Real>& real_updates_;
+  std::vector<std::int64_t>& whole_;
+  const std::vector<std::int64_t>& whole_updates_;
+};
 
 constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {
   copy_data(context);
+  const Updater put(context);
   for_each_slice(context, context.output_shape(0), 0,
-                 [&](std::size_t part, std::size_t whole) { put_update(context, part, whole); });
+                 [&](std::size_t part, std::size_t whole, std::size_t count) {
+                   for (std::size_t i = 0; i < count; ++i)
+                     put(part + i, whole + i);
+                 });
 };
 
 constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
@@ -183,29 +203,24 @@ constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
   const Integers& shape = context.output_shape(0);
   const Integers strides = strides_of(shape);
   const std::size_t axis = front_axis(context.attributes().integer("axis", 0), shape.size());
+  const Updater put(context);
   std::size_t from = 0;
   for_each_place(context.input_shape(2), [&](Integers target) {
     target[axis] =
         checked_index(context.graph(), context.op(), context.integers(1)[from], shape[axis]);
-    put_update(context, from++, static_cast<std::size_t>(weighted_sum(strides, target)));
+    put(from++, static_cast<std::size_t>(weighted_sum(strides, target)));
   });
 };
 
 /// The k largest (smallest) along an axis, in order; of equal ones the first.
-constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kTopK = [](OperatorContext& context) {
   const Integers& in = context.input_shape(0);
   const std::size_t out = context.has_output(0) ? 0 : 1;
   const std::size_t axis = front_axis(context.attributes().integer("axis", -1), in.size());
   const std::int64_t stride = strides_of(in)[axis];
   const std::int64_t chosen = context.output_shape(out)[axis];
   const bool largest = context.attributes().integer("largest", 1) != 0;
-  const bool real = context.is_real_input(0);
-  const auto value = [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    return real ? static_cast<double>(context.input(0)[at])
-                : static_cast<double>(context.integers(0)[at]);
-  };
-  std::optional<ElementMover<Real>> move;
+  std::optional<ElementMover> move;
   if (context.has_output(0))
     move.emplace(context, 0, 0);
   Integers lines = in;
@@ -214,10 +229,14 @@ constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
     const std::int64_t from = weighted_sum(strides_of(in), place);
     const std::int64_t to = weighted_sum(strides_of(context.output_shape(out)), place);
     Integers order(static_cast<std::size_t>(in[axis]));
+    std::vector<double> values;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      values.push_back(context.input_number(
+          0, static_cast<std::size_t>(from + static_cast<std::int64_t>(i) * stride)));
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      const double left = value(from + a * stride);
-      const double right = value(from + b * stride);
+      const double left = values[static_cast<std::size_t>(a)];
+      const double right = values[static_cast<std::size_t>(b)];
       return largest ? left > right : left < right;
     });
     for (std::int64_t k = 0; k < chosen; ++k) {
@@ -232,12 +251,12 @@ constexpr auto kTopK = []<class Real>(KernelContext<Real>& context) {
 };
 
 /// The first `lengths[batch]` elements along the time axis, backwards.
-constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kReverseSequence = [](OperatorContext& context) {
   const Integers& shape = context.input_shape(0);
   const std::size_t batch = front_axis(context.attributes().integer("batch_axis", 1), shape.size());
   const std::size_t time = front_axis(context.attributes().integer("time_axis", 0), shape.size());
   const Integers strides = strides_of(shape);
-  const ElementMover<Real> move(context, 0, 0);
+  const ElementMover move(context, 0, 0);
   for_each_place(shape, [&](const Integers& place) {
     const std::int64_t length = context.integers(1)[static_cast<std::size_t>(place[batch])];
     if (length < 0 || length > shape[time])
@@ -253,8 +272,8 @@ constexpr auto kReverseSequence = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> indexing_kernels() {
-  return {
+KernelTable indexing_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "TopK", kTopK),
       kernel("", "ReverseSequence", kReverseSequence),
       kernel("", "Gather", kGather),
@@ -270,6 +289,7 @@ std::vector<KernelEntry> indexing_kernels() {
       kernel("", "ScatterElements", kScatterElements),
       kernel("", "Scatter", kScatterElements),
   };
+  return kEntries;
 }
 
 } // namespace monet

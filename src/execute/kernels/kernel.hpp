@@ -1,53 +1,72 @@
 // What an operator computes: one kernel per operator type, generic in the real type. A family of
-// kernels is a file here and a line in kernel_table.cpp; read kernels/rows.cpp for the pattern.
+// kernels is a file here and a line in table.cpp; read kernels/rows.cpp for the pattern.
 #pragma once
 
 #include "execute/walk/context.hpp"
 
+#include <array>
 #include <string_view>
 #include <vector>
 
 namespace monet {
+
+/// A number that a kernel takes from its operator.
+struct NumberAttribute {
+  std::string_view name;
+  double fallback = 0;
+};
 
 struct KernelEntry {
   std::string_view domain; ///< "" = ai.onnx
   std::string_view op_type;
   void (*fp64)(KernelContext<double>& context);
   void (*fp32)(KernelContext<float>& context);
+  std::array<NumberAttribute, 2> attributes{};
 };
 
-/// An entry from a generic lambda without captures: such a type can be made out of nothing, so that
-/// the entry is a pair of plain function pointers.
+using KernelTable = std::span<const KernelEntry>;
+
+/// A lambda without captures: such a type can be made out of nothing.
 template <class F>
+concept Stateless = std::is_empty_v<F>;
+
+/// An entry from a generic lambda: a pair of plain function pointers.
+template <Stateless F>
 constexpr KernelEntry kernel(std::string_view domain, std::string_view op_type, F) {
-  return {domain, op_type, [](KernelContext<double>& context) { F{}(context); },
-          [](KernelContext<float>& context) { F{}(context); }};
+  return {domain,
+          op_type,
+          [](KernelContext<double>& context) { F{}(context); },
+          [](KernelContext<float>& context) { F{}(context); },
+          {}};
 }
 
 /// The kernel of an operator type, or null.
 const KernelEntry* find_kernel(const Operator& op);
 
-std::vector<KernelEntry> product_kernels();
-std::vector<KernelEntry> pointwise_kernels();
-std::vector<KernelEntry> activation_kernels();
-std::vector<KernelEntry> row_kernels();
-std::vector<KernelEntry> reduction_kernels();
-std::vector<KernelEntry> normalization_kernels();
-std::vector<KernelEntry> loss_kernels();
-std::vector<KernelEntry> ctc_kernels();
-std::vector<KernelEntry> movement_kernels();
-std::vector<KernelEntry> pooling_kernels();
-std::vector<KernelEntry> parts_kernels();
-std::vector<KernelEntry> indexing_kernels();
-std::vector<KernelEntry> resize_kernels();
-std::vector<KernelEntry> grid_sample_kernels();
-std::vector<KernelEntry> roi_align_kernels();
-std::vector<KernelEntry> masked_kernels();
-std::vector<KernelEntry> quantization_kernels();
-std::vector<KernelEntry> scaled_cast_kernels();
-std::vector<KernelEntry> attention_kernels();
-std::vector<KernelEntry> update_kernels();
-std::vector<KernelEntry> microsoft_kernels();
-std::vector<KernelEntry> random_kernels();
+/// Values of the attributes of the operator's kernel.
+std::array<double, 2> attributes_of(const Operator& op);
+
+KernelTable product_kernels();
+KernelTable pointwise_kernels();
+KernelTable activation_kernels();
+KernelTable row_kernels();
+KernelTable reduction_kernels();
+KernelTable normalization_kernels();
+KernelTable loss_kernels();
+KernelTable ctc_kernels();
+KernelTable movement_kernels();
+KernelTable pooling_kernels();
+KernelTable parts_kernels();
+KernelTable indexing_kernels();
+KernelTable resize_kernels();
+KernelTable grid_sample_kernels();
+KernelTable roi_align_kernels();
+KernelTable masked_kernels();
+KernelTable quantization_kernels();
+KernelTable scaled_cast_kernels();
+KernelTable attention_kernels();
+KernelTable update_kernels();
+KernelTable microsoft_kernels();
+KernelTable random_kernels();
 
 } // namespace monet

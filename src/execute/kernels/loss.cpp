@@ -38,9 +38,8 @@ struct LabelRule {
 };
 
 /// The loops that run over classes: those the labels do not depend on.
-template <class Real>
-std::vector<bool> class_loops(const KernelContext<Real>& context) {
-  const OperandMap labels = context.map_of(context.operand_index().inputs.at(1).value());
+std::vector<bool> class_loops(const OperatorContext& context) {
+  const OperandMap labels = context.map_of_input(1);
   std::vector<bool> inner;
   for (const std::int64_t stride : labels.strides)
     inner.push_back(stride == 0);
@@ -48,11 +47,10 @@ std::vector<bool> class_loops(const KernelContext<Real>& context) {
 }
 
 /// Labels that count among all that the nest visits.
-template <class Real>
-double count_labels(KernelContext<Real>& context, const std::vector<bool>& inner,
+double count_labels(const OperatorContext& context, const std::vector<bool>& inner,
                     const LabelRule& rule) {
   std::int64_t counted = 0;
-  const OperandMap map = context.map_of(context.operand_index().inputs.at(1).value());
+  const OperandMap map = context.map_of_input(1);
   std::vector<bool> outer = inner;
   outer.flip();
   for_each_point(
@@ -79,16 +77,16 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
   picked.axes.at(axis).data_dependent = false;
   const auto strides = strides_of(shape);
   const OperandMap scores = map_operand(op.nest, picked, shape, strides);
-  const OperandMap labels = context.map_of(context.operand_index().inputs.at(1).value());
+  const OperandMap labels = context.map_of_input(1);
   const std::string reduction = context.attributes().text("reduction", "mean");
   const bool reduced = reduction != "none";
-  const OperandMap result = context.map_of(context.operand_index().outputs.at(0).value());
+  const OperandMap result = context.map_of_output(0);
   Real loss = 0;
   Real weights = 0;
   for_each_point(context.op().nest, [&](const auto& point) {
-    const auto at = static_cast<std::size_t>(labels.at(point).value());
+    const auto at = labels.index(point);
     const std::int64_t label = context.integers(1)[at];
-    Real& own = context.output(0)[static_cast<std::size_t>(result.at(point).value())];
+    Real& own = context.output(0)[result.index(point)];
     if (!reduced)
       own = 0;
     if (!rule.counts(label))
@@ -110,12 +108,11 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
 };
 
 /// What a mean over labels is divided by, as an input where it was kept.
-template <class Real>
-double divisor_of(KernelContext<Real>& context, const std::vector<bool>& inner,
+double divisor_of(const OperatorContext& context, const std::vector<bool>& inner,
                   const LabelRule& rule, std::size_t kept) {
   if (context.attributes().text("reduction", "mean") != "mean")
     return 1.0;
-  return context.has_input(kept) ? static_cast<double>(context.input(kept)[0])
+  return context.has_input(kept) ? context.input_number(kept, 0)
                                  : count_labels(context, inner, rule);
 }
 
@@ -126,8 +123,6 @@ constexpr auto kNegativeLogLikelihoodGrad = []<class Real>(KernelContext<Real>& 
   const std::vector<bool> inner = class_loops(context);
   const double counted = divisor_of(context, inner, rule, 3);
   context.for_each_group(inner, [&](auto& group) {
-    for (std::size_t i = 0; i < group.size(); ++i)
-      group.out(0)[i] = 0;
     const std::int64_t label = group.integers(1)[0];
     if (!rule.counts(label))
       return;
@@ -150,7 +145,8 @@ constexpr auto kLabelSmoothing = []<class Real>(KernelContext<Real>& context) {
     if (!rule.counts(label))
       return;
     const std::span<const Real> scores = group.in(0);
-    const auto weight = [&](std::size_t i) { return weighted ? group.in(2)[i] : Real{1}; };
+    const auto weights = weighted ? group.in(2) : std::span<const Real>{};
+    const auto weight = [&](std::size_t i) { return weighted ? weights[i] : Real{1}; };
     Real sum = 0;
     for (std::size_t i = 0; i < scores.size(); ++i)
       sum += weight(i) * scores[i];
@@ -182,9 +178,10 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
     const auto dx = group.out(0).first(scores.size());
     const auto e = static_cast<Real>(rule.smoothing);
     const Real spread = e / static_cast<Real>(scores.size());
+    const auto weights = weighted ? group.in(3) : std::span<const Real>{};
     const auto wanted = [&](std::size_t i) {
       const Real share = spread + (i == index ? 1 - e : Real{0});
-      return weighted ? share * group.in(3)[i] : share;
+      return weighted ? share * weights[i] : share;
     };
     Real sum = weighted ? Real{0} : Real{1};
     for (std::size_t i = 0; i < scores.size() && weighted; ++i)
@@ -193,11 +190,6 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
       dx[i] = (std::exp(scores[i]) * sum - wanted(i)) * scale;
   });
 };
-
-template <class Real>
-Real sign_of(Real d) {
-  return static_cast<Real>((d > 0) - (d < 0));
-}
 
 /// The sum over all iterations of f(prediction, target, parameter), divided by attribute `divisor`,
 /// or by their number. The parameter is input 2, or an attribute.
@@ -211,10 +203,11 @@ constexpr KernelEntry reduced(std::string_view op_type, F) {
                                ? static_cast<Real>(attributes.integer("log_target", 0))
                                : static_cast<Real>(attributes.number("threshold", 1.0));
     const bool weighted = context.has_input(2);
-    context.for_each_iteration([=](std::span<const Real> v, std::span<Real> y) {
-      const Real other = v.size() > 1 ? v[1] : v[0];
-      y[0] = static_cast<Real>(F{}(v[0], other, weighted ? v[2] : parameter)) / divisor;
-      put(y, 1, sign_of(v[0] - other)); // of the absolute difference
+    const bool alone = context.op().inputs.size() < 2;
+    context.map([=](Real x, Real target, Real weight) {
+      const Real other = alone ? x : target;
+      const auto loss = static_cast<Real>(F{}(x, other, weighted ? weight : parameter));
+      return std::array{loss / divisor, sign(x - other)}; // and that of the absolute difference
     });
   });
 }
@@ -232,8 +225,46 @@ Real divergence(Real x, Real t, Real log_target) {
   return (t > 0 ? t * std::log(t) : Real{0}) - t * x;
 }
 
-std::vector<KernelEntry> elementwise_losses() {
-  return {
+/// (X, ratio, training_mode) -> (Y, mask). Element i of the result is kept when the i-th number of
+/// its name and the step's seed, uniform in [0, 1), is at least the ratio.
+constexpr auto kDropout = []<class Real>(KernelContext<Real>& context) {
+  const bool training = context.scalar(2, 0.0) != 0;
+  const double ratio =
+      training ? context.scalar(1, context.attributes().number("ratio", 0.5)) : 0.0;
+  const std::string& own = context.graph().tensor(*context.op().outputs[0]).name;
+  const NumberGenerator generator(context.attributes().text("drawn_as", own), context.seed());
+  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
+  const std::vector<bool> all(context.op().nest.dims.size(), true);
+  context.for_each_group(all, [&](auto& group) {
+    const std::span<const Real> x = group.in(0);
+    const auto y = group.out(0).first(x.size());
+    const auto mask = context.has_output(1) ? group.out_integers(1) : std::span<std::int64_t>{};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const bool keep = ratio == 0.0 || generator.fraction(i) >= ratio;
+      y[i] = keep ? x[i] * scale : Real{0};
+      if (!mask.empty())
+        mask[i] = keep ? 1 : 0;
+    }
+  });
+};
+
+constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
+  const double ratio = context.attributes().number("ratio", 0.5);
+  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
+  context.map([=](Real dy, Real mask) { return mask != 0 ? dy * scale : Real{0}; });
+};
+
+} // namespace
+
+KernelTable loss_kernels() {
+  static constexpr KernelEntry kEntries[]{
+      kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
+      kernel(kMonetDomain, "NegativeLogLikelihoodLossGrad", kNegativeLogLikelihoodGrad),
+      kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
+      kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
+      kernel("", "Dropout", kDropout),
+      kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
+      // --- element by element ---
       reduced("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
       reduced("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
       // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
@@ -243,7 +274,7 @@ std::vector<KernelEntry> elementwise_losses() {
       reduced("BceWithLogitsLossGrad",
               [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
       reduced("L1Loss", [](auto x, auto t, auto) { return std::abs(x - t); }),
-      reduced("L1LossGrad", [](auto sign, auto, auto) { return sign; }),
+      reduced("L1LossGrad", [](auto kept, auto, auto) { return kept; }),
       reduced("SmoothL1Loss",
               [](auto x, auto t, auto beta) {
                 const auto d = std::abs(x - t);
@@ -252,7 +283,7 @@ std::vector<KernelEntry> elementwise_losses() {
       reduced("SmoothL1LossGrad",
               [](auto x, auto t, auto beta) {
                 const auto d = x - t;
-                return std::abs(d) < beta ? d / beta : sign_of(d);
+                return std::abs(d) < beta ? d / beta : sign(d);
               }),
       reduced("HuberLoss",
               [](auto x, auto t, auto delta) {
@@ -272,49 +303,7 @@ std::vector<KernelEntry> elementwise_losses() {
       reduced("KlDivLossGrad",
               [](auto t, auto, auto logs) { return logs != 0 ? -std::exp(t) : -t; }),
   };
-}
-
-/// (X, ratio, training_mode) -> (Y, mask). Element i of the result is kept when the i-th number of
-/// its name and the step's seed, uniform in [0, 1), is at least the ratio.
-constexpr auto kDropout = []<class Real>(KernelContext<Real>& context) {
-  const bool training = context.scalar(2, 0.0) != 0;
-  const double ratio =
-      training ? context.scalar(1, context.attributes().number("ratio", 0.5)) : 0.0;
-  const std::string& own = context.graph().tensor(*context.op().outputs[0]).name;
-  const NumberGenerator generator(context.attributes().text("drawn_as", own), context.seed());
-  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
-  const std::vector<bool> all(context.op().nest.dims.size(), true);
-  context.for_each_group(all, [&](auto& group) {
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const bool keep = ratio == 0.0 || generator.fraction(i) >= ratio;
-      group.out(0)[i] = keep ? group.in(0)[i] * scale : Real{0};
-      if (context.has_output(1))
-        group.out_integers(1)[i] = keep ? 1 : 0;
-    }
-  });
-};
-
-constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
-  const double ratio = context.attributes().number("ratio", 0.5);
-  const auto scale = static_cast<Real>(ratio < 1 ? 1 / (1 - ratio) : 0.0);
-  context.template for_each_iteration<2, 1>(
-      [=](auto v, auto y) { y[0] = v[1] != 0 ? v[0] * scale : Real{0}; });
-};
-
-} // namespace
-
-std::vector<KernelEntry> loss_kernels() {
-  std::vector<KernelEntry> kernels = elementwise_losses();
-  const KernelEntry more[]{
-      kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
-      kernel(kMonetDomain, "NegativeLogLikelihoodLossGrad", kNegativeLogLikelihoodGrad),
-      kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
-      kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
-      kernel("", "Dropout", kDropout),
-      kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
-  };
-  kernels.insert(kernels.end(), std::begin(more), std::end(more));
-  return kernels;
+  return kEntries;
 }
 
 } // namespace monet

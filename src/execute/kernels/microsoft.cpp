@@ -32,18 +32,18 @@ constexpr auto kCrossEntropyLossGrad = []<class Real>(KernelContext<Real>& conte
 };
 
 constexpr auto kReluGrad = []<class Real>(KernelContext<Real>& context) {
-  const std::vector<Real>& y = context.input(1);
-  for (std::size_t i = 0; i < y.size(); ++i)
-    context.output(0)[i] = y[i] > 0 ? context.input(0)[i] : Real(0);
+  std::ranges::transform(context.input(0), context.input(1), context.output(0).begin(),
+                         [](Real dy, Real y) { return y > 0 ? dy : Real{0}; });
 };
 
 } // namespace
 
-std::vector<KernelEntry> microsoft_kernels() {
-  return {
+KernelTable microsoft_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("com.microsoft", "SoftmaxCrossEntropyLossGrad", kCrossEntropyLossGrad),
       kernel("com.microsoft", "ReluGrad", kReluGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

@@ -35,7 +35,7 @@ constexpr auto kSameOrder = []<class Real>(KernelContext<Real>& context) {
 /// Through the nest, as integers where both are: an index may be larger than real numbers hold.
 constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   const OperandMap to = context.map_of(0);
-  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap from = context.map_of_input(0);
   const bool from_real = context.is_real_input(0);
   auto& real = context.output(0);
   auto& integers = context.output_integers(0);
@@ -44,8 +44,8 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   const bool to_real = !real.empty();
   const bool truth = context.graph().tensor(*context.op().outputs[0]).type == ElementType::boolean;
   for_each_point(context.op().nest, [&](const auto& point) {
-    const auto target = static_cast<std::size_t>(to.at(point).value());
-    const auto source = static_cast<std::size_t>(from.at(point).value());
+    const auto target = to.index(point);
+    const auto source = from.index(point);
     const auto put = [&](auto value, std::int64_t whole) {
       if (to_real)
         real[target] = static_cast<Real>(value);
@@ -73,11 +73,10 @@ constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
     copy_as_view(context);
     return;
   }
-  context.for_each_iteration(
-      [](std::span<const Real> v, std::span<Real> y) { std::fill(y.begin(), y.end(), v[0]); });
+  copy_through_nest(context);
 };
 
-constexpr auto kTranspose = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kTranspose = [](OperatorContext& context) {
   const std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
   std::vector<std::int64_t> order(strides.size());
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});
@@ -88,7 +87,7 @@ constexpr auto kTranspose = []<class Real>(KernelContext<Real>& context) {
   gather_axes(context, 0, 0, permuted);
 };
 
-constexpr auto kExpand = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kExpand = [](OperatorContext& context) {
   const auto& shape = context.input_shape(0);
   const std::vector<std::int64_t> strides = strides_of(shape);
   std::vector<std::int64_t> repeated(context.output_shape(0).size() - shape.size(), 0);
@@ -114,14 +113,14 @@ void copy_as_view(KernelContext<Real>& context) {
 
 /// What ranks exchange is not one rank's to compute: who runs them all does it between the parts of
 /// their runs.
-constexpr auto kExchange = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kExchange = [](OperatorContext& context) {
   internal_check(false, "'" + context.op().name + "' is a collective of several ranks");
 };
 
 } // namespace
 
-std::vector<KernelEntry> movement_kernels() {
-  return {
+KernelTable movement_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Reshape", kSameOrder),
       kernel("", "Flatten", kSameOrder),
       kernel("", "Squeeze", kSameOrder),
@@ -140,6 +139,7 @@ std::vector<KernelEntry> movement_kernels() {
       kernel(kMonetDomain, "Fetch", kSameOrder),
       kernel(kMonetDomain, "Offload", kSameOrder),
   };
+  return kEntries;
 }
 
 } // namespace monet

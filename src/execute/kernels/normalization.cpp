@@ -1,6 +1,6 @@
 // Normalisations and their gradients. A row is what shares statistics: a channel of the batch, a
 // row of features, a group of channels of one sample.
-#include "execute/kernels/kernel.hpp"
+#include "execute/kernels/pointwise.hpp"
 
 #include <cmath>
 
@@ -114,11 +114,8 @@ constexpr auto kNormalizationGrad = []<class Real>(KernelContext<Real>& context)
 };
 
 /// (dY, X, mean, inverse deviation) -> (dscale, dbias).
-constexpr auto kNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
-  context.template for_each_iteration<4, 2>([](auto v, auto y) {
-    y[0] = v[0] * (v[1] - v[2]) * v[3];
-    y[1] = v[0];
-  });
+constexpr auto kNormalizationGradWeight = [](auto dy, auto x, auto mean, auto inverse) {
+  return std::array{dy * (x - mean) * inverse, dy};
 };
 
 /// (X, scale) -> (Y, 1 / root of the mean square).
@@ -153,15 +150,12 @@ constexpr auto kRmsNormalizationGrad = []<class Real>(KernelContext<Real>& conte
   });
 };
 
-constexpr auto kRmsNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
-  context.template for_each_iteration<3, 1>([](auto v, auto y) { y[0] = v[0] * v[1] * v[2]; });
-};
-
 template <class Real>
 void batch_inference(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.template for_each_iteration<5, 1>(
-      [=](auto v, auto y) { y[0] = (v[0] - v[3]) / std::sqrt(v[4] + epsilon) * v[1] + v[2]; });
+  context.map([=](Real x, Real scale, Real bias, Real mean, Real variance) {
+    return (x - mean) / std::sqrt(variance + epsilon) * scale + bias;
+  });
 }
 
 /// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance, mean,
@@ -215,16 +209,16 @@ constexpr auto kBatchNormalizationGrad = []<class Real>(KernelContext<Real>& con
 /// (dY, scale, running variance) -> dX.
 constexpr auto kFixedBatchNormalizationGrad = []<class Real>(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.template for_each_iteration<3, 1>(
-      [=](auto v, auto y) { y[0] = v[0] * v[1] / std::sqrt(v[2] + epsilon); });
+  context.map([=](Real dy, Real scale, Real variance) {
+    return dy * scale / std::sqrt(variance + epsilon);
+  });
 };
 
 /// (dY, X, running mean, running variance) -> (dscale, dbias).
 constexpr auto kFixedBatchNormalizationGradWeight = []<class Real>(KernelContext<Real>& context) {
   const Real epsilon = epsilon_of(context);
-  context.template for_each_iteration<4, 2>([=](auto v, auto y) {
-    y[0] = v[0] * (v[1] - v[2]) / std::sqrt(v[3] + epsilon);
-    y[1] = v[0];
+  context.map([=](Real dy, Real x, Real mean, Real variance) {
+    return std::array{dy * (x - mean) / std::sqrt(variance + epsilon), dy};
   });
 };
 
@@ -277,8 +271,8 @@ constexpr auto kHardmax = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> normalization_kernels() {
-  return {
+KernelTable normalization_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Hardmax", kHardmax),
       kernel("", "LpNormalization", kLpNormalization),
       kernel(kMonetDomain, "LpNormalizationGrad", kLpNormalizationGrad),
@@ -292,12 +286,13 @@ std::vector<KernelEntry> normalization_kernels() {
       kernel(kMonetDomain, "BatchNormInferenceGrad", kFixedBatchNormalizationGrad),
       kernel(kMonetDomain, "BatchNormInferenceGradWeight", kFixedBatchNormalizationGradWeight),
       kernel(kMonetDomain, "GroupNormGrad", kNormalizationGrad),
-      kernel(kMonetDomain, "GroupNormGradWeight", kNormalizationGradWeight),
+      own("GroupNormGradWeight", kNormalizationGradWeight),
       kernel(kMonetDomain, "LayerNormGrad", kNormalizationGrad),
-      kernel(kMonetDomain, "LayerNormGradWeight", kNormalizationGradWeight),
+      own("LayerNormGradWeight", kNormalizationGradWeight),
       kernel(kMonetDomain, "RMSNormGrad", kRmsNormalizationGrad),
-      kernel(kMonetDomain, "RMSNormGradWeight", kRmsNormalizationGradWeight),
+      own("RMSNormGradWeight", [](auto dy, auto x, auto inverse) { return dy * x * inverse; }),
   };
+  return kEntries;
 }
 
 } // namespace monet

@@ -12,19 +12,18 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 
 /// One for one through the nest, when the numbers are integers: reals might round them.
-template <class Real>
-void move_integers(KernelContext<Real>& context) {
+void move_integers(OperatorContext& context) {
   const OperandMap to = context.map_of(0);
   for (std::size_t i = 0; i < context.op().inputs.size(); ++i) {
     const auto operand = context.operand_index().inputs[i];
     if (!operand)
       continue;
     const OperandMap from = context.map_of(*operand);
-    const ElementMover<Real> move(context, i, 0);
+    const ElementMover move(context, i, 0);
     for_each_point(context.op().nest, [&](const auto& point) {
       const auto source = from.at(point);
       if (source)
-        move(static_cast<std::size_t>(*source), static_cast<std::size_t>(to.at(point).value()));
+        move(static_cast<std::size_t>(*source), to.index(point));
     });
   }
 }
@@ -45,10 +44,10 @@ constexpr auto kMove = []<class Real>(KernelContext<Real>& context) {
     move_integers(context);
     return;
   }
-  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
+  copy_through_nest(context);
 };
 
-constexpr auto kSlice = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kSlice = [](OperatorContext& context) {
   const auto& shape = context.input_shape(0);
   Integers starts(shape.size(), 0);
   Integers steps(shape.size(), 1);
@@ -64,7 +63,7 @@ constexpr auto kSlice = []<class Real>(KernelContext<Real>& context) {
   copy_slice(context, 0, starts, steps);
 };
 
-constexpr auto kSplit = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kSplit = [](OperatorContext& context) {
   const std::size_t rank = context.input_shape(0).size();
   const std::size_t axis = front_axis(context.attributes().integer("axis", 0), rank);
   Integers starts(rank, 0);
@@ -90,9 +89,8 @@ std::int64_t source_index(const std::string& mode, std::int64_t index, std::int6
 }
 
 /// f(inner, outer): element `outer` of the padded tensor is element `inner` of the one inside.
-template <class F>
 void for_each_padded(const Integers& inside, const Integers& padded, const Integers& pads,
-                     const std::string& mode, F f) {
+                     const std::string& mode, FunctionRef<std::size_t, std::size_t> f) {
   const Integers strides = strides_of(inside);
   std::size_t outer = 0;
   for_each_place(padded, [&](const Integers& place) {
@@ -103,9 +101,10 @@ void for_each_padded(const Integers& inside, const Integers& padded, const Integ
   });
 }
 
-constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
+/// The elements inside the border.
+void pad(OperatorContext& context) {
   const std::string mode = context.attributes().text("mode", "constant");
-  const ElementMover<Real> move(context, 0, 0);
+  const ElementMover move(context, 0, 0);
   if (mode != "constant") {
     for_each_padded(context.input_shape(0), context.output_shape(0), context.integers(1), mode,
                     move);
@@ -116,17 +115,19 @@ constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
   internal_check(!nest.operands[input].opaque, "the pads of a Pad are known");
   const OperandMap from = context.map_of(input);
   const OperandMap to = context.map_of(0);
-  const double border = context.scalar(2, 0.0);
-  for_each_point(context.op().nest, [&](const auto& point) {
-    const auto target = static_cast<std::size_t>(to.at(point).value());
-    if (const auto source = from.at(point)) {
-      move(static_cast<std::size_t>(*source), target);
-    } else if (context.is_real_input(0)) {
-      context.output(0)[target] = static_cast<Real>(border);
-    } else {
-      context.output_integers(0)[target] = static_cast<std::int64_t>(border);
-    }
+  for_each_point(nest, [&](const auto& point) {
+    if (const auto source = from.at(point))
+      move(static_cast<std::size_t>(*source), to.index(point));
   });
+}
+
+constexpr auto kPad = []<class Real>(KernelContext<Real>& context) {
+  const double border = context.scalar(2, 0.0);
+  if (context.is_real_input(0))
+    std::ranges::fill(context.output(0), static_cast<Real>(border));
+  else
+    std::ranges::fill(context.output_integers(0), static_cast<std::int64_t>(border));
+  pad(context);
 };
 
 /// Attributes `pads` and `mode` of the forward operator.
@@ -138,36 +139,37 @@ constexpr auto kPadGrad = []<class Real>(KernelContext<Real>& context) {
 };
 
 /// Keeps the triangle above (or below) diagonal k of the last two axes.
-constexpr auto kTrilu = []<class Real>(KernelContext<Real>& context) {
-  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+constexpr auto kTrilu = [](OperatorContext& context) {
+  const OperandMap from = context.map_of_input(0);
   const OperandMap to = context.map_of(0);
   const auto& shape = context.output_shape(0);
   const std::int64_t columns = shape.back();
   const std::int64_t rows = shape[shape.size() - 2];
   const auto diagonal = saturated_integer(context.scalar(1, 0.0));
   const bool upper = context.attributes().integer("upper", 1) != 0;
-  const ElementMover<Real> move(context, 0, 0);
+  const ElementMover move(context, 0, 0);
   for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t target = to.at(point).value();
     const std::int64_t distance = target % columns - target / columns % rows;
     if (upper ? distance >= diagonal : distance <= diagonal)
-      move(static_cast<std::size_t>(from.at(point).value()), static_cast<std::size_t>(target));
+      move(from.index(point), static_cast<std::size_t>(target));
   });
 };
 
 /// (indices, depth, [off, on]).
-constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kOneHot = [](OperatorContext& context) {
   const auto& shape = context.output_shape(0);
   const std::size_t axis = front_axis(context.attributes().integer("axis", -1), shape.size());
   const std::int64_t stride = strides_of(shape)[axis];
-  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap from = context.map_of_input(0);
   const OperandMap to = context.map_of(0);
-  const ElementMover<Real> move(context, 2, 0);
+  const ElementMover move(context, 2, 0);
+  const bool real = context.is_real_input(0);
   for_each_point(context.op().nest, [&](const auto& point) {
-    const auto target = static_cast<std::size_t>(to.at(point).value());
-    const auto source = static_cast<std::size_t>(from.at(point).value());
-    std::int64_t hot = context.is_real_input(0) ? saturated_integer(context.input(0)[source])
-                                                : context.integers(0)[source];
+    const auto target = to.index(point);
+    const auto source = from.index(point);
+    std::int64_t hot =
+        real ? saturated_integer(context.input_number(0, source)) : context.integers(0)[source];
     hot = hot < 0 ? hot + shape[axis] : hot;
     const bool on = static_cast<std::int64_t>(target) / stride % shape[axis] == hot;
     move(on ? 1 : 0, target);
@@ -176,8 +178,8 @@ constexpr auto kOneHot = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> parts_kernels() {
-  return {
+KernelTable parts_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Concat", kJoin),
       kernel("", "Slice", kSlice),
       kernel("", "Split", kSplit),
@@ -190,6 +192,7 @@ std::vector<KernelEntry> parts_kernels() {
       kernel("", "Trilu", kTrilu),
       kernel("", "OneHot", kOneHot),
   };
+  return kEntries;
 }
 
 } // namespace monet

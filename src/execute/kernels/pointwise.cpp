@@ -1,7 +1,7 @@
 // Scalar functions of one iteration: element-wise operators and their gradients, and sums of such.
 // v holds the inputs in the operator's order (dY first in gradients), as the loop nest broadcasts
 // them; a result with fewer axes than the loops is a sum. Activations are in
-// kernels_pointwise_activation.cpp.
+// pointwise_activation.cpp.
 #include "execute/kernels/pointwise.hpp"
 
 #include "monet/base/checked.hpp"
@@ -23,15 +23,6 @@ Real extremum(std::span<const Real> v, std::size_t first) {
   return best;
 }
 
-/// v: dY, then the operands. Those that equal the result share dY evenly.
-template <bool kLargest, class Real>
-void share(std::span<const Real> v, std::span<Real> y) {
-  const Real best = extremum<kLargest>(v, 1);
-  const auto equal = std::count(v.begin() + 1, v.end(), best);
-  for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] = v[i + 1] == best ? v[0] / static_cast<Real>(equal) : Real{0};
-}
-
 template <class Real>
 Real sum(std::span<const Real> v) {
   Real total = 0;
@@ -45,174 +36,177 @@ std::int64_t whole(Real value) {
   return saturated_integer(value);
 }
 
-/// Of unsigned numbers the bits that their type has.
+/// v: dY, then the operands. Those that equal the result share dY evenly.
+template <bool kLargest>
+constexpr auto kShareExtremum = []<class Real>(KernelContext<Real>& context) {
+  context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) {
+    const Real best = extremum<kLargest>(v, 1);
+    const auto equal = static_cast<Real>(std::count(v.begin() + 1, v.end(), best));
+    for (std::size_t i = 0; i < y.size(); ++i)
+      y[i] = v[i + 1] == best ? v[0] / equal : Real{0};
+  });
+};
+
+/// The bits that an unsigned type has.
 constexpr auto kBitwiseNot = []<class Real>(KernelContext<Real>& context) {
   const ElementType type = context.graph().tensor(*context.op().inputs[0]).type;
   const std::int64_t mask = type == ElementType::uint8    ? 0xFF
                             : type == ElementType::uint16 ? 0xFFFF
                             : type == ElementType::uint32 ? std::int64_t{0xFFFF'FFFF}
                                                           : -1;
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    y[0] = static_cast<Real>(~whole(v[0]) & mask);
-  });
+  context.map([=](Real x) { return ~whole(x) & mask; });
 };
 
-/// Clip, whose bounds may be left out.
-constexpr auto kClip = []<class Real>(KernelContext<Real>& context) {
-  const bool low = context.has_input(1);
-  const bool high = context.has_input(2);
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    y[0] = low ? std::max(v[0], v[1]) : v[0];
-    if (high)
-      y[0] = std::min(y[0], v[2]);
-  });
+bool is_fmod(const Operator& op) {
+  return op.attributes.integer("fmod", 0) != 0;
+}
+
+/// (X, min, max), of which the bounds may be left out.
+constexpr auto kClip = [](const Operator& op) {
+  return [low = has_input(op, 1), high = has_input(op, 2)](auto x, auto least, auto most) {
+    const auto above = low ? std::max(x, least) : x;
+    return high ? std::min(above, most) : above;
+  };
 };
 
 /// (dY, X or Y, min, max) -> (dX, dMin, dMax): inside the bounds, or strictly inside; outside of
 /// one.
-constexpr auto kClipGrad = []<class Real>(KernelContext<Real>& context) {
-  const bool low = context.has_input(2);
-  const bool high = context.has_input(3);
-  const bool strict = context.attributes().integer("strict", 0) != 0;
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    const bool below = low && (strict ? v[1] <= v[2] : v[1] < v[2]);
-    const bool above = high && (strict ? v[1] >= v[3] : v[1] > v[3]);
-    const bool crossed = low && high && v[3] < v[2];
-    put(y, 0, below || above ? Real{0} : v[0]);
-    put(y, 1, below && !crossed ? v[0] : Real{0});
-    put(y, 2, above || crossed ? v[0] : Real{0});
-  });
-};
-
-/// dY, A, B; the gradient of the divisor.
-constexpr auto kModGrad = []<class Real>(KernelContext<Real>& context) {
-  const bool truncates = context.attributes().integer("fmod", 0) != 0;
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    const Real quotient = v[1] / v[2];
-    put(y, 1, -v[0] * (truncates ? std::trunc(quotient) : std::floor(quotient)));
-  });
+constexpr auto kClipGrad = [](const Operator& op) {
+  const bool low = has_input(op, 2);
+  const bool high = has_input(op, 3);
+  const bool strict = op.attributes.integer("strict", 0) != 0;
+  return [=](auto dy, auto x, auto least, auto most) {
+    const bool below = low && (strict ? x <= least : x < least);
+    const bool above = high && (strict ? x >= most : x > most);
+    const bool crossed = low && high && most < least;
+    const decltype(dy) zero = 0;
+    return std::array{below || above ? zero : dy, below && !crossed ? dy : zero,
+                      above || crossed ? dy : zero};
+  };
 };
 
 } // namespace
 
-std::vector<KernelEntry> pointwise_kernels() {
-  return {
+KernelTable pointwise_kernels() {
+  static constexpr KernelEntry kEntries[]{
       // --- functions ---
-      pointwise("", "Abs", [](auto v) { return std::abs(v[0]); }),
-      pointwise("", "Acos", [](auto v) { return std::acos(v[0]); }),
-      pointwise("", "Acosh", [](auto v) { return std::acosh(v[0]); }),
-      pointwise("", "Add", [](auto v) { return v[0] + v[1]; }),
-      pointwise("", "And", [](auto v) { return v[0] != 0 && v[1] != 0; }),
-      pointwise("", "Asin", [](auto v) { return std::asin(v[0]); }),
-      pointwise("", "Asinh", [](auto v) { return std::asinh(v[0]); }),
-      pointwise("", "Atan", [](auto v) { return std::atan(v[0]); }),
-      pointwise("", "Atanh", [](auto v) { return std::atanh(v[0]); }),
-      pointwise("", "BitwiseAnd", [](auto v) { return whole(v[0]) & whole(v[1]); }),
+      onnx("Abs", [](auto x) { return std::abs(x); }),
+      onnx("Acos", [](auto x) { return std::acos(x); }),
+      onnx("Acosh", [](auto x) { return std::acosh(x); }),
+      onnx("Add", [](auto a, auto b) { return a + b; }),
+      onnx("And", [](auto a, auto b) { return a != 0 && b != 0; }),
+      onnx("Asin", [](auto x) { return std::asin(x); }),
+      onnx("Asinh", [](auto x) { return std::asinh(x); }),
+      onnx("Atan", [](auto x) { return std::atan(x); }),
+      onnx("Atanh", [](auto x) { return std::atanh(x); }),
+      onnx("BitwiseAnd", [](auto a, auto b) { return whole(a) & whole(b); }),
       kernel("", "BitwiseNot", kBitwiseNot),
-      pointwise("", "BitwiseOr", [](auto v) { return whole(v[0]) | whole(v[1]); }),
-      pointwise("", "BitwiseXor", [](auto v) { return whole(v[0]) ^ whole(v[1]); }),
-      pointwise("", "Ceil", [](auto v) { return std::ceil(v[0]); }),
-      kernel("", "Clip", kClip),
-      pointwise("", "Cos", [](auto v) { return std::cos(v[0]); }),
-      pointwise("", "Cosh", [](auto v) { return std::cosh(v[0]); }),
-      pointwise("", "Div", [](auto v) { return v[0] / v[1]; }),
-      pointwise("", "Equal", [](auto v) { return v[0] == v[1]; }),
-      pointwise("", "Erf", [](auto v) { return std::erf(v[0]); }),
-      pointwise("", "Exp", [](auto v) { return std::exp(v[0]); }),
-      pointwise("", "Floor", [](auto v) { return std::floor(v[0]); }),
-      pointwise("", "Greater", [](auto v) { return v[0] > v[1]; }),
-      pointwise("", "GreaterOrEqual", [](auto v) { return v[0] >= v[1]; }),
-      pointwise_with("", "IsInf",
-                     [](const Attributes& attributes) {
-                       const bool negative = attributes.integer("detect_negative", 1) != 0;
-                       const bool positive = attributes.integer("detect_positive", 1) != 0;
-                       return [=](auto v) {
-                         return std::isinf(v[0]) && (v[0] > 0 ? positive : negative);
-                       };
-                     }),
-      pointwise("", "IsNaN", [](auto v) { return std::isnan(v[0]); }),
-      pointwise("", "Less", [](auto v) { return v[0] < v[1]; }),
-      pointwise("", "LessOrEqual", [](auto v) { return v[0] <= v[1]; }),
-      pointwise("", "Log", [](auto v) { return std::log(v[0]); }),
-      pointwise_any("", "Max", [](auto v) { return extremum<true>(v, 0); }),
-      pointwise_any("", "Mean",
-                    [](auto v) {
-                      return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
-                    }),
-      pointwise_any("", "Min", [](auto v) { return extremum<false>(v, 0); }),
-      pointwise_with("", "Mod",
-                     [](const Attributes& attributes) {
-                       const bool truncates = attributes.integer("fmod", 0) != 0;
-                       return
-                           [=](auto v) { // the remainder has the sign of the dividend, or divisor
-                             return truncates ? std::fmod(v[0], v[1])
-                                              : v[0] - v[1] * std::floor(v[0] / v[1]);
-                           };
-                     }),
-      pointwise("", "Mul", [](auto v) { return v[0] * v[1]; }),
-      pointwise("", "Neg", [](auto v) { return -v[0]; }),
-      pointwise("", "Not", [](auto v) { return v[0] == 0; }),
-      pointwise("", "Or", [](auto v) { return v[0] != 0 || v[1] != 0; }),
-      pointwise("", "Pow", [](auto v) { return std::pow(v[0], v[1]); }),
-      pointwise("", "Reciprocal", [](auto v) { return 1 / v[0]; }),
-      pointwise("", "Round", [](auto v) { return std::nearbyint(v[0]); }),
-      pointwise("", "Sign", [](auto v) { return sign(v[0]); }),
-      pointwise("", "Sin", [](auto v) { return std::sin(v[0]); }),
-      pointwise("", "Sinh", [](auto v) { return std::sinh(v[0]); }),
-      pointwise("", "Sqrt", [](auto v) { return std::sqrt(v[0]); }),
-      pointwise("", "Sub", [](auto v) { return v[0] - v[1]; }),
-      pointwise_any("", "Sum", [](auto v) { return sum(v); }),
-      pointwise("", "Tan", [](auto v) { return std::tan(v[0]); }),
-      pointwise("", "Where", [](auto v) { return v[0] != 0 ? v[1] : v[2]; }),
-      pointwise("", "Xor", [](auto v) { return (v[0] != 0) != (v[1] != 0); }),
+      onnx("BitwiseOr", [](auto a, auto b) { return whole(a) | whole(b); }),
+      onnx("BitwiseXor", [](auto a, auto b) { return whole(a) ^ whole(b); }),
+      onnx("Ceil", [](auto x) { return std::ceil(x); }),
+      onnx_with("Clip", kClip),
+      onnx("Cos", [](auto x) { return std::cos(x); }),
+      onnx("Cosh", [](auto x) { return std::cosh(x); }),
+      onnx("Div", [](auto a, auto b) { return a / b; }),
+      onnx("Equal", [](auto a, auto b) { return a == b; }),
+      onnx("Erf", [](auto x) { return std::erf(x); }),
+      onnx("Exp", [](auto x) { return std::exp(x); }),
+      onnx("Floor", [](auto x) { return std::floor(x); }),
+      onnx("Greater", [](auto a, auto b) { return a > b; }),
+      onnx("GreaterOrEqual", [](auto a, auto b) { return a >= b; }),
+      onnx_with("IsInf",
+                [](const Operator& op) {
+                  return [negative = op.attributes.integer("detect_negative", 1) != 0,
+                          positive = op.attributes.integer("detect_positive", 1) != 0](auto x) {
+                    return std::isinf(x) && (x > 0 ? positive : negative);
+                  };
+                }),
+      onnx("IsNaN", [](auto x) { return std::isnan(x); }),
+      onnx("Less", [](auto a, auto b) { return a < b; }),
+      onnx("LessOrEqual", [](auto a, auto b) { return a <= b; }),
+      onnx("Log", [](auto x) { return std::log(x); }),
+      onnx_of_any("Max", [](auto v) { return extremum<true>(v, 0); }),
+      onnx_of_any("Mean",
+                  [](auto v) {
+                    return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
+                  }),
+      onnx_of_any("Min", [](auto v) { return extremum<false>(v, 0); }),
+      onnx_with("Mod",
+                [](const Operator& op) { // the sign is the dividend's with fmod, or the divisor's
+                  return [fmod = is_fmod(op)](auto a, auto b) {
+                    return fmod ? std::fmod(a, b) : a - b * std::floor(a / b);
+                  };
+                }),
+      onnx("Mul", [](auto a, auto b) { return a * b; }),
+      onnx("Neg", [](auto x) { return -x; }),
+      onnx("Not", [](auto x) { return x == 0; }),
+      onnx("Or", [](auto a, auto b) { return a != 0 || b != 0; }),
+      onnx("Pow", [](auto a, auto b) { return std::pow(a, b); }),
+      onnx("Reciprocal", [](auto x) { return 1 / x; }),
+      onnx("Round", [](auto x) { return std::nearbyint(x); }),
+      onnx("Sign", [](auto x) { return sign(x); }),
+      onnx("Sin", [](auto x) { return std::sin(x); }),
+      onnx("Sinh", [](auto x) { return std::sinh(x); }),
+      onnx("Sqrt", [](auto x) { return std::sqrt(x); }),
+      onnx("Sub", [](auto a, auto b) { return a - b; }),
+      onnx_of_any("Sum", [](auto v) { return sum(v); }),
+      onnx("Tan", [](auto x) { return std::tan(x); }),
+      onnx("Where", [](auto a, auto b, auto c) { return a != 0 ? b : c; }),
+      onnx("Xor", [](auto a, auto b) { return (a != 0) != (b != 0); }),
       // --- gradients of one operand ---
-      pointwise(kMonetDomain, "AbsGrad", [](auto v) { return v[0] * sign(v[1]); }),
-      pointwise(kMonetDomain, "AcosGrad",
-                [](auto v) { return -v[0] / std::sqrt(1 - v[1] * v[1]); }),
-      pointwise(kMonetDomain, "AcoshGrad",
-                [](auto v) { return v[0] / std::sqrt(v[1] * v[1] - 1); }),
-      pointwise(kMonetDomain, "AsinGrad", [](auto v) { return v[0] / std::sqrt(1 - v[1] * v[1]); }),
-      pointwise(kMonetDomain, "AsinhGrad",
-                [](auto v) { return v[0] / std::sqrt(v[1] * v[1] + 1); }),
-      pointwise(kMonetDomain, "AtanGrad", [](auto v) { return v[0] / (1 + v[1] * v[1]); }),
-      pointwise(kMonetDomain, "AtanhGrad", [](auto v) { return v[0] / (1 - v[1] * v[1]); }),
-      kernel(kMonetDomain, "ClipGrad", kClipGrad),
-      pointwise(kMonetDomain, "CosGrad", [](auto v) { return -v[0] * std::sin(v[1]); }),
-      pointwise(kMonetDomain, "CoshGrad", [](auto v) { return v[0] * std::sinh(v[1]); }),
-      pointwise(kMonetDomain, "ErfGrad",
-                [](auto v) { return v[0] * kTwoOverRootPi * std::exp(-v[1] * v[1]); }),
-      pointwise(kMonetDomain, "ReciprocalGrad", [](auto v) { return -v[0] * v[1] * v[1]; }),
-      pointwise(kMonetDomain, "SinGrad", [](auto v) { return v[0] * std::cos(v[1]); }),
-      pointwise(kMonetDomain, "SinhGrad", [](auto v) { return v[0] * std::cosh(v[1]); }),
-      pointwise(kMonetDomain, "SqrtGrad", [](auto v) { return v[0] / (2 * v[1]); }),
-      pointwise(kMonetDomain, "SquareGrad", [](auto v) { return v[0] * 2 * v[1]; }),
-      pointwise(kMonetDomain, "TanGrad", [](auto v) { return v[0] * (1 + v[1] * v[1]); }),
+      own("AbsGrad", [](auto dy, auto x) { return dy * sign(x); }),
+      own("AcosGrad", [](auto dy, auto x) { return -dy / std::sqrt(1 - x * x); }),
+      own("AcoshGrad", [](auto dy, auto x) { return dy / std::sqrt(x * x - 1); }),
+      own("AsinGrad", [](auto dy, auto x) { return dy / std::sqrt(1 - x * x); }),
+      own("AsinhGrad", [](auto dy, auto x) { return dy / std::sqrt(x * x + 1); }),
+      own("AtanGrad", [](auto dy, auto x) { return dy / (1 + x * x); }),
+      own("AtanhGrad", [](auto dy, auto x) { return dy / (1 - x * x); }),
+      own_with("ClipGrad", kClipGrad),
+      own("CosGrad", [](auto dy, auto x) { return -dy * std::sin(x); }),
+      own("CoshGrad", [](auto dy, auto x) { return dy * std::sinh(x); }),
+      own("ErfGrad", [](auto dy, auto x) { return dy * kTwoOverRootPi * std::exp(-x * x); }),
+      own("ReciprocalGrad", [](auto dy, auto x) { return -dy * x * x; }),
+      own("SinGrad", [](auto dy, auto x) { return dy * std::cos(x); }),
+      own("SinhGrad", [](auto dy, auto x) { return dy * std::cosh(x); }),
+      own("SqrtGrad", [](auto dy, auto x) { return dy / (2 * x); }),
+      own("SquareGrad", [](auto dy, auto x) { return dy * 2 * x; }),
+      own("TanGrad", [](auto dy, auto x) { return dy * (1 + x * x); }),
       // --- gradients of several operands ---
-      pointwise_many(kMonetDomain, "DivGrad",
-                     [](auto v, auto y) {
-                       put(y, 0, v[0] / v[2]);
-                       put(y, 1, -v[0] * v[1] / (v[2] * v[2]));
-                     }),
-      pointwise_many(kMonetDomain, "MaxGrad", [](auto v, auto y) { share<true>(v, y); }),
-      pointwise_many(kMonetDomain, "MinGrad", [](auto v, auto y) { share<false>(v, y); }),
-      kernel(kMonetDomain, "ModGrad", kModGrad),
-      pointwise_many(kMonetDomain, "MulGrad",
-                     [](auto v, auto y) {
-                       put(y, 0, v[0] * (v.size() > 2 ? v[2] : v[1]));
-                       put(y, 1, v[0] * v[1]);
-                     }),
-      pointwise_many(kMonetDomain, "PowGrad",
-                     [](auto v, auto y) { // dY, base, exponent, Y
-                       put(y, 0, v[2] == 0 ? 0 * v[0] : v[0] * v[2] * std::pow(v[1], v[2] - 1));
-                       const bool flat = v[1] == 0 && v[2] >= 0;
-                       put(y, 1, flat || v.size() < 4 ? 0 * v[0] : v[0] * v[3] * std::log(v[1]));
-                     }),
-      pointwise_many(kMonetDomain, "WhereGrad",
-                     [](auto v, auto y) {
-                       put(y, 0, v[1] != 0 ? v[0] : 0);
-                       put(y, 1, v[1] != 0 ? 0 : v[0]);
-                     }),
+      own("DivGrad",
+          [](auto dy, auto a, auto b) {
+            return std::array{dy / b, -dy * a / (b * b)};
+          }),
+      kernel(kMonetDomain, "MaxGrad", kShareExtremum<true>),
+      kernel(kMonetDomain, "MinGrad", kShareExtremum<false>),
+      own_with("ModGrad",
+               [](const Operator& op) { // of the divisor only
+                 return [fmod = is_fmod(op)](auto dy, auto a, auto b) {
+                   const auto quotient = a / b;
+                   return std::array{decltype(dy){0},
+                                     -dy * (fmod ? std::trunc(quotient) : std::floor(quotient))};
+                 };
+               }),
+      own_with("MulGrad",
+               [](const Operator& op) {
+                 return [square = op.inputs.size() < 3](auto dy, auto a, auto b) {
+                   return std::array{dy * (square ? a : b), dy * a};
+                 };
+               }),
+      own_with("PowGrad",
+               [](const Operator& op) {
+                 return [one = op.inputs.size() < 4](auto dy, auto a, auto b, auto y) {
+                   const bool flat = one || (a == 0 && b >= 0);
+                   return std::array{b == 0 ? 0 * dy : dy * b * std::pow(a, b - 1),
+                                     flat ? 0 * dy : dy * y * std::log(a)};
+                 };
+               }),
+      own("WhereGrad",
+          [](auto dy, auto condition) {
+            const decltype(dy) zero = 0;
+            return std::array{condition != 0 ? dy : zero, condition != 0 ? zero : dy};
+          }),
   };
+  return kEntries;
 }
 
 } // namespace monet

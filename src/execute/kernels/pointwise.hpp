@@ -8,40 +8,66 @@
 
 namespace monet {
 
-/// The most inputs that a function of one output reads, if it does not count them.
-inline constexpr std::size_t kPointwiseInputs = 3;
+/// ONNX's operator whose first outputs are f of the first inputs, as map_block() has it; own(): the
+/// operator of domain ai.monet.
+template <Stateless F>
+constexpr KernelEntry onnx(std::string_view op_type, F) {
+  return kernel("", op_type, [](auto& context) { context.map(F{}); });
+}
+template <Stateless F>
+constexpr KernelEntry own(std::string_view op_type, F) {
+  return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}); });
+}
 
-/// One output: f(v).
-template <class F>
-constexpr KernelEntry pointwise(std::string_view domain, std::string_view op_type, F) {
-  return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
-    context.template for_each_iteration<kPointwiseInputs, 1>(
-        [](auto v, auto y) { y[0] = static_cast<Real>(F{}(v)); });
+/// The same of an f whose first arguments are attributes.
+template <Stateless F, std::size_t kCount>
+constexpr KernelEntry with_attributes(std::string_view domain, std::string_view op_type,
+                                      const NumberAttribute (&attributes)[kCount]) {
+  KernelEntry entry = kernel(domain, op_type, [](auto& context) {
+    const std::array<double, 2> values = attributes_of(context.op());
+    if constexpr (kCount == 1)
+      context.map([a = values[0]](
+          auto... in) requires std::is_invocable_v<F, double, decltype(in)...> {
+        return F{}(a, in...);
+      });
+    else
+      context.map([ a = values[0], b = values[1] ](
+          auto... in) requires std::is_invocable_v<F, double, double, decltype(in)...> {
+        return F{}(a, b, in...);
+      });
   });
+  std::ranges::copy(attributes, entry.attributes.begin());
+  return entry;
+}
+template <std::size_t kCount, Stateless F>
+constexpr KernelEntry onnx(std::string_view op_type, const NumberAttribute (&attributes)[kCount],
+                           F) {
+  return with_attributes<F>("", op_type, attributes);
+}
+template <std::size_t kCount, Stateless F>
+constexpr KernelEntry own(std::string_view op_type, const NumberAttribute (&attributes)[kCount],
+                          F) {
+  return with_attributes<F>(kMonetDomain, op_type, attributes);
+}
+/// The same with f(op) in place of f.
+template <Stateless F>
+constexpr KernelEntry onnx_with(std::string_view op_type, F) {
+  return kernel("", op_type, [](auto& context) { context.map(F{}(context.op())); });
+}
+template <Stateless F>
+constexpr KernelEntry own_with(std::string_view op_type, F) {
+  return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}(context.op())); });
 }
 /// One output: f(v) of any number of inputs.
-template <class F>
-constexpr KernelEntry pointwise_any(std::string_view domain, std::string_view op_type, F) {
-  return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
-    context.template for_each_iteration<std::dynamic_extent, 1>(
-        [](auto v, auto y) { y[0] = static_cast<Real>(F{}(v)); });
+template <Stateless F>
+constexpr KernelEntry onnx_of_any(std::string_view op_type, F) {
+  return kernel("", op_type, [](auto& context) {
+    context.for_each_iteration([](auto v, auto y) { y[0] = F{}(v); });
   });
 }
-/// One output: f(attributes)(v).
-template <class F>
-constexpr KernelEntry pointwise_with(std::string_view domain, std::string_view op_type, F) {
-  return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
-    const auto function = F{}(context.attributes());
-    context.template for_each_iteration<kPointwiseInputs, 1>(
-        [&](auto v, auto y) { y[0] = static_cast<Real>(function(v)); });
-  });
-}
-/// Several outputs, any of which may be left out: f(v, y).
-template <class F>
-constexpr KernelEntry pointwise_many(std::string_view domain, std::string_view op_type, F) {
-  return kernel(domain, op_type, []<class Real>(KernelContext<Real>& context) {
-    context.for_each_iteration([](std::span<const Real> v, std::span<Real> y) { F{}(v, y); });
-  });
+
+inline bool has_input(const Operator& op, std::size_t i) {
+  return i < op.inputs.size() && op.inputs[i];
 }
 
 template <class Real>
@@ -60,13 +86,6 @@ Real softplus(Real x) {
 template <class Real>
 Real sign(Real x) {
   return static_cast<Real>((x > 0) - (x < 0));
-}
-
-/// Writes y[i] if the operator has that output.
-template <class Real>
-void put(std::span<Real> y, std::size_t i, Real value) {
-  if (i < y.size())
-    y[i] = value;
 }
 
 } // namespace monet

@@ -12,12 +12,16 @@ namespace {
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluGamma = 1.0507009873554804934193349852946;
 
-bool reads_input(const Attributes& attributes) {
-  return attributes.text("reads", "output") == "input";
+double number(const Operator& op, std::string_view name, double fallback) {
+  return op.attributes.number(name, fallback);
 }
 
-bool is_tanh(const Attributes& attributes) {
-  return attributes.text("approximate", "none") == "tanh";
+bool reads_input(const Operator& op) {
+  return op.attributes.text("reads", "output") == "input";
+}
+
+bool is_tanh(const Operator& op) {
+  return op.attributes.text("approximate", "none") == "tanh";
 }
 
 // tanh(k * (x + a*x^3)), k = sqrt(2/pi), approximates erf(x / sqrt 2).
@@ -50,162 +54,116 @@ double mish_slope(double x) {
 
 /// dY * (X > 0 ? 1 : a*exp(X)), as Y + a with Y = a*(exp(X) - 1): where X is kept, Y is made again,
 /// so that both are the same number.
-auto elu_slope(const Attributes& attributes, double alpha, double gamma, double width) {
-  const bool from_input = reads_input(attributes);
-  return [=](auto v) -> double {
-    const auto seen = static_cast<double>(v[1]);
-    if (seen > 0)
-      return v[0] * gamma;
-    const double y = from_input ? static_cast<double>(static_cast<std::decay_t<decltype(v[1])>>(
-                                      gamma * (alpha * std::expm1(seen / width))))
-                                : seen;
-    return v[0] * ((y + gamma * alpha) / width);
+auto elu_slope(const Operator& op, double alpha, double gamma, double width) {
+  return [=, from_input = reads_input(op)]<class Real>(Real dy, Real x) -> double {
+    if (x > 0)
+      return dy * gamma;
+    const double y =
+        from_input ? static_cast<Real>(gamma * (alpha * std::expm1(static_cast<double>(x) / width)))
+                   : x;
+    return dy * ((y + gamma * alpha) / width);
   };
 }
 
 } // namespace
 
-std::vector<KernelEntry> activation_kernels() {
-  return {
-      pointwise("", "Relu", [](auto v) { return v[0] > 0 ? v[0] : 0; }),
-      pointwise("", "Sigmoid", [](auto v) { return sigmoid(v[0]); }),
-      pointwise("", "Softplus", [](auto v) { return softplus(v[0]); }),
-      pointwise("", "Softsign", [](auto v) { return v[0] / (1 + std::abs(v[0])); }),
-      pointwise("", "Tanh", [](auto v) { return std::tanh(v[0]); }),
-      pointwise("", "Mish", [](auto v) { return v[0] * std::tanh(softplus(v[0])); }),
-      pointwise("", "HardSwish",
-                [](auto v) { return v[0] * std::clamp<double>(v[0] / 6.0 + 0.5, 0.0, 1.0); }),
-      pointwise("", "PRelu", [](auto v) { return v[0] > 0 ? v[0] : v[1] * v[0]; }),
-      pointwise_with("", "Celu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return [=](auto v) -> double {
-                         return v[0] > 0 ? v[0] : alpha * std::expm1(v[0] / alpha);
-                       };
-                     }),
-      pointwise_with("", "Elu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return [=](auto v) -> double {
-                         return v[0] > 0 ? v[0] : alpha * std::expm1(v[0]);
-                       };
-                     }),
-      pointwise_with("", "Gelu",
-                     [](const Attributes& attributes) {
-                       const bool approximate = is_tanh(attributes);
-                       return [=](auto v) { return gelu(v[0], approximate); };
-                     }),
-      pointwise_with("", "HardSigmoid",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 0.2);
-                       const double beta = attributes.number("beta", 0.5);
-                       return [=](auto v) { return std::clamp(alpha * v[0] + beta, 0.0, 1.0); };
-                     }),
-      pointwise_with("", "LeakyRelu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 0.01);
-                       return [=](auto v) -> double { return v[0] > 0 ? v[0] : alpha * v[0]; };
-                     }),
-      pointwise_with("", "Selu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", kSeluAlpha);
-                       const double gamma = attributes.number("gamma", kSeluGamma);
-                       return [=](auto v) -> double {
-                         return gamma * (v[0] > 0 ? v[0] : alpha * std::expm1(v[0]));
-                       };
-                     }),
-      pointwise_with("", "Shrink",
-                     [](const Attributes& attributes) {
-                       const double lambda = attributes.number("lambd", 0.5);
-                       const double bias = attributes.number("bias", 0.0);
-                       return [=](auto v) -> double {
-                         return v[0] < -lambda ? v[0] + bias : v[0] > lambda ? v[0] - bias : 0;
-                       };
-                     }),
-      pointwise_with("", "ThresholdedRelu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return [=](auto v) -> double { return v[0] > alpha ? v[0] : 0; };
-                     }),
-      pointwise_with(kMonetDomain, "Silu",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return [=](auto v) -> double { return v[0] * sigmoid(alpha * v[0]); };
-                     }),
-      // --- gradients ---
-      pointwise(kMonetDomain, "ReluGrad", [](auto v) { return v[1] > 0 ? v[0] : 0; }),
-      pointwise(kMonetDomain, "SigmoidGrad", [](auto v) { return v[0] * v[1] * (1 - v[1]); }),
-      pointwise(kMonetDomain, "SoftplusGrad", [](auto v) { return v[0] * sigmoid(v[1]); }),
-      pointwise(kMonetDomain, "SoftsignGrad",
-                [](auto v) { return v[0] * (1 - std::abs(v[1])) * (1 - std::abs(v[1])); }),
-      pointwise(kMonetDomain, "TanhGrad", [](auto v) { return v[0] * (1 - v[1] * v[1]); }),
-      pointwise(kMonetDomain, "MishGrad", [](auto v) { return v[0] * mish_slope(v[1]); }),
-      pointwise(kMonetDomain, "HardSwishGrad",
-                [](auto v) -> double {
-                  const double slope = v[1] < -3 ? 0 : v[1] <= 3 ? v[1] / 3.0 + 0.5 : 1;
-                  return v[0] * slope;
+KernelTable activation_kernels() {
+  static constexpr KernelEntry kEntries[]{
+      onnx("Relu", [](auto x) { return x > 0 ? x : 0; }),
+      onnx("Sigmoid", [](auto x) { return sigmoid(x); }),
+      onnx("Softplus", [](auto x) { return softplus(x); }),
+      onnx("Softsign", [](auto x) { return x / (1 + std::abs(x)); }),
+      onnx("Tanh", [](auto x) { return std::tanh(x); }),
+      onnx("Mish", [](auto x) { return x * std::tanh(softplus(x)); }),
+      onnx("HardSwish", [](auto x) { return x * std::clamp<double>(x / 6.0 + 0.5, 0.0, 1.0); }),
+      onnx("PRelu", [](auto a, auto b) { return a > 0 ? a : b * a; }),
+      onnx("Celu", {{"alpha", 1.0}},
+           [](double alpha, auto x) { return x > 0 ? x : alpha * std::expm1(x / alpha); }),
+      onnx("Elu", {{"alpha", 1.0}},
+           [](double alpha, auto x) { return x > 0 ? x : alpha * std::expm1(x); }),
+      onnx_with("Gelu",
+                [](const Operator& op) {
+                  return [approximate = is_tanh(op)](auto x) { return gelu(x, approximate); };
                 }),
-      pointwise_many(kMonetDomain, "PReluGrad",
-                     [](auto v, auto y) { // dY, X, slope
-                       const bool on = v[1] > 0;
-                       put(y, 0, on || v.size() < 3 ? v[0] : v[0] * v[2]);
-                       put(y, 1, on ? 0 * v[0] : v[0] * v[1]);
-                     }),
-      pointwise_with(kMonetDomain, "CeluGrad",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return elu_slope(attributes, alpha, 1.0, alpha);
-                     }),
-      pointwise_with(kMonetDomain, "EluGrad",
-                     [](const Attributes& attributes) {
-                       return elu_slope(attributes, attributes.number("alpha", 1.0), 1.0, 1.0);
-                     }),
-      pointwise_with(kMonetDomain, "GeluGrad",
-                     [](const Attributes& attributes) {
-                       const bool approximate = is_tanh(attributes);
-                       return [=](auto v) { return v[0] * gelu_slope(v[1], approximate); };
-                     }),
-      pointwise_with(kMonetDomain, "HardSigmoidGrad",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 0.2);
-                       const double beta = attributes.number("beta", 0.5);
-                       const bool from_input = reads_input(attributes);
-                       return [=](auto v) -> double {
-                         const double y = from_input ? alpha * v[1] + beta : v[1];
-                         return y > 0 && y < 1 ? v[0] * alpha : 0;
-                       };
-                     }),
-      pointwise_with(kMonetDomain, "LeakyReluGrad",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 0.01);
-                       return [=](auto v) -> double { return v[1] > 0 ? v[0] : alpha * v[0]; };
-                     }),
-      pointwise_with(kMonetDomain, "SeluGrad",
-                     [](const Attributes& attributes) {
-                       return elu_slope(attributes, attributes.number("alpha", kSeluAlpha),
-                                        attributes.number("gamma", kSeluGamma), 1.0);
-                     }),
-      pointwise_with(kMonetDomain, "ShrinkGrad",
-                     [](const Attributes& attributes) {
-                       const double lambda = attributes.number("lambd", 0.5);
-                       return [=](auto v) -> double { return std::abs(v[1]) > lambda ? v[0] : 0; };
-                     }),
-      pointwise_with(kMonetDomain, "SiluGrad",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       return [=](auto v) -> double {
-                         const double x = static_cast<double>(v[1]);
-                         const double s = sigmoid(alpha * x);
-                         return v[0] * s * (1 + alpha * x * (1 - s));
-                       };
-                     }),
-      pointwise_with(kMonetDomain, "ThresholdedReluGrad",
-                     [](const Attributes& attributes) {
-                       const double alpha = attributes.number("alpha", 1.0);
-                       const double bound = reads_input(attributes) ? alpha : 0.0;
-                       return [=](auto v) -> double { return v[1] > bound ? v[0] : 0; };
-                     }),
+      onnx(
+          "HardSigmoid", {{"alpha", 0.2}, {"beta", 0.5}},
+          [](double alpha, double beta, auto x) { return std::clamp(alpha * x + beta, 0.0, 1.0); }),
+      onnx("LeakyRelu", {{"alpha", 0.01}},
+           [](double alpha, auto x) { return x > 0 ? x : alpha * x; }),
+      onnx("Selu", {{"alpha", kSeluAlpha}, {"gamma", kSeluGamma}},
+           [](double alpha, double gamma, auto x) {
+             return gamma * (x > 0 ? x : alpha * std::expm1(x));
+           }),
+      onnx("Shrink", {{"lambd", 0.5}, {"bias", 0.0}},
+           [](double lambda, double bias, auto x) {
+             return x < -lambda ? x + bias : x > lambda ? x - bias : 0;
+           }),
+      onnx("ThresholdedRelu", {{"alpha", 1.0}},
+           [](double alpha, auto x) { return x > alpha ? x : 0; }),
+      own("Silu", {{"alpha", 1.0}}, [](double alpha, auto x) { return x * sigmoid(alpha * x); }),
+      // --- gradients ---
+      own("ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : 0; }),
+      own("SigmoidGrad", [](auto dy, auto x) { return dy * x * (1 - x); }),
+      own("SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid(x); }),
+      own("SoftsignGrad",
+          [](auto dy, auto x) { return dy * (1 - std::abs(x)) * (1 - std::abs(x)); }),
+      own("TanhGrad", [](auto dy, auto x) { return dy * (1 - x * x); }),
+      own("MishGrad", [](auto dy, auto x) { return dy * mish_slope(x); }),
+      own("HardSwishGrad",
+          [](auto dy, auto x) -> double {
+            const double slope = x < -3 ? 0 : x <= 3 ? x / 3.0 + 0.5 : 1;
+            return dy * slope;
+          }),
+      own_with("PReluGrad",
+               [](const Operator& op) {
+                 return [one = op.inputs.size() < 3](auto dy, auto x, auto slope) {
+                   const bool on = x > 0;
+                   return std::array{on || one ? dy : dy * slope, on ? 0 * dy : dy * x};
+                 };
+               }),
+      own_with("CeluGrad",
+               [](const Operator& op) {
+                 const double alpha = number(op, "alpha", 1.0);
+                 return elu_slope(op, alpha, 1.0, alpha);
+               }),
+      own_with(
+          "EluGrad",
+          [](const Operator& op) { return elu_slope(op, number(op, "alpha", 1.0), 1.0, 1.0); }),
+      own_with("GeluGrad",
+               [](const Operator& op) {
+                 return [approximate = is_tanh(op)](auto dy, auto x) {
+                   return dy * gelu_slope(x, approximate);
+                 };
+               }),
+      own_with("HardSigmoidGrad",
+               [](const Operator& op) {
+                 return [alpha = number(op, "alpha", 0.2), beta = number(op, "beta", 0.5),
+                         from_input = reads_input(op)](auto dy, auto x) -> double {
+                   const double y = from_input ? alpha * x + beta : x;
+                   return y > 0 && y < 1 ? dy * alpha : 0;
+                 };
+               }),
+      own("LeakyReluGrad", {{"alpha", 0.01}},
+          [](double alpha, auto dy, auto x) { return x > 0 ? dy : alpha * dy; }),
+      own_with("SeluGrad",
+               [](const Operator& op) {
+                 return elu_slope(op, number(op, "alpha", kSeluAlpha),
+                                  number(op, "gamma", kSeluGamma), 1.0);
+               }),
+      own("ShrinkGrad", {{"lambd", 0.5}},
+          [](double lambda, auto dy, auto x) { return std::abs(x) > lambda ? dy : 0; }),
+      own("SiluGrad", {{"alpha", 1.0}},
+          [](double alpha, auto dy, double x) {
+            const double s = sigmoid(alpha * x);
+            return dy * s * (1 + alpha * x * (1 - s));
+          }),
+      own_with("ThresholdedReluGrad",
+               [](const Operator& op) {
+                 return [bound = reads_input(op) ? number(op, "alpha", 1.0) : 0.0](
+                            auto dy, auto x) -> double { return x > bound ? dy : 0; };
+               }),
   };
+  return kEntries;
 }
 
 } // namespace monet

@@ -68,8 +68,8 @@ constexpr auto kMaxPool = []<class Real>(KernelContext<Real>& context) {
 template <class Real>
 void add_by_address(KernelContext<Real>& context) {
   const LoopNest& nest = context.op().nest;
-  const OperandMap from = context.map_of(*context.operand_index().inputs[0]);
-  const OperandMap index = context.map_of(*context.operand_index().inputs[1]);
+  const OperandMap from = context.map_of_input(0);
+  const OperandMap index = context.map_of_input(1);
   std::vector<bool> outputs = loops_without(nest, from);
   outputs.flip();
   const auto& places = context.integers(1);
@@ -78,8 +78,8 @@ void add_by_address(KernelContext<Real>& context) {
   for_each_point(
       context.op().nest,
       [&](const auto& point) {
-        const auto at = places[static_cast<std::size_t>(index.at(point).value())];
-        out[static_cast<std::size_t>(at)] += in[static_cast<std::size_t>(from.at(point).value())];
+        const auto at = places[index.index(point)];
+        out[static_cast<std::size_t>(at)] += in[from.index(point)];
       },
       &outputs);
 }
@@ -98,10 +98,9 @@ constexpr auto kMaxPoolGrad = []<class Real>(KernelContext<Real>& context) {
 
 /// What the sum over a window is divided by: its elements inside the input, or with
 /// count_include_pad those inside the padded input, which rounded-up windows may leave.
-template <class Real>
 class WindowCount {
 public:
-  WindowCount(const KernelContext<Real>& context, std::size_t operand, std::vector<bool> window)
+  WindowCount(const OperatorContext& context, std::size_t operand, std::vector<bool> window)
       : nest_(context.op().nest), access_(nest_.operands[operand]),
         shape_(context.graph().tensor(access_.tensor).shape), window_(std::move(window)) {
     const Attributes& attributes = context.attributes();
@@ -115,7 +114,7 @@ public:
   }
 
   /// At the point of the other loops.
-  Real at(const std::vector<std::int64_t>& outer) const {
+  std::int64_t at(const std::vector<std::int64_t>& outer) const {
     std::int64_t count = 0;
     for_each_point(
         nest_,
@@ -132,7 +131,7 @@ public:
           count += counts ? 1 : 0;
         },
         &window_);
-    return static_cast<Real>(std::max<std::int64_t>(count, 1));
+    return std::max<std::int64_t>(count, 1);
   }
 
 private:
@@ -156,14 +155,14 @@ void average(KernelContext<Real>& context, bool backward) {
   const std::vector<bool> window = loops_without(nest, small);
   std::vector<bool> places = window;
   places.flip();
-  const WindowCount<Real> count(context, large_operand, window);
+  const WindowCount count(context, large_operand, window);
   auto& out = context.output(0);
   const auto& in = context.input(0);
   for_each_point(
       context.op().nest,
       [&](const auto& place) {
-        const Real divisor = count.at(place);
-        const auto one = static_cast<std::size_t>(small.at(place).value());
+        const auto divisor = static_cast<Real>(count.at(place));
+        const auto one = small.index(place);
         std::vector<std::int64_t> point = place;
         for_each_point(
             nest,
@@ -211,26 +210,27 @@ constexpr auto kLpPool = []<class Real>(KernelContext<Real>& context) {
 /// dX = dY * sign(x) * (|x| / y)^(p - 1); zero where the window is.
 constexpr auto kLpPoolGrad = []<class Real>(KernelContext<Real>& context) {
   const auto p = static_cast<Real>(context.attributes().integer("p", 2));
-  const auto window =
-      loops_without(context.op().nest, context.map_of(*context.operand_index().inputs[0]));
+  const auto window = loops_without(context.op().nest, context.map_of_input(0));
   context.for_each_group(window, [&](auto& group) {
     const Real y = group.in(2)[0];
+    const Real dy = group.in(0)[0];
     const auto x = group.in(1);
+    const auto dx = group.out(0).first(x.size());
     for (std::size_t i = 0; y > 0 && i < x.size(); ++i) {
       const auto sign = static_cast<Real>((x[i] > 0) - (x[i] < 0));
-      group.out(0)[i] = group.in(0)[0] * sign * std::pow(std::abs(x[i]) / y, p - 1);
+      dx[i] = dy * sign * std::pow(std::abs(x[i]) / y, p - 1);
     }
   });
 };
 
 /// f(of_small, of_large): where an element of the pooled tensor is in the one that indices count
 /// through.
-template <class Real, class F>
-void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
-                       std::span<const std::int64_t> large, F f) {
+void for_each_unpooled(OperatorContext& context, std::size_t small_operand,
+                       std::span<const std::int64_t> large,
+                       FunctionRef<std::size_t, std::size_t> f) {
   const LoopNest& nest = context.op().nest;
   const OperandMap small = context.map_of(small_operand);
-  const OperandMap index = context.map_of(*context.operand_index().inputs[1]);
+  const OperandMap index = context.map_of_input(1);
   std::int64_t plane = 1;
   for (const std::int64_t extent : large.subspan(2))
     plane *= extent;
@@ -238,21 +238,21 @@ void for_each_unpooled(KernelContext<Real>& context, std::size_t small_operand,
   for_each_point(context.op().nest, [&](const auto& point) {
     const std::int64_t begin =
         (loop_value(nest, "B", point) * large[1] + loop_value(nest, "C", point)) * plane;
-    const std::int64_t at = places[static_cast<std::size_t>(index.at(point).value())];
+    const std::int64_t at = places[index.index(point)];
     if (at < begin || at >= begin + plane)
       throw InputError(
           location_of(context.graph(), context.op()),
           fmt::format("index {} is outside its channel's {} to {}", at, begin, begin + plane - 1));
-    f(static_cast<std::size_t>(small.at(point).value()), static_cast<std::size_t>(at));
+    f(small.index(point), static_cast<std::size_t>(at));
   });
 }
 
-constexpr auto kMaxUnpool = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kMaxUnpool = [](OperatorContext& context) {
   for_each_unpooled(context, *context.operand_index().inputs[0], context.output_shape(0),
-                    ElementMover<Real>(context, 0, 0));
+                    ElementMover(context, 0, 0));
 };
-constexpr auto kMaxUnpoolGrad = []<class Real>(KernelContext<Real>& context) {
-  const ElementMover<Real> move(context, 0, 0);
+constexpr auto kMaxUnpoolGrad = [](OperatorContext& context) {
+  const ElementMover move(context, 0, 0);
   for_each_unpooled(context, 0, context.input_shape(0),
                     [&](std::size_t small, std::size_t large) { move(large, small); });
 };
@@ -320,8 +320,8 @@ constexpr auto kLocalResponseGrad = []<class Real>(KernelContext<Real>& context)
 
 } // namespace
 
-std::vector<KernelEntry> pooling_kernels() {
-  return {
+KernelTable pooling_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "LRN", kLocalResponse),
       kernel(kMonetDomain, "LRNGrad", kLocalResponseGrad),
       kernel("", "MaxPool", kMaxPool),
@@ -337,6 +337,7 @@ std::vector<KernelEntry> pooling_kernels() {
       kernel("", "MaxUnpool", kMaxUnpool),
       kernel(kMonetDomain, "MaxUnpoolGrad", kMaxUnpoolGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

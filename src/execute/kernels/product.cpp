@@ -122,13 +122,13 @@ constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
     kProduct(context);
     return;
   }
-  context.template for_each_iteration<1, 1>([](auto v, auto y) { y[0] = v[0]; });
+  copy_through_nest(context);
 };
 
 } // namespace
 
-std::vector<KernelEntry> product_kernels() {
-  return {
+KernelTable product_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Einsum", kEinsum),
       kernel(kMonetDomain, "EinsumGradA", kEinsum),
       kernel(kMonetDomain, "EinsumGradB", kEinsum),
@@ -148,6 +148,7 @@ std::vector<KernelEntry> product_kernels() {
       kernel(kMonetDomain, "GemmGradB", kProduct),
       kernel(kMonetDomain, "ProductGrad", kBothGradients),
   };
+  return kEntries;
 }
 
 } // namespace monet

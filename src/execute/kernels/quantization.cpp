@@ -1,5 +1,5 @@
 // Rounding to a grid as PyTorch 1.13 does it: x times the inverse of the scale in single precision,
-// to the nearest whole number, halves to even.
+// to the nearest whole number, halves to even. A zero point that is left out is 0.
 #include "execute/kernels/pointwise.hpp"
 
 namespace monet {
@@ -25,24 +25,20 @@ struct Grid {
 
 constexpr auto kFakeQuantize = []<class Real>(KernelContext<Real>& context) {
   const Grid<Real> grid(context.attributes());
-  const bool shifted = context.has_input(2);
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    const Real zero = shifted ? v[2] : Real{0};
-    const Real place = Grid<Real>::place(v[0], v[1], zero);
-    y[0] = (std::clamp(place, grid.least, grid.most) - zero) * v[1];
-    put(y, 1, static_cast<Real>(grid.holds(place)));
+  context.map([=](Real x, Real scale, Real zero) {
+    const Real place = Grid<Real>::place(x, scale, zero);
+    return std::array{(std::clamp(place, grid.least, grid.most) - zero) * scale,
+                      static_cast<Real>(grid.holds(place))};
   });
 };
 
 /// dY times round(x/s) - x/s inside the grid, times the end's distance from the zero point outside.
 constexpr auto kGradScale = []<class Real>(KernelContext<Real>& context) {
   const Grid<Real> grid(context.attributes());
-  const bool shifted = context.has_input(3);
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    const Real zero = shifted ? v[3] : Real{0};
-    const Real place = Grid<Real>::place(v[1], v[2], zero);
+  context.map([=](Real dy, Real x, Real scale, Real zero) {
+    const Real place = Grid<Real>::place(x, scale, zero);
     const Real end = std::clamp(place, grid.least, grid.most) - zero;
-    y[0] = v[0] * (grid.holds(place) ? end - v[1] / v[2] : end);
+    return dy * (grid.holds(place) ? end - x / scale : end);
   });
 };
 
@@ -58,25 +54,20 @@ std::pair<Real, Real> range_of(ElementType type) {
 constexpr auto kQuantize = []<class Real>(KernelContext<Real>& context) {
   const auto [least, most] =
       range_of<Real>(context.graph().tensor(*context.op().outputs.at(0)).type);
-  const bool shifted = context.has_input(2);
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    y[0] = std::clamp(Grid<Real>::place(v[0], v[1], shifted ? v[2] : Real{0}), least, most);
-  });
-};
-
-constexpr auto kDequantize = []<class Real>(KernelContext<Real>& context) {
-  const bool shifted = context.has_input(2);
-  context.for_each_iteration([&](std::span<const Real> v, std::span<Real> y) {
-    y[0] = (v[0] - (shifted ? v[2] : Real{0})) * v[1];
+  context.map([least = least, most = most](Real x, Real scale, Real zero) {
+    return std::clamp(Grid<Real>::place(x, scale, zero), least, most);
   });
 };
 
 } // namespace
 
-std::vector<KernelEntry> quantization_kernels() {
-  return {kernel(kMonetDomain, "FakeQuantize", kFakeQuantize),
-          kernel(kMonetDomain, "FakeQuantizeGradScale", kGradScale),
-          kernel("", "QuantizeLinear", kQuantize), kernel("", "DequantizeLinear", kDequantize)};
+KernelTable quantization_kernels() {
+  static constexpr KernelEntry kEntries[]{
+      kernel(kMonetDomain, "FakeQuantize", kFakeQuantize),
+      kernel(kMonetDomain, "FakeQuantizeGradScale", kGradScale),
+      kernel("", "QuantizeLinear", kQuantize),
+      onnx("DequantizeLinear", [](auto x, auto scale, auto zero) { return (x - zero) * scale; })};
+  return kEntries;
 }
 
 } // namespace monet

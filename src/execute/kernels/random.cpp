@@ -43,24 +43,27 @@ constexpr auto kBernoulli = []<class Real>(KernelContext<Real>& context) {
   const NumberGenerator generator(context.graph().tensor(*context.op().outputs[0]).name,
                                   context.seed());
   const bool real = is_floating(context.graph().tensor(*context.op().outputs[0]).type);
-  for (std::size_t i = 0; i < context.input(0).size(); ++i) {
-    const bool drawn = generator.fraction(i) < static_cast<double>(context.input(0)[i]);
-    if (real) {
-      context.output(0)[i] = drawn ? Real(1) : Real(0);
-    } else {
-      context.output_integers(0)[i] = drawn ? 1 : 0;
-    }
+  const std::vector<Real>& probability = context.input(0);
+  std::vector<Real>& reals = context.output(0);
+  std::vector<std::int64_t>& integers = context.output_integers(0);
+  for (std::size_t i = 0; i < probability.size(); ++i) {
+    const bool drawn = generator.fraction(i) < static_cast<double>(probability[i]);
+    if (real)
+      reals[i] = drawn ? Real{1} : Real{0};
+    else
+      integers[i] = drawn ? 1 : 0;
   }
 };
 
 } // namespace
 
-std::vector<KernelEntry> random_kernels() {
-  return {
+KernelTable random_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "RandomNormal", kRandomNormal),   kernel("", "RandomNormalLike", kRandomNormal),
       kernel("", "RandomUniform", kRandomUniform), kernel("", "RandomUniformLike", kRandomUniform),
       kernel("", "Bernoulli", kBernoulli),
   };
+  return kEntries;
 }
 
 } // namespace monet

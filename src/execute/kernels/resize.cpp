@@ -118,8 +118,8 @@ std::vector<AxisTaps> all_taps(const Operator& op, const Graph& graph, const Int
 
 /// f(small, large, weight): element `large` of the output takes `weight` of element `small` of the
 /// input.
-template <class F>
-void for_each_tap(const std::vector<AxisTaps>& taps, const Integers& in, const Integers& out, F f) {
+void for_each_tap(const std::vector<AxisTaps>& taps, const Integers& in, const Integers& out,
+                  FunctionRef<std::size_t, std::size_t, double> f) {
   const Integers strides = strides_of(in);
   Integers counts(out.size());
   std::size_t large = 0;
@@ -149,9 +149,11 @@ void interpolate(KernelContext<Real>& context, bool backward, const std::vector<
   const Integers& small = backward ? context.output_shape(0) : context.input_shape(0);
   const Integers& large = backward ? context.input_shape(0) : context.output_shape(0);
   const auto taps = all_taps(context.op(), context.graph(), small, large, scales);
+  std::vector<Real>& out = context.output(0);
+  const std::vector<Real>& in = context.input(0);
   for_each_tap(taps, small, large, [&](std::size_t of_small, std::size_t of_large, double weight) {
-    context.output(0)[backward ? of_small : of_large] +=
-        static_cast<Real>(weight) * context.input(0)[backward ? of_large : of_small];
+    out[backward ? of_small : of_large] +=
+        static_cast<Real>(weight) * in[backward ? of_large : of_small];
   });
 }
 
@@ -172,11 +174,12 @@ constexpr auto kResizeGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> resize_kernels() {
-  return {
+KernelTable resize_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Resize", kResize),
       kernel(kMonetDomain, "ResizeGrad", kResizeGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

@@ -53,12 +53,11 @@ struct RegionTap {
 };
 using Sample = std::vector<RegionTap>;
 
-template <class Real>
 class Regions {
 public:
-  Regions(const KernelContext<Real>& context, std::size_t image_operand)
+  Regions(const OperatorContext& context, std::size_t image_operand)
       : context_(context), nest_(context.op().nest),
-        image_(indexed_operand(context.graph(), context.op(), image_operand)),
+        image_(indexed_operand(context, image_operand)),
         scale_(context.attributes().number("spatial_scale", 1.0)),
         ratio_(context.attributes().integer("sampling_ratio", 0)),
         centred_(context.attributes().text("coordinate_transformation_mode", "half_pixel") ==
@@ -75,8 +74,8 @@ public:
   }
 
   /// f(point, samples) for every bin and channel; samples too far outside have no pixels.
-  template <class F>
-  void for_each_bin(F f) const {
+  void
+  for_each_bin(FunctionRef<const std::vector<std::int64_t>&, std::span<const Sample>> f) const {
     std::vector<Sample> samples;
     for_each_point(context_.op().nest, [&](const auto& point) {
       const BinAxis rows = bins(point, 1, context_.attributes().integer("output_height", 1));
@@ -94,8 +93,7 @@ public:
 
 private:
   double corner(std::span<const std::int64_t> point, std::size_t i) const {
-    const auto at = static_cast<std::size_t>(maps_[i].at(point).value());
-    return static_cast<double>(context_.tensor(tensors_[i])[at]) * scale_ - (centred_ ? 0.5 : 0.0);
+    return context_.number(tensors_[i], maps_[i].index(point)) * scale_ - (centred_ ? 0.5 : 0.0);
   }
 
   BinAxis bins(std::span<const std::int64_t> point, std::size_t axis, std::int64_t count) const {
@@ -114,7 +112,7 @@ private:
   }
 
   std::int64_t image_at(std::span<const std::int64_t> point) const {
-    const auto at = static_cast<std::size_t>(maps_[4].at(point).value());
+    const auto at = maps_[4].index(point);
     const std::int64_t image = context_.integers(2)[at];
     if (image < 0 || image >= image_.sizes[0])
       throw InputError(location_of(context_.graph(), context_.op()),
@@ -138,7 +136,7 @@ private:
             {pixel(rows->high, columns->high), down * right}};
   }
 
-  const KernelContext<Real>& context_;
+  const OperatorContext& context_;
   const LoopNest& nest_;
   IndexedOperand image_; ///< axes indexed by data: image, row, column
   std::array<OperandMap, 5> maps_;
@@ -167,8 +165,7 @@ std::size_t largest(std::span<const Sample> samples, const std::vector<Real>& im
   return best;
 }
 
-template <class Real>
-bool is_maximum(const KernelContext<Real>& context) {
+bool is_maximum(const OperatorContext& context) {
   return context.attributes().text("mode", "avg") == "max";
 }
 
@@ -176,11 +173,11 @@ constexpr auto kRoiAlign = []<class Real>(KernelContext<Real>& context) {
   const OperandMap out = context.map_of(0);
   const bool maximum = is_maximum(context);
   const auto& image = context.input(0);
-  const Regions<Real> regions(context, *context.operand_index().inputs[0]);
+  const Regions regions(context, *context.operand_index().inputs[0]);
   regions.for_each_bin([&](const auto& point, std::span<const Sample> samples) {
     if (samples.empty())
       return;
-    Real& bin = context.output(0)[static_cast<std::size_t>(out.at(point).value())];
+    Real& bin = context.output(0)[out.index(point)];
     if (maximum) {
       bin = value_of(samples[largest(samples, image)], image);
       return;
@@ -192,13 +189,13 @@ constexpr auto kRoiAlign = []<class Real>(KernelContext<Real>& context) {
 };
 
 constexpr auto kRoiAlignGrad = []<class Real>(KernelContext<Real>& context) {
-  const OperandMap dy = context.map_of(*context.operand_index().inputs[0]);
+  const OperandMap dy = context.map_of_input(0);
   const bool maximum = is_maximum(context);
-  const Regions<Real> regions(context, 0);
+  const Regions regions(context, 0);
   regions.for_each_bin([&](const auto& point, std::span<const Sample> samples) {
     if (samples.empty())
       return;
-    Real share = context.input(0)[static_cast<std::size_t>(dy.at(point).value())];
+    Real share = context.input(0)[dy.index(point)];
     if (maximum)
       samples = samples.subspan(largest(samples, context.input(3)), 1);
     share /= static_cast<Real>(samples.size());
@@ -211,11 +208,12 @@ constexpr auto kRoiAlignGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> roi_align_kernels() {
-  return {
+KernelTable roi_align_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "RoiAlign", kRoiAlign),
       kernel(kMonetDomain, "RoiAlignGrad", kRoiAlignGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

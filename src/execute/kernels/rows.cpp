@@ -73,13 +73,14 @@ constexpr auto kLogSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> row_kernels() {
-  return {
+KernelTable row_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "Softmax", kSoftmax),
       kernel("", "LogSoftmax", kLogSoftmax),
       kernel(kMonetDomain, "SoftmaxGrad", kSoftmaxGrad),
       kernel(kMonetDomain, "LogSoftmaxGrad", kLogSoftmaxGrad),
   };
+  return kEntries;
 }
 
 } // namespace monet

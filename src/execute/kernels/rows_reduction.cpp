@@ -1,5 +1,5 @@
 // Reductions and their gradients. A row is what is reduced to one element.
-#include "execute/kernels/kernel.hpp"
+#include "execute/kernels/pointwise.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -95,24 +95,16 @@ constexpr auto kRunningSum = []<class Real>(KernelContext<Real>& context) {
 
 // Gradients read dY, X and perhaps Y; dY and Y are the same along a row.
 
-/// f(dy, x, y), element by element.
-template <class F>
-constexpr KernelEntry gradient(std::string_view op_type, F) {
-  return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
-    const bool has_y = context.has_input(2);
-    context.template for_each_iteration<3, 1>(
-        [=](auto v, auto y) { y[0] = static_cast<Real>(F{}(v[0], v[1], has_y ? v[2] : Real{0})); });
-  });
-}
-
 /// Elements equal to the result share dY evenly.
 constexpr auto kExtremumGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(1);
+    const auto dy = group.in(0).first(x.size());
+    const auto dx = group.out(0).first(x.size());
     const Real y = group.in(2)[0];
     const auto equal = static_cast<Real>(std::count(x.begin(), x.end(), y));
     for (std::size_t i = 0; i < x.size(); ++i)
-      group.out(0)[i] = x[i] == y ? group.in(0)[i] / equal : Real{0};
+      dx[i] = x[i] == y ? dy[i] / equal : Real{0};
   });
 };
 
@@ -120,10 +112,11 @@ constexpr auto kExtremumGrad = []<class Real>(KernelContext<Real>& context) {
 constexpr auto kProductGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(1);
-    const std::span<Real> dx = group.out(0);
+    const auto dy = group.in(0).first(x.size());
+    const auto dx = group.out(0).first(x.size());
     Real before = 1;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      dx[i] = group.in(0)[i] * before;
+      dx[i] = dy[i] * before;
       before *= x[i];
     }
     Real after = 1;
@@ -136,8 +129,8 @@ constexpr auto kProductGrad = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> reduction_kernels() {
-  return {
+KernelTable reduction_kernels() {
+  static constexpr KernelEntry kEntries[]{
       kernel("", "ArgMax", kArgument<true>),
       kernel("", "ArgMin", kArgument<false>),
       kernel("", "CumSum", kRunningSum),
@@ -158,13 +151,14 @@ std::vector<KernelEntry> reduction_kernels() {
                 [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
       kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
       kernel(kMonetDomain, "ReduceProdGrad", kProductGrad),
-      gradient("ReduceL1Grad", [](auto dy, auto x, auto) { return x > 0   ? dy
-                                                                  : x < 0 ? -dy
-                                                                          : 0; }),
-      gradient("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
-      gradient("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
-      gradient("ReduceSumSquareGrad", [](auto dy, auto x, auto) { return dy * 2 * x; }),
+      own("ReduceL1Grad", [](auto dy, auto x) { return x > 0   ? dy
+                                                       : x < 0 ? -dy
+                                                               : 0; }),
+      own("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
+      own("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
+      own("ReduceSumSquareGrad", [](auto dy, auto x) { return dy * 2 * x; }),
   };
+  return kEntries;
 }
 
 } // namespace monet

@@ -2,7 +2,7 @@
 // Engine (_default_sf_compute and _default_get_amax_and_update_history of its PyTorch part). A
 // tensor in fp8 stands for its numbers over the scale: what is cast keeps its value, rounded only
 // where types round.
-#include "execute/kernels/kernel.hpp"
+#include "execute/kernels/walk.hpp"
 
 #include <cmath>
 #include <limits>
@@ -143,11 +143,7 @@ constexpr auto kBlockCast = []<class Real>(KernelContext<Real>& context) {
 
 /// The executor rounds what is written.
 constexpr auto kQuantise = []<class Real>(KernelContext<Real>& context) {
-  const std::size_t results = context.op().outputs.size();
-  context.for_each_block([=](const auto& v, const auto& y, std::size_t count) {
-    for (std::size_t i = 0; i < results; ++i)
-      std::copy_n(&v[0][0], count, &y[i][0]);
-  });
+  copy_through_nest(context);
 };
 
 constexpr auto kAmax = []<class Real>(KernelContext<Real>& context) {
@@ -177,14 +173,15 @@ constexpr auto kAmaxUpdate = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> scaled_cast_kernels() {
-  return {kernel(kMonetDomain, "ScaledCast", kScaledCast),
-          kernel(kMonetDomain, "Amax", kAmax),
-          kernel(kMonetDomain, "BlockCast", kBlockCast),
-          kernel(kMonetDomain, "Quantise", kQuantise),
-          kernel(kMonetDomain, "Requantise", kQuantise),
-          kernel(kMonetDomain, "AmaxScale", kAmaxScale),
-          kernel(kMonetDomain, "AmaxUpdate", kAmaxUpdate)};
+KernelTable scaled_cast_kernels() {
+  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, "ScaledCast", kScaledCast),
+                                          kernel(kMonetDomain, "Amax", kAmax),
+                                          kernel(kMonetDomain, "BlockCast", kBlockCast),
+                                          kernel(kMonetDomain, "Quantise", kQuantise),
+                                          kernel(kMonetDomain, "Requantise", kQuantise),
+                                          kernel(kMonetDomain, "AmaxScale", kAmaxScale),
+                                          kernel(kMonetDomain, "AmaxUpdate", kAmaxUpdate)};
+  return kEntries;
 }
 
 } // namespace monet

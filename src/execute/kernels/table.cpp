@@ -2,8 +2,8 @@
 
 #include "monet/execute/execute.hpp"
 
+#include <algorithm>
 #include <array>
-#include <map>
 
 namespace monet {
 
@@ -22,11 +22,16 @@ std::string_view domain_of(const Operator& op) {
   return op.domain == "ai.onnx" ? std::string_view{} : std::string_view(op.domain);
 }
 
-std::map<std::pair<std::string_view, std::string_view>, KernelEntry> by_type() {
-  std::map<std::pair<std::string_view, std::string_view>, KernelEntry> entries;
+bool precedes(const KernelEntry* a, const KernelEntry* b) {
+  return a->op_type != b->op_type ? a->op_type < b->op_type : a->domain < b->domain;
+}
+
+/// Every entry, in the order of types.
+std::vector<const KernelEntry*> by_type() {
+  std::vector<const KernelEntry*> entries;
   for (const auto family : kFamilies) {
     for (const KernelEntry& entry : family())
-      entries.emplace(std::pair(entry.domain, entry.op_type), entry);
+      entries.insert(std::ranges::upper_bound(entries, &entry, precedes), &entry);
   }
   return entries;
 }
@@ -34,9 +39,20 @@ std::map<std::pair<std::string_view, std::string_view>, KernelEntry> by_type() {
 } // namespace
 
 const KernelEntry* find_kernel(const Operator& op) {
-  static const auto entries = by_type();
-  const auto found = entries.find(std::pair(domain_of(op), std::string_view(op.op_type)));
-  return found == entries.end() ? nullptr : &found->second;
+  static const std::vector<const KernelEntry*> kEntries = by_type();
+  const KernelEntry wanted{domain_of(op), op.op_type, nullptr, nullptr, {}};
+  const auto found = std::ranges::lower_bound(kEntries, &wanted, precedes);
+  return found == kEntries.end() || precedes(&wanted, *found) ? nullptr : *found;
+}
+
+std::array<double, 2> attributes_of(const Operator& op) {
+  std::array<double, 2> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const NumberAttribute& attribute = find_kernel(op)->attributes[i];
+    if (!attribute.name.empty())
+      values[i] = op.attributes.number(attribute.name, attribute.fallback);
+  }
+  return values;
 }
 
 bool is_executable(const Operator& op) {

@@ -1,5 +1,5 @@
 // Optimiser updates: the formulas of workload/update_formula.hpp, element by element.
-#include "execute/kernels/kernel.hpp"
+#include "execute/kernels/walk.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
@@ -14,73 +14,6 @@
 namespace monet {
 
 namespace {
-
-template <class Real>
-class FormulaRun {
-public:
-  /// Of an operator with so many inputs and outputs.
-  FormulaRun(const UpdateFormula& formula, std::size_t inputs, std::size_t outputs)
-      : formula_(formula), results_(formula.instructions.size()), inputs_(inputs),
-        outputs_(outputs) {
-    for (const ScalarInstruction& instruction : formula.instructions) {
-      check(instruction.a);
-      check(instruction.b);
-    }
-    internal_check(formula.kept.size() >= outputs && formula.outputs.size() >= outputs,
-                   "a formula has fewer results than its operator outputs");
-    std::ranges::for_each(formula.kept, [&](const UpdateValue& value) { check(value); });
-    std::ranges::for_each(formula.outputs, [&](const UpdateValue& value) { check(value); });
-  }
-
-  /// Values of all outputs for one element.
-  void operator()(std::span<const Real> in, std::span<Real> out) {
-    if (in.size() != inputs_ || out.size() != outputs_)
-      internal_check(false, "a formula is for another operator");
-    if (inputs_ > kUpdateSkip && in[kUpdateSkip] != Real{0}) {
-      write(formula_.kept, in, out);
-      return;
-    }
-    Real* result = results_.data();
-    for (const ScalarInstruction& instruction : formula_.instructions) {
-      if (!instruction.uniform || first_)
-        *result = apply(instruction.op, value(instruction.a, in), value(instruction.b, in));
-      ++result;
-    }
-    first_ = false;
-    write(formula_.outputs, in, out);
-  }
-
-private:
-  void check(const UpdateValue& of) const {
-    internal_check(of.kind == UpdateValue::Kind::number ||
-                       of.index < (of.kind == UpdateValue::Kind::input ? inputs_ : results_.size()),
-                   "a formula reads what is not there");
-  }
-  void write(const std::vector<UpdateValue>& values, std::span<const Real> in,
-             std::span<Real> out) const {
-    const UpdateValue* of = values.data();
-    for (Real& result : out)
-      result = value(*of++, in);
-  }
-  /// By pointers: indices are checked once, see above.
-  Real value(const UpdateValue& of, std::span<const Real> in) const {
-    switch (of.kind) {
-    case UpdateValue::Kind::number:
-      return static_cast<Real>(of.number);
-    case UpdateValue::Kind::input:
-      return in.data()[of.index];
-    case UpdateValue::Kind::result:
-      return results_.data()[of.index];
-    }
-    return Real{0};
-  }
-
-  const UpdateFormula& formula_;
-  std::vector<Real> results_;
-  std::size_t inputs_;
-  std::size_t outputs_;
-  bool first_ = true; ///< uniform operations are done once
-};
 
 /// r = a op b, for every element of a block.
 template <class Real>
@@ -105,44 +38,57 @@ void apply_each(ScalarOp op, const Real* a, const Real* b, std::span<Real> r) {
   }
 }
 
-/// The same as FormulaRun, operation by operation over blocks of elements.
+/// A formula, operation by operation over blocks of elements.
 template <class Real>
 class FormulaBlocks {
 public:
+  /// Of an operator with that many inputs and outputs.
   FormulaBlocks(const UpdateFormula& formula, std::size_t inputs, std::size_t outputs)
       : formula_(formula), inputs_(inputs), outputs_(outputs),
         results_(formula.instructions.size(), Values(kIterationBlock)) {
-    const FormulaRun<Real> checked(formula, inputs, outputs);
+    for (const ScalarInstruction& instruction : formula.instructions) {
+      check(instruction.a);
+      check(instruction.b);
+    }
+    internal_check(formula.kept.size() >= outputs && formula.outputs.size() >= outputs,
+                   "a formula has fewer results than its operator outputs");
+    for (const auto* values : {&formula.kept, &formula.outputs}) {
+      for (const UpdateValue& value : *values)
+        check(value);
+    }
   }
 
-  void operator()(const std::vector<const Real*>& from, const std::vector<Real*>& to,
-                  std::size_t count) {
-    if (from.size() != inputs_ || to.size() != outputs_)
+  void operator()(const IterationBlock<Real>& block) {
+    if (block.in.size() != inputs_ || block.out.size() != outputs_)
       internal_check(false, "a formula is for another operator");
-    if (inputs_ > kUpdateSkip && from[kUpdateSkip][0] != Real{0}) {
-      write(formula_.kept, from, to, count);
+    if (inputs_ > kUpdateSkip && block.in[kUpdateSkip][0] != Real{0}) {
+      write(formula_.kept, block);
       return;
     }
     for (std::size_t i = 0; i < results_.size(); ++i) {
       const ScalarInstruction& instruction = formula_.instructions[i];
       if (!instruction.uniform || first_) // no later block is longer than the first
-        apply_each(instruction.op, values(instruction.a, from, 0), values(instruction.b, from, 1),
-                   std::span(results_[i]).first(count));
+        apply_each(instruction.op, values(instruction.a, block.in, 0),
+                   values(instruction.b, block.in, 1), std::span(results_[i]).first(block.count));
     }
     first_ = false;
-    write(formula_.outputs, from, to, count);
+    write(formula_.outputs, block);
   }
 
 private:
   using Values = std::vector<Real>;
 
-  void write(const std::vector<UpdateValue>& of, const std::vector<const Real*>& from,
-             const std::vector<Real*>& to, std::size_t count) {
-    for (std::size_t i = 0; i < to.size(); ++i)
-      std::copy_n(values(of[i], from, 0), count, to[i]);
+  void check(const UpdateValue& of) const {
+    internal_check(of.kind == UpdateValue::Kind::number ||
+                       of.index < (of.kind == UpdateValue::Kind::input ? inputs_ : results_.size()),
+                   "a formula reads what is not there");
+  }
+  void write(const std::vector<UpdateValue>& of, const IterationBlock<Real>& block) {
+    for (std::size_t i = 0; i < block.out.size(); ++i)
+      std::copy_n(values(of[i], block.in, 0), block.count, block.out[i]);
   }
   /// A block of them; of numbers in a place of the operand's own.
-  const Real* values(const UpdateValue& of, const std::vector<const Real*>& from,
+  const Real* values(const UpdateValue& of, std::span<const Real* const> from,
                      std::size_t operand) {
     switch (of.kind) {
     case UpdateValue::Kind::number:
@@ -179,64 +125,68 @@ void keep_overwritten(KernelContext<Real>& context) {
   }
 }
 
-/// f(from, to) for every element of every row: its number among the rows and in the table. Rows
+/// f(from, to, width) for every row: where its elements begin among the rows and in the table. Rows
 /// outside the table are left out.
-template <class Real, class F>
-void for_each_in_rows(const KernelContext<Real>& context, std::size_t rows_input,
-                      const std::vector<std::int64_t>& table, F f) {
+void for_each_row(const OperatorContext& context, std::size_t rows_input,
+                  const std::vector<std::int64_t>& table,
+                  FunctionRef<std::int64_t, std::int64_t, std::size_t> f) {
   const std::vector<std::int64_t>& rows = context.integers(rows_input);
-  std::size_t width = 1;
+  std::int64_t width = 1;
   for (std::size_t a = 1; a < table.size(); ++a)
-    width *= static_cast<std::size_t>(table[a]);
+    width *= table[a];
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r] < 0 || rows[r] >= table[0])
-      continue;
-    for (std::size_t i = 0; i < width; ++i)
-      f(r * width + i, static_cast<std::size_t>(rows[r]) * width + i);
+    if (rows[r] >= 0 && rows[r] < table[0])
+      f(static_cast<std::int64_t>(r) * width, rows[r] * width, static_cast<std::size_t>(width));
   }
 }
 
 constexpr auto kRowUpdate = []<class Real>(KernelContext<Real>& context) {
   const Operator& op = context.op();
   const UpdateFormula formula = update_formula(context.graph(), op);
-  FormulaRun<Real> run(formula, op.inputs.size(), op.outputs.size());
+  FormulaBlocks<Real> run(formula, op.inputs.size(), op.outputs.size());
   keep_overwritten(context);
-  std::vector<Real> in(op.inputs.size(), Real{0});
-  std::vector<Real> out(op.outputs.size());
-  std::vector<std::size_t> tables;
+  std::vector<std::vector<Real>> scalars(op.inputs.size());
+  std::vector<const Real*> in(op.inputs.size());
+  std::vector<Real*> out(op.outputs.size());
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const bool table = i == kUpdateWeight || i > kUpdateRows;
-    if (!context.has_input(i) || i == kUpdateRows)
-      continue;
-    if (table)
-      tables.push_back(i);
-    else if (i != kUpdateGradient)
-      in[i] = static_cast<Real>(context.scalar(i, 0.0));
+    scalars[i].resize(kIterationBlock);
+    in[i] = scalars[i].data();
+    if (context.has_input(i) && i > kUpdateGradient && i < kUpdateRows)
+      std::ranges::fill(scalars[i], static_cast<Real>(context.scalar(i, 0.0)));
   }
-  for_each_in_rows(context, kUpdateRows, context.output_shape(0),
-                   [&](std::size_t from, std::size_t to) {
-                     in[kUpdateGradient] = context.input(kUpdateGradient)[from];
-                     for (const std::size_t i : tables)
-                       in[i] = context.input(i)[to];
-                     run(in, out);
-                     for (std::size_t i = 0; i < out.size(); ++i)
-                       context.output(i)[to] = out[i];
-                   });
+  for_each_row(context, kUpdateRows, context.output_shape(0),
+               [&](std::int64_t from, std::int64_t to, std::size_t width) {
+                 for (std::size_t done = 0; done < width; done += kIterationBlock) {
+                   const auto more = static_cast<std::int64_t>(done);
+                   for (std::size_t i = 0; i < in.size(); ++i) {
+                     if (context.has_input(i) && (i == kUpdateWeight || i > kUpdateRows))
+                       in[i] = context.input(i).data() + to + more;
+                   }
+                   in[kUpdateGradient] = context.input(kUpdateGradient).data() + from + more;
+                   for (std::size_t i = 0; i < out.size(); ++i)
+                     out[i] = context.output(i).data() + to + more;
+                   run({in, out, std::min(kIterationBlock, width - done)});
+                 }
+               });
 };
 
-constexpr auto kTakeRows = []<class Real>(KernelContext<Real>& context) {
-  for_each_in_rows(context, 1, context.input_shape(0), [&](std::size_t to, std::size_t from) {
-    context.output(0)[to] = context.input(0)[from];
-  });
+constexpr auto kTakeRows = [](OperatorContext& context) {
+  const ElementMover move(context, 0, 0);
+  for_each_row(context, 1, context.input_shape(0),
+               [&](std::int64_t to, std::int64_t from, std::size_t width) {
+                 move.run(from, 1, static_cast<std::size_t>(to), width);
+               });
 };
 constexpr auto kPutRows = []<class Real>(KernelContext<Real>& context) {
   keep_overwritten(context);
-  for_each_in_rows(context, 1, context.output_shape(0), [&](std::size_t from, std::size_t to) {
-    context.output(0)[to] = context.input(0)[from];
-  });
+  const ElementMover move(context, 0, 0);
+  for_each_row(context, 1, context.output_shape(0),
+               [&](std::int64_t from, std::int64_t to, std::size_t width) {
+                 move.run(from, 1, static_cast<std::size_t>(to), width);
+               });
 };
 
-constexpr auto kDistinctIndices = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kDistinctIndices = [](OperatorContext& context) {
   const std::int64_t size = context.attributes().integer("size", 0);
   std::vector<std::int64_t> indices = context.integers(0);
   for (std::int64_t& index : indices) { // `size` itself is no index, but one that is left out
@@ -257,8 +207,10 @@ constexpr auto kDistinctIndices = []<class Real>(KernelContext<Real>& context) {
 
 constexpr auto kNonFinite = []<class Real>(KernelContext<Real>& context) {
   bool found = false;
-  context.template for_each_iteration<1>(
-      [&](auto v, auto) { found = found || !std::isfinite(v[0]); });
+  context.for_each_block([&](const IterationBlock<Real>& block) {
+    for (const Real x : std::span(block.in[0], block.count))
+      found = found || !std::isfinite(x);
+  });
   context.output(0)[0] = static_cast<Real>(found);
 };
 
@@ -282,18 +234,21 @@ constexpr auto kLossScaleUpdate = []<class Real>(KernelContext<Real>& context) {
 
 } // namespace
 
-std::vector<KernelEntry> update_kernels() {
-  std::vector<KernelEntry> entries{kernel(kMonetDomain, "NonFinite", kNonFinite),
-                                   kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate),
-                                   kernel(kMonetDomain, "DistinctIndices", kDistinctIndices),
-                                   kernel(kMonetDomain, "TakeRows", kTakeRows),
-                                   kernel(kMonetDomain, "PutRows", kPutRows)};
-  for (const std::string_view op_type : formula_operators()) {
-    const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
-    entries.push_back(rows ? kernel(kMonetDomain, op_type, kRowUpdate)
-                           : kernel(kMonetDomain, op_type, kUpdate));
-  }
-  return entries;
+KernelTable update_kernels() {
+  static const std::vector<KernelEntry> kEntries = [] {
+    std::vector<KernelEntry> entries{kernel(kMonetDomain, "NonFinite", kNonFinite),
+                                     kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate),
+                                     kernel(kMonetDomain, "DistinctIndices", kDistinctIndices),
+                                     kernel(kMonetDomain, "TakeRows", kTakeRows),
+                                     kernel(kMonetDomain, "PutRows", kPutRows)};
+    for (const std::string_view op_type : formula_operators()) {
+      const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
+      entries.push_back(rows ? kernel(kMonetDomain, op_type, kRowUpdate)
+                             : kernel(kMonetDomain, op_type, kUpdate));
+    }
+    return entries;
+  }();
+  return kEntries;
 }
 
 } // namespace monet

@@ -1,6 +1,8 @@
 // What a kernel sees of the operator it executes: its tensors, whole or through the loop nest.
 #pragma once
 
+#include "execute/walk/function_ref.hpp"
+#include "execute/walk/map_block.hpp"
 #include "execute/walk/operand.hpp"
 #include "execute/walk/tensor_store.hpp"
 
@@ -8,12 +10,33 @@
 #include "monet/base/stop.hpp"
 #include "monet/numerics/mac.hpp"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace monet {
+
+/// One operand of a group of iterations.
+template <class Real>
+struct GroupRow {
+  std::vector<Real> real;
+  std::vector<std::int64_t> whole;
+  std::vector<std::int64_t> address;
+  std::optional<OperandMap> map;
+  std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
+  std::int64_t first = 0;          ///< element that they are offsets from
+  std::size_t run = 1;             ///< offsets that follow each other, one after another
+  bool constant = false;           ///< all offsets are 0
+  TensorNumbers<Real>* numbers = nullptr;
+  std::int64_t count = 0; ///< of the tensor's numbers
+  bool integral = false;  ///< the tensor holds integers
+  bool summed = false;    ///< other groups add into the same elements
+  bool is_whole = false;  ///< the kernel writes `whole`
+
+  /// Computes the addresses of a row that has a table; others have them already.
+  void find_addresses();
+};
 
 /// Iterations that share coupled or reduced loops, gathered into rows. Inputs and outputs are
 /// counted as the operator's. A row has size() elements; an output that does not depend on the
@@ -21,55 +44,25 @@ namespace monet {
 template <class Real>
 class IterationGroup {
 public:
+  IterationGroup(std::size_t size, std::vector<GroupRow<Real>>& inputs,
+                 std::vector<GroupRow<Real>>& outputs)
+      : size_(size), inputs_(inputs), outputs_(outputs) {}
+
   std::size_t size() const { return size_; }
   /// Integers as real numbers, too.
-  std::span<const Real> in(std::size_t input) const { return inputs_[input].real; }
-  std::span<const std::int64_t> integers(std::size_t input) const { return inputs_[input].whole; }
+  std::span<const Real> in(std::size_t input) const;
+  std::span<const std::int64_t> integers(std::size_t input) const;
   /// Element of the tensor that each entry of in() came from; -1 outside of it (padding).
-  std::span<const std::int64_t> address(std::size_t input) {
-    inputs_[input].find_addresses();
-    return inputs_[input].address;
-  }
+  std::span<const std::int64_t> address(std::size_t input);
   /// A kernel writes one of these two, whichever the tensor holds: integers are cut off.
-  std::span<Real> out(std::size_t output) { return outputs_[output].real; }
-  std::span<std::int64_t> out_integers(std::size_t output) {
-    outputs_[output].is_whole = true;
-    return outputs_[output].whole;
-  }
+  std::span<Real> out(std::size_t output);
+  std::span<std::int64_t> out_integers(std::size_t output);
 
 private:
-  template <class>
-  friend class KernelContext;
-  struct Row {
-    std::vector<Real> real;
-    std::vector<std::int64_t> whole;
-    std::vector<std::int64_t> address;
-    std::optional<OperandMap> map;
-    std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
-    std::int64_t first = 0;          ///< element that they are offsets from
-    std::size_t run = 1;             ///< offsets that follow each other, one after another
-    bool constant = false;           ///< all offsets are 0
-    TensorNumbers<Real>* numbers = nullptr;
-    std::int64_t count = 0; ///< of the tensor's numbers
-    bool integral = false;  ///< the tensor holds integers
-    bool summed = false;    ///< other groups add into the same elements
-    bool is_whole = false;  ///< the kernel writes `whole`
-
-    /// Where the table says them: find_elements() has the others.
-    void find_addresses() {
-      const auto offsets =
-          std::span<const std::int64_t>(table).first(table.empty() ? 0 : address.size());
-      for (std::size_t i = 0; i < offsets.size(); ++i)
-        address[i] = first + offsets[i];
-    }
-  };
-  std::size_t size_ = 0;
-  std::vector<Row> inputs_;
-  std::vector<Row> outputs_;
+  std::size_t size_;
+  std::vector<GroupRow<Real>>& inputs_;
+  std::vector<GroupRow<Real>>& outputs_;
 };
-
-/// Iterations that for_each_block() passes at a time: their values stay in the nearest cache.
-inline constexpr std::size_t kIterationBlock = 256;
 
 struct GradientRounding;
 
@@ -82,16 +75,31 @@ struct KernelSettings {
   GradientRounding* gradients = nullptr; ///< what converters of operands do to them
 };
 
+/// An operand of the nest that can be walked.
 template <class Real>
-class KernelContext {
+struct WalkedOperand {
+  std::size_t place = 0; ///< among the operator's inputs or outputs
+  OperandMap map;
+  TensorNumbers<Real>* numbers = nullptr;
+  std::int64_t count = 0; ///< of the tensor's numbers
+  bool integral = false;  ///< the tensor holds integers
+  bool accumulates = false;
+};
+
+/// The elements of a tensor, whatever their type.
+struct ElementArray {
+  std::byte* data = nullptr;
+  std::size_t count = 0;
+  std::size_t size = 0; ///< bytes of an element: 4 or 8
+  bool is_real = false;
+};
+
+/// What does not depend on the precision of real numbers.
+class OperatorContext {
 public:
   using Shape = std::vector<std::int64_t>;
-  using Group = IterationGroup<Real>;
 
-  KernelContext(TensorStore<Real>& store, const Operator& op, const KernelSettings& settings)
-      : store_(store), op_(op), settings_(settings), index_(index_operands(op)) {}
-
-  const Graph& graph() const { return store_.graph(); }
+  const Graph& graph() const { return graph_; }
   const Operator& op() const { return op_; }
   const Attributes& attributes() const { return op_.attributes; }
   std::uint64_t seed() const { return settings_.seed; }
@@ -101,96 +109,107 @@ public:
   /// What results are rounded by; null where element types do not round.
   const StepArithmetic* formats() const { return settings_.formats; }
 
-  // --- whole tensors, row-major ---
-  bool has_input(std::size_t i) const { return i < op_.inputs.size() && op_.inputs[i]; }
-  bool has_output(std::size_t i) const { return i < op_.outputs.size() && op_.outputs[i]; }
-  const Shape& input_shape(std::size_t i) const { return graph().tensor(*op_.inputs[i]).shape; }
-  const Shape& output_shape(std::size_t i) const { return graph().tensor(*op_.outputs[i]).shape; }
-  bool is_real_input(std::size_t i) const {
-    return is_floating(graph().tensor(*op_.inputs[i]).type);
+  bool has_input(std::size_t i) const;
+  bool has_output(std::size_t i) const;
+  const Shape& input_shape(std::size_t i) const;
+  const Shape& output_shape(std::size_t i) const;
+  bool is_real_input(std::size_t i) const;
+  const std::vector<std::int64_t>& integers(std::size_t i) const { return whole(id_of_input(i)); }
+  std::vector<std::int64_t>& output_integers(std::size_t i) { return whole(id_of_output(i)); }
+  ElementArray input_elements(std::size_t i) const { return elements(id_of_input(i)); }
+  ElementArray output_elements(std::size_t i) { return elements(id_of_output(i)); }
+  /// One number of a tensor of either kind.
+  virtual double number(TensorId tensor, std::size_t element) const = 0;
+  double input_number(std::size_t i, std::size_t element) const {
+    return number(id_of_input(i), element);
   }
-  const std::vector<Real>& input(std::size_t i) const { return store_[*op_.inputs[i]].real; }
-  const std::vector<std::int64_t>& integers(std::size_t i) const {
-    return store_[*op_.inputs[i]].whole;
-  }
-  /// Zeros before the kernel runs.
-  std::vector<Real>& output(std::size_t i) { return store_[*op_.outputs[i]].real; }
-  std::vector<std::int64_t>& output_integers(std::size_t i) {
-    return store_[*op_.outputs[i]].whole;
-  }
-  const std::vector<Real>& tensor(TensorId id) const { return store_[id].real; }
   /// A scalar input (fallback when left out), of either kind.
-  double scalar(std::size_t i, double fallback) const;
+  double scalar(std::size_t i, double fallback) const {
+    return has_input(i) ? input_number(i, 0) : fallback;
+  }
 
-  // --- through the loop nest, whose iterations follow each other with the last loop fastest ---
   const OperandIndex& operand_index() const { return index_; }
   OperandMap map_of(std::size_t operand) const;
-  /// f(in, out): the operand values of one iteration by input and output index (0 for what the nest
-  /// does not touch or for padding). Results are stored, or summed where the loops reduce. With
-  /// extents, f sees so many whatever the operator has: 0 for what it lacks, and such results are
-  /// dropped. So nobody has to look at every iteration whether they are there.
-  template <std::size_t kIn = std::dynamic_extent, std::size_t kOut = std::dynamic_extent, class F>
-  void for_each_iteration(F f);
-  /// f(in, out, count): the same for `count` iterations at a time, at most kIterationBlock:
-  /// pointers to their values, one for each input and output.
-  template <std::size_t kIn = std::dynamic_extent, std::size_t kOut = std::dynamic_extent, class F>
-  void for_each_block(F f);
-  /// f(group): the loops of a group are those that are coupled or that the first output lacks.
-  template <class F>
-  void for_each_group(F f);
-  template <class F>
-  void for_each_group(const std::vector<bool>& inner, F f);
+  OperandMap map_of_input(std::size_t i) const { return map_of(index_.inputs.at(i).value()); }
+  OperandMap map_of_output(std::size_t i) const { return map_of(index_.outputs.at(i).value()); }
 
-private:
-  /// An operand of the nest. Without bounds, all of its elements are known to be inside.
-  struct Slot {
-    std::size_t place = 0; ///< among the operator's inputs or outputs
-    OperandMap map;
-    TensorNumbers<Real>* numbers = nullptr;
-    Real* real = nullptr; ///< null: the tensor holds integers
-    std::int64_t* whole = nullptr;
-    std::int64_t count = 0; ///< of the tensor's numbers
-    bool summed = false;
-    std::int64_t begin = 0;  ///< element at the start of the last loop
-    std::int64_t stride = 0; ///< along the last loop
-    std::vector<Real> block; ///< values that do not lie in the tensor one after another
+protected:
+  OperatorContext(const Graph& graph, const Operator& op, const KernelSettings& settings)
+      : graph_(graph), op_(op), settings_(settings), index_(index_operands(op)) {}
+  ~OperatorContext() = default;
+  virtual std::vector<std::int64_t>& whole(TensorId tensor) const = 0;
+  virtual ElementArray elements(TensorId tensor) const = 0;
+  TensorId id_of_input(std::size_t i) const;
+  TensorId id_of_output(std::size_t i) const;
 
-    bool is_plain() const { return real != nullptr && map.bounds.empty() && stride == 1; }
-  };
-  /// Iterations [first, first + count) of the last loop.
-  struct Block {
-    std::int64_t first = 0;
-    std::size_t count = 0;
-  };
-  static void join_loops(std::vector<std::int64_t>& sizes, std::vector<Slot>& in,
-                         std::vector<Slot>& out);
-  static void begin_run(std::vector<Slot>& slots, std::span<const std::int64_t> point);
-  static const Real* load(Slot& slot, const Block& block, std::span<const std::int64_t> point);
-  static void store(Slot& slot, const Block& block, std::span<const std::int64_t> point);
-  std::vector<std::int64_t> inner_offsets(const OperandMap& map, const std::vector<bool>& inner,
-                                          std::size_t length) const;
-  static void find_elements(typename Group::Row& row, std::vector<std::int64_t>& point,
-                            std::span<const std::size_t> inner,
-                            std::span<const std::int64_t> inner_sizes);
-  static void find_run(typename Group::Row& row);
-  template <class Number>
-  static void take(const typename Group::Row& row, const Number* from, std::span<Number> to);
-  std::vector<Slot> slots(bool outputs) const;
-  std::vector<std::int64_t> sizes() const;
-  bool depends_on(const OperandMap& map, const std::vector<bool>& loops) const;
-  std::vector<bool> inner_loops() const;
-  Group make_group(const std::vector<bool>& inner) const;
-  void gather(Group& group, std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
-              std::span<const std::int64_t> inner_sizes) const;
-  void scatter(Group& group, std::vector<std::int64_t>& point, std::span<const std::size_t> inner,
-               std::span<const std::int64_t> inner_sizes) const;
-
-  TensorStore<Real>& store_;
+  const Graph& graph_;
   const Operator& op_;
   KernelSettings settings_;
   OperandIndex index_;
 };
 
-} // namespace monet
+template <class Real>
+class KernelContext final : public OperatorContext {
+public:
+  using Group = IterationGroup<Real>;
 
-#include "execute/walk/context_walks.hpp"
+  KernelContext(TensorStore<Real>& store, const Operator& op, const KernelSettings& settings)
+      : OperatorContext(store.graph(), op, settings), store_(store) {}
+
+  // --- whole tensors, row-major ---
+  const std::vector<Real>& input(std::size_t i) const { return tensor(id_of_input(i)); }
+  /// Zeros before the kernel runs.
+  std::vector<Real>& output(std::size_t i) { return store_[id_of_output(i)].real; }
+  const std::vector<Real>& tensor(TensorId id) const { return store_[id].real; }
+  double number(TensorId tensor, std::size_t element) const override;
+
+  // --- through the loop nest, whose iterations follow each other with the last loop fastest ---
+  /// f(block) for all iterations, at most kIterationBlock at a time. Blocks have at least that many
+  /// inputs and outputs: an input that the nest does not touch is 0, as is padding, and an output
+  /// that the operator lacks is dropped. Results are stored, or summed where the loops reduce.
+  void for_each_block(FunctionRef<const IterationBlock<Real>&> f, std::size_t inputs = 0,
+                      std::size_t outputs = 0);
+  /// f(in, out): the values of one iteration, as many as the operator has inputs and outputs.
+  template <class F>
+  void for_each_iteration(F f);
+  /// map_block() of all iterations.
+  template <class F>
+  void map(const F& f);
+  /// f(group): the loops of a group are those that are coupled or that the first output lacks.
+  void for_each_group(FunctionRef<Group&> f);
+  void for_each_group(const std::vector<bool>& inner, FunctionRef<Group&> f);
+
+private:
+  std::vector<std::int64_t>& whole(TensorId tensor) const override;
+  ElementArray elements(TensorId tensor) const override;
+  std::vector<WalkedOperand<Real>> walked_operands(bool outputs) const;
+
+  TensorStore<Real>& store_;
+};
+
+template <class Real>
+template <class F>
+void KernelContext<Real>::for_each_iteration(F f) {
+  std::vector<Real> values, results;
+  for_each_block([&](const IterationBlock<Real>& block) {
+    values.resize(block.in.size());
+    results.resize(block.out.size());
+    for (std::size_t i = 0; i < block.count; ++i) {
+      for (std::size_t k = 0; k < values.size(); ++k)
+        values[k] = block.in[k][i];
+      f(std::span<const Real>(values), std::span<Real>(results));
+      for (std::size_t k = 0; k < results.size(); ++k)
+        block.out[k][i] = results[k];
+    }
+  });
+}
+
+template <class Real>
+template <class F>
+void KernelContext<Real>::map(const F& f) {
+  constexpr std::size_t kInputs = arity_of<Real, F, Real>();
+  for_each_block([&f](const IterationBlock<Real>& block) { map_block(f, block); }, kInputs,
+                 results_of<Real, F>(std::make_index_sequence<kInputs>()));
+}
+
+} // namespace monet

@@ -32,6 +32,13 @@ std::int64_t OperandMap::element(std::span<const std::int64_t> point, std::int64
   return element;
 }
 
+std::size_t OperandMap::index(std::span<const std::int64_t> point) const {
+  const std::optional<std::int64_t> element = at(point);
+  if (!element)
+    internal_check(false, "an operand's element is outside of its tensor");
+  return static_cast<std::size_t>(*element);
+}
+
 void check_reach(const OperandMap& map, const LoopNest& nest, std::int64_t count) {
   if (!map.bounds.empty())
     return;

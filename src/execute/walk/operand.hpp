@@ -27,6 +27,8 @@ struct OperandMap {
   std::optional<std::int64_t> at(std::span<const std::int64_t> point) const;
   /// The same, -1 outside. InternalError if it is none of the tensor's `count` elements.
   std::int64_t element(std::span<const std::int64_t> point, std::int64_t count) const;
+  /// Element index at a point at which the operand is inside its tensor; InternalError elsewhere.
+  std::size_t index(std::span<const std::int64_t> point) const;
 };
 
 /// Sum of weight * number; there are as many weights, or more.
