@@ -115,21 +115,21 @@ def plant(scratch):
             problems.append(f"fault {fault.id}: {error}")
     if problems:
         sys.exit("\n".join(problems))
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    for name in filter(None, names):
-        target = scratch / name
-        if (ROOT / name).is_file() and not (target.is_file() and target.stat().st_mtime == (ROOT / name).stat().st_mtime):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target)
     by_file = {}
     for fault, (place, span, line) in located.items():
         by_file.setdefault(place.path, []).append((span, fault, place))
-    for path, changes in by_file.items():
-        text = (ROOT / path).read_text()
-        for (begin, end), fault, place in sorted(changes, key=lambda change: change[0], reverse=True):
-            text = text[:begin] + switched(fault, place, text[begin:end]) + text[end:]
-        if (scratch / path).read_text() != SWITCH + text:
-            (scratch / path).write_text(SWITCH + text)
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, names):
+        source, target = ROOT / name, scratch / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if name in by_file:
+            text = source.read_text()
+            for (begin, end), fault, place in sorted(by_file[name], key=lambda change: change[0], reverse=True):
+                text = text[:begin] + switched(fault, place, text[begin:end]) + text[end:]
+            if not target.is_file() or target.read_text() != SWITCH + text:  # an equal one is not compiled again
+                target.write_text(SWITCH + text)
+        elif source.is_file() and not (target.is_file() and target.stat().st_mtime == source.stat().st_mtime):
+            shutil.copy2(source, target)
     if not (scratch / ".git").exists():  # results name a commit
         git = ["git", "-c", "user.name=faults", "-c", "user.email=faults@localhost"]
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Plant faults"]):
