@@ -8,9 +8,13 @@ namespace monet {
 
 namespace {
 
+/// Not inlined: beside calls of exp() the maximum would be kept in memory.
 template <class Real>
-Real largest(std::span<const Real> row) {
-  return *std::max_element(row.begin(), row.end());
+[[gnu::noinline]] Real largest(std::span<const Real> row) {
+  Real best = row.front();
+  for (const Real x : row)
+    best = best < x ? x : best;
+  return best;
 }
 
 template <class Real>

@@ -13,9 +13,14 @@ void for_each_place(std::span<const std::int64_t> shape, PlaceFunction f) {
   if (std::ranges::find(shape, 0) != shape.end())
     return;
   std::vector<std::int64_t> place(shape.size(), 0);
+  const std::int64_t run = shape.empty() ? 1 : shape.back();
   do {
-    check_stop();
-    f(place);
+    for (std::int64_t i = 0; i < run; ++i) {
+      if (!place.empty())
+        place.back() = i;
+      check_stop();
+      f(place);
+    }
   } while (next_point(place, shape));
 }
 

@@ -196,10 +196,12 @@ private:
     Real* const to_real = row.numbers->real.data(); // addresses are inside
     const auto real = std::span<const Real>(row.real).first(row.address.size());
     if (!row.integral && !row.is_whole && !row.summed && row.map->bounds.empty()) {
-      for (std::size_t i = 0; i < real.size(); i += row.run) {
+      const std::size_t run = row.run;
+      for (std::size_t i = 0; i < real.size(); i += run) {
         Real* const target = to_real + row.first + row.table[i];
-        for (std::size_t k = 0; k < row.run; ++k)
-          target[k] = real[i + k] + Real{0};
+        const Real* const made = real.data() + i;
+        for (std::size_t k = 0; k < run; ++k)
+          target[k] = made[k] + Real{0};
       }
       return;
     }
