@@ -107,7 +107,7 @@ function(monet_join_rooms target)
 endfunction()
 # monet_cool_rooms(target room|a.cpp ...): compiles the target's sources in these folders, and these sources, with few optimisations.
 # They read files, write results or build graphs, and no search spends its time in them. -Og takes half the time of -O3 to compile.
-set(monet_cold_options $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
+set(monet_cold_options $<$<CONFIG:Release>:-O1>)
 function(monet_cool_rooms target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})

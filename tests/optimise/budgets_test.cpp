@@ -126,6 +126,7 @@ struct Case {
 };
 
 TEST(Budgets, JointPlansAreWithinThemMonotoneAndNoWorseThanTheParts) {
+  MONET_FROM_LEVEL(full);
   int within = 0;
   int recomputed = 0;
   int steps = 0;
@@ -207,6 +208,7 @@ TEST(Budgets, CheckpointingPlansAreWithinThemAndMonotone) {
 }
 
 TEST(Budgets, NothingIsAboveThemWhenTimeIsUp) {
+  MONET_FROM_LEVEL(full);
   int within = 0;
   for (std::uint64_t seed = 0; seed < 10 * static_cast<std::uint64_t>(kSteps); ++seed) {
     Case c(seed);

@@ -59,7 +59,7 @@ std::optional<JointResult> search(const TrainingGraph& step, const Chip& chip,
 }
 
 TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
-  const int steps = test::cases(3, 12, 45);
+  const int steps = test::cases(6, 12, 45);
   int run = 0;
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(steps); ++seed) {
     Random random(seed);
@@ -90,6 +90,7 @@ TEST(Joint, CornersAreWhatTheScheduleSaysAndBothIsTheBest) {
 }
 
 TEST(Joint, RecomputesWhereTheBudgetAsksForIt) {
+  MONET_FROM_LEVEL(full);
   TinyNetwork n;
   TensorId x = n.input("x", {256, 16});
   for (int i = 0; i < 4; ++i) {

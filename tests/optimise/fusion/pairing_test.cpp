@@ -74,6 +74,7 @@ private:
 };
 
 TEST(Pairing, IsNeverWorseThanNoneAndAllAndMostlyTheBestOfAllSets) {
+  MONET_FROM_LEVEL(full);
   const int pairings = test::cases(3, 3, 8);
   int none = 0, all = 0, mixed = 0, best_of_all = 0, cases = 0;
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(pairings); ++i) {

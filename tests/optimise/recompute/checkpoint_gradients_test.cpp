@@ -136,6 +136,7 @@ TEST(RecomputedGradients, OfAResNetAreTheSame) {
   check("resnet18_cifar", 1, false);
 }
 TEST(RecomputedGradients, OfAnLstmAreTheSame) {
+  MONET_FROM_LEVEL(full);
   check("lstm", 2);
 }
 
