@@ -37,7 +37,7 @@ TITLE = """# Networks
 
 Networks that people bring, as PyTorch 1.13 exports them for training, and what MONET makes of them: the parameters that it trains
 and the multiply-accumulates of one step. One figure where PyTorch, watched while it takes the step, has the same; else MONET's / PyTorch's.
-408 small networks, of these and more kinds, are compared in every gradient by a test (`tests/fixtures/training/`, `ctest -R TrainingCases`).
+278 small networks, of these and more kinds, are compared in every gradient by a test (`tests/fixtures/training/`, `execute_test --gtest_filter='*TrainingCases*'`).
 
     tools/network_table.py build/release/apps/monet/monet --write docs/networks.md
 """

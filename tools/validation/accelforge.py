@@ -53,5 +53,5 @@ and the least traffic of chains of products of 64 x 64 with 8-bit elements.""",
         " undoes (docs/optimisation.md). A point of GPT-3 6.7B that was recorded, too (3,254,779,904 bits), has no description in this repository and is"
         " not repeated here.",
         "A cascade and a buffer for which the reference finds a mapping with less traffic than the one called exact here. Brute force over all mappings of small"
-        " cascades looks for one (`ctest -R EinsumMapper`).",
+        " cascades looks for one (`reference_test --gtest_filter='EinsumMapper*'`).",
     )

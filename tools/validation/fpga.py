@@ -106,6 +106,6 @@ throughput and efficiency of a SNAX cluster for microscaling formats in 22 nm (a
             Block("**SNAX**, 64 x 64 outputs of 512 products each, two constants fitted to four efficiencies; peaks are exact by construction:", snax_rows(tool)),
         ],
         "Fits of so few constants. With one figure left out of the fit, E5M2's systems are 9.6 % above (sums in E6M5), 2.4 % below and 3.0 % above the published, and SNAX's efficiencies 5.7 % above (MXFP8), 6.5 % below"
-        " (MXFP6) and 1.3 % above (MXFP4); no command fits again (`ctest -R 'MacDesign|ArrayModeCost'`). Laws are off the published units by up to 24 LUTs, the noise of synthesis.",
+        " (MXFP6) and 1.3 % above (MXFP4); no command fits again (`readers_test --gtest_filter='MacDesign*'`, `core_cost_test --gtest_filter='ArrayModeCost*'`). Laws are off the published units by up to 24 LUTs, the noise of synthesis.",
         "A further system of 64 such units, of another format, off by more than 10 % in LUTs; or a fifth efficiency of the cluster off by more than 7 %. Energies of units on a chip are predictions: nothing published could falsify them yet.",
     )

@@ -82,6 +82,6 @@ def section(tool: Tool) -> Section:
 Products of units in few bits as `mptorch` computes them (sums in their order, a rounding for every product and sum; floating, fused and fixed), and microscaling blocks by the rules of the OCP's specification, of 64 rows with heavy tails, zeros, subnormal numbers,
 ties and numbers near the largest (`{FIXTURES}`). Compared is every number, scale and code.""",
         [Block("**Units:**", product_rows(tool, given)), Block("**Blocks:**", block_rows(tool, given))],
-        "Nothing is left to explain. Every code and every pair of codes of the six published variants of multipliers is compared by `ctest -R numerics`.",
+        "Nothing is left to explain. Every code and every pair of codes of the six published variants of multipliers is compared by `readers_test --gtest_filter='Mac*'`.",
         "A product, a block or a code that differs in one bit, where format, order of sums and rounding are the same.",
     )

@@ -157,7 +157,7 @@ def section(tool: Tool) -> Section:
 PyTorch 1.13, by its own execution in double precision, not by the exported file: what it multiplies (below autograd), what its autograd keeps, what comes out. Fixtures hold the figures (`tests/fixtures/training/`,
 `networks.json`); tools/README.md says how they are counted.""",
         [networks_block(tool), training_block(tool)],
-        f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`ctest -R GradientCases`), three steps of"
-        f" {networks} whole networks with each of their optimisers (`ctest -R 'execute_networks'`), {losses} losses and {optimisers} optimisers (`ctest -R 'Losses|OptimizerSteps'`), and of the gradients above also a projection and single values (`ctest -R TrainingCases`).",
+        f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`execute_test --gtest_filter='*GradientCases*'`), three steps of"
+        f" {networks} whole networks with each of their optimisers (`execute_test --gtest_filter='*Networks*'`), {losses} losses and {optimisers} optimisers (`execute_test --gtest_filter='Losses*:OptimizerSteps*'`), and of the gradients above also a projection and single values (`execute_test --gtest_filter='*TrainingCases*'`).",
         "A network that PyTorch exports and trains, and of which MONET trains other parameters, multiplies or stores something else, or has another gradient.",
     )
