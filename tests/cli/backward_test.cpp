@@ -12,7 +12,7 @@
 namespace monet::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 const std::string kTables = "data/workload/gemm/";
 
@@ -23,12 +23,12 @@ std::vector<std::string> backward(std::vector<std::string> more,
   return all;
 }
 
-json backward_json_of(std::vector<std::string> more,
+Json backward_json_of(std::vector<std::string> more,
                       const std::string& hardware = "data/hardware/npu_small.yaml") {
   more.insert(more.end(), {"--json", "-"});
   const Ran ran = run_monet(backward(std::move(more), hardware));
   EXPECT_EQ(ran.code, 0) << ran.err;
-  return json::parse(ran.out);
+  return Json::parse(ran.out);
 }
 
 /// A chip of a 2 x 2 array with so many bits of memory, 16 bits a cycle to DRAM.
@@ -62,8 +62,8 @@ TEST(Backward, AProductByHand) {
   const Ran ran = run_monet(
       {"backward", "--hardware", small_npu(scratch, "1024"), "--gemm", "2,2,2", "--json", "-"});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const json result = json::parse(ran.out);
-  const json& techniques = result.at("techniques");
+  const Json result = Json::parse(ran.out);
+  const Json& techniques = result.at("techniques");
   EXPECT_EQ(techniques.size(), 9U);
   EXPECT_EQ(techniques.at("sequential").at("latency_cycles"), 36);
   EXPECT_EQ(techniques.at("sequential").at("dram_bytes"), 48);
@@ -81,14 +81,14 @@ TEST(Backward, AProductByHand) {
   EXPECT_EQ(result.at("macs").at("backward_input"), 8);
 }
 
-void expect_consistent(const json& result) {
+void expect_consistent(const Json& result) {
   EXPECT_EQ(schema_violations(parse_file(repository("docs/backward.schema.json")), result),
             std::vector<std::string>{});
   for (const auto& [name, technique] : result.at("techniques").items()) {
     std::int64_t cycles = 0;
     std::int64_t bytes = 0;
-    for (const json& layer : result.at("layers")) {
-      const json& own = layer.at("techniques").at(name);
+    for (const Json& layer : result.at("layers")) {
+      const Json& own = layer.at("techniques").at(name);
       cycles += own.at("latency_cycles").get<std::int64_t>();
       bytes += own.at("dram_bytes").get<std::int64_t>();
       std::int64_t of_tensors = 0;
@@ -108,12 +108,12 @@ TEST(Backward, JointIsBestAndAboveItsBound) {
        {"data/hardware/npu_small.yaml", "data/hardware/npu_large.yaml"}) {
     for (const std::string network : {"ncf", "bert_tiny", "yolov2_tiny"}) {
       for (const char* tiles : {"array", "searched"}) {
-        const json result = backward_json_of({"--workload", repository(kTables + network + ".yaml"),
+        const Json result = backward_json_of({"--workload", repository(kTables + network + ".yaml"),
                                               "--batch", "4", "--tiles", tiles},
                                              hardware);
         expect_consistent(result);
-        for (const json& layer : result.at("layers")) {
-          const json& joint = layer.at("techniques").at("joint");
+        for (const Json& layer : result.at("layers")) {
+          const Json& joint = layer.at("techniques").at("joint");
           for (const auto& [name, technique] : layer.at("techniques").items()) {
             if (name != "joint-update") {
               EXPECT_LE(joint.at("latency_cycles"), technique.at("latency_cycles"))
@@ -129,7 +129,7 @@ TEST(Backward, JointIsBestAndAboveItsBound) {
 }
 
 TEST(Backward, ANetworkIsItsProducts) {
-  const json result =
+  const Json result =
       backward_json_of({"--workload", repository("data/workload/resnet18_cifar.onnx"), "--batch",
                         "4", "--technique", "dx-major", "--im2col", "raw"});
   expect_consistent(result);
@@ -150,11 +150,11 @@ TEST(Backward, SeveralCoresShareEveryLayer) {
   for (const std::string cores : {"1", "2", "4"}) {
     std::vector<std::string> more = net;
     more.insert(more.end(), {"--cores", cores, "--partition", "auto"});
-    const json result = backward_json_of(more, "data/hardware/npu_large.yaml");
+    const Json result = backward_json_of(more, "data/hardware/npu_large.yaml");
     expect_consistent(result);
     EXPECT_EQ(result.at("machine").at("cores"), std::stoi(cores));
     EXPECT_EQ(result.at("machine").at("buffer_bytes"), std::stoll(cores) << 23);
-    for (const json& layer : result.at("layers")) {
+    for (const Json& layer : result.at("layers")) {
       for (const auto& [name, technique] : layer.at("techniques").items())
         EXPECT_GE(technique.at("latency_cycles"), layer.at("bound_latency_cycles")) << name;
     }
@@ -167,7 +167,7 @@ TEST(Backward, SeveralCoresShareEveryLayer) {
   EXPECT_LT(cycles.at("2"), cycles.at("1"));
   EXPECT_LT(cycles.at("4"), cycles.at("2"));
   // The chip of eight cores is the same as eight cores of the chip of one.
-  const json eight = backward_json_of(net, "data/hardware/npu_large_octa.yaml");
+  const Json eight = backward_json_of(net, "data/hardware/npu_large_octa.yaml");
   EXPECT_EQ(eight.at("machine").at("cores"), 8);
   EXPECT_EQ(eight.at("machine").at("buffer_bytes"), 64 << 20);
 }
@@ -281,9 +281,9 @@ TEST(BackwardStudy, SetsFiguresBesideThePapers) {
   const std::string study = scratch.file("study.yaml", study_text());
   const Ran ran = run_monet({"backward", "--study", study, "-o", scratch / "out"});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const json result = parse_file(scratch / "out/study.json");
-  std::map<std::string, json> figures;
-  for (const json& figure : result.at("figures"))
+  const Json result = parse_file(scratch / "out/study.json");
+  std::map<std::string, Json> figures;
+  for (const Json& figure : result.at("figures"))
     figures[figure.at("id").get<std::string>()] = figure;
   EXPECT_EQ(figures.at("algorithm-1_small").at("paper"), 23.8);
   for (const auto& [id, figure] : figures) {
@@ -296,8 +296,8 @@ TEST(BackwardStudy, SetsFiguresBesideThePapers) {
   }
   // The mean of the networks' reductions, in whose table they are, too.
   double mean = 0;
-  for (const json& network : result.at("networks")) {
-    const json& best = network.at("techniques").at("best-of-three");
+  for (const Json& network : result.at("networks")) {
+    const Json& best = network.at("techniques").at("best-of-three");
     const double forward = network.at("forward_latency_cycles").get<double>();
     const double before =
         forward + network.at("techniques").at("sequential").at("latency_cycles").get<double>();

@@ -19,7 +19,7 @@ namespace monet::test {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using Json = nlohmann::json;
 
 const std::string& fixture(const std::string& name) {
   return archived("numerics.tar", name + ".npy");
@@ -33,11 +33,11 @@ protected:
   }
 
   /// The answer as JSON, which has the form that the schema says.
-  json answer(std::vector<std::string> arguments) const {
+  Json answer(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--json", "-"});
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.code, 0) << ran.err;
-    const json found = ran.code == 0 ? json::parse(ran.out) : json::object();
+    const Json found = ran.code == 0 ? Json::parse(ran.out) : Json::object();
     EXPECT_EQ(schema_violations(parse_file(repository("docs/formats.schema.json")), found),
               std::vector<std::string>{});
     return found;
@@ -66,15 +66,15 @@ TEST_F(Formats, AreListed) {
   std::istringstream lines(ran.out);
   for (std::string line; std::getline(lines, line);)
     EXPECT_LE(line.size(), 120U) << line;
-  const json found = answer({});
-  std::map<std::string, json> by_name;
-  for (const json& format : found.at("formats"))
+  const Json found = answer({});
+  std::map<std::string, Json> by_name;
+  for (const Json& format : found.at("formats"))
     by_name[format.at("name").get<std::string>()] = format;
   EXPECT_EQ(by_name.size(), found.at("formats").size());
-  EXPECT_EQ(by_name.at("fp8_e4m3").at("other_names"), json({"fp8", "e4m3_fn"}));
-  EXPECT_EQ(by_name.at("fp8_e4m3").at("nan_codes"), json({"0x7F", "0x7F"}));
+  EXPECT_EQ(by_name.at("fp8_e4m3").at("other_names"), Json({"fp8", "e4m3_fn"}));
+  EXPECT_EQ(by_name.at("fp8_e4m3").at("nan_codes"), Json({"0x7F", "0x7F"}));
   EXPECT_EQ(by_name.at("fp8_e5m2").at("infinity_code"), "0x7C");
-  EXPECT_EQ(by_name.at("fp8_e5m2").at("nan_codes"), json({"0x7D", "0x7F"}));
+  EXPECT_EQ(by_name.at("fp8_e5m2").at("nan_codes"), Json({"0x7D", "0x7F"}));
   EXPECT_EQ(by_name.at("fp32").at("largest"),
             static_cast<double>(std::numeric_limits<float>::max()));
   EXPECT_EQ(by_name.at("mxfp4_e2m1").at("bits_per_element"), 4.25);
@@ -83,12 +83,12 @@ TEST_F(Formats, AreListed) {
 }
 
 TEST_F(Formats, AreShownInFull) {
-  const json found = answer({"fp4_e2m1", "int4", "fp16"}).at("formats");
+  const Json found = answer({"fp4_e2m1", "int4", "fp16"}).at("formats");
   EXPECT_EQ(found[0].at("values"),
-            json({0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6}));
+            Json({0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6}));
   EXPECT_EQ(found[1].at("values")[8], -8);
   EXPECT_FALSE(found[2].contains("values"));
-  const json special = answer({"e3m1"}).at("formats")[0].at("values");
+  const Json special = answer({"e3m1"}).at("formats")[0].at("values");
   EXPECT_EQ(special[14], "inf");
   EXPECT_EQ(special[15], "nan");
   EXPECT_EQ(special[30], "-inf");
@@ -100,8 +100,8 @@ TEST_F(Formats, AreShownInFull) {
 
 // A fifth of the way from 0.25 to 0.5: 0.3125 is nearer than 0.28125.
 TEST_F(Formats, SingleNumbersAreRounded) {
-  const json found = answer({"--round", "0.3", "-1e9", "nan", "448", "--format", "fp8_e4m3"});
-  const json& numbers = found.at("numbers");
+  const Json found = answer({"--round", "0.3", "-1e9", "nan", "448", "--format", "fp8_e4m3"});
+  const Json& numbers = found.at("numbers");
   EXPECT_EQ(numbers[0].at("value"), 0.3125);
   EXPECT_EQ(numbers[0].at("code"), "0x2A");
   EXPECT_EQ(numbers[0].at("binary"), "0 0101 010");
@@ -109,20 +109,20 @@ TEST_F(Formats, SingleNumbersAreRounded) {
   EXPECT_EQ(numbers[1].at("value"), "nan");
   EXPECT_EQ(numbers[2].at("code"), "0x7F");
   EXPECT_EQ(numbers[3].at("code"), "0x7E");
-  const json fixed = answer({"--round=-inf", "-2.75", "--format", "q3.1"}).at("numbers");
+  const Json fixed = answer({"--round=-inf", "-2.75", "--format", "q3.1"}).at("numbers");
   EXPECT_EQ(fixed[0].at("number"), "-inf");
   EXPECT_EQ(fixed[0].at("value"), -4);
   EXPECT_EQ(fixed[1].at("value"), -3); // 5.5 steps are rounded to 6
   EXPECT_EQ(fixed[1].at("binary"), "101.0");
-  const json none = answer({"--round", "nan", "--format", "int8"}).at("numbers");
+  const Json none = answer({"--round", "nan", "--format", "int8"}).at("numbers");
   EXPECT_EQ(none[0].at("code"), nullptr);
   EXPECT_NE(run({"--round", "0.3", "--format", "fp8_e4m3"}).out.find("0x2A"), std::string::npos);
 }
 
 TEST_F(Formats, SingleNumbersMakeABlock) {
-  const json found = answer({"--round", "5", "0.6", "-20", "--format", "mxfp4_e2m1"});
+  const Json found = answer({"--round", "5", "0.6", "-20", "--format", "mxfp4_e2m1"});
   // 20 = 1.25 * 2^4, and 4 = 1 * 2^2 is the largest power of two of the format: 2^2.
-  EXPECT_EQ(found.at("scales"), json({{{"value", 4}, {"code", "0x81"}}}));
+  EXPECT_EQ(found.at("scales"), Json({{{"value", 4}, {"code", "0x81"}}}));
   EXPECT_EQ(found.at("numbers")[0].at("element"), 1); // 1.25 lies in the middle of 1 and 1.5
   EXPECT_EQ(found.at("numbers")[1].at("value"), 0);
   EXPECT_EQ(found.at("numbers")[2].at("value"), -16); // 5 in the middle of 4 and 6
@@ -176,8 +176,8 @@ TEST_F(Formats, ArraysEqualTheReferenceFiles) {
 
 TEST_F(Formats, ArraysAreCounted) {
   array("in.npy", {2, 3}, {1, 1.1, 500, -1e-9, std::nan(""), -700});
-  const json found = answer({"--quantise", "in.npy", "--format", "fp8_e4m3", "-o", "out.npy"});
-  EXPECT_EQ(found.at("counts"), json({{"numbers", 6},
+  const Json found = answer({"--quantise", "in.npy", "--format", "fp8_e4m3", "-o", "out.npy"});
+  EXPECT_EQ(found.at("counts"), Json({{"numbers", 6},
                                       {"inexact", 4},
                                       {"saturated", 0},
                                       {"overflowed", 2},
@@ -186,7 +186,7 @@ TEST_F(Formats, ArraysAreCounted) {
                                       {"infinite", 0}}));
   EXPECT_EQ(found.at("errors").at("largest_relative"), 1);
   EXPECT_EQ(found.at("provenance").at("inputs").size(), 1U);
-  const json cut =
+  const Json cut =
       answer({"--quantise", "in.npy", "--format", "fp8_e4m3", "--saturate", "-o", "out.npy"});
   EXPECT_EQ(cut.at("counts").at("saturated"), 2);
   EXPECT_EQ(cut.at("errors").at("largest_absolute"), 252);
@@ -211,7 +211,7 @@ TEST_F(Formats, ScalesOfOtherFormatsAreFloatsOrCodes) {
       {"--quantise", "in.npy", "--format", "fp8_e4m3_1x128", "-o", "o.npy", "--scales", "s.npy"});
   const NpyArray floats = read_npy(scratch_ / "s.npy");
   EXPECT_EQ(floats.real, std::vector<double>{1});
-  const json found =
+  const Json found =
       answer({"--quantise", "in.npy", "--format", "nvfp4", "-o", "o.npy", "--scales", "s.npy"});
   const NpyArray codes = read_npy(scratch_ / "s.npy");
   EXPECT_FALSE(codes.is_real);
@@ -287,12 +287,12 @@ TEST_F(Formats, ProductsAreComparedWithTheExactOne) {
   array("a.npy", {1, 2}, {1.125, 1});
   array("b.npy", {2, 1}, {1.125, 16}, NpyType::u1); // 1 and 16
   array("r.npy", {2, 1}, {1.125, 16});
-  const json found =
+  const Json found =
       answer({"--gemm", "a.npy", "r.npy", "--mul", "e4m3", "--acc", "e5m10", "-o", "c.npy"});
   EXPECT_EQ(read_npy(scratch_ / "c.npy").real, std::vector<double>{17.25});
   EXPECT_EQ(found.at("errors").at("largest_absolute"), 0.015625); // 1.265625 became 1.25
   EXPECT_EQ(found.at("errors").at("rms"), 0.015625);
-  EXPECT_EQ(found.at("shape"), json({{"m", 1}, {"n", 1}, {"k", 2}}));
+  EXPECT_EQ(found.at("shape"), Json({{"m", 1}, {"n", 1}, {"k", 2}}));
   EXPECT_EQ(found.at("unit").at("product"), "e4m3");
   const auto product = [&](const std::vector<std::string>& unit) {
     std::vector<std::string> arguments{"--gemm", "a.npy", "b.npy", "-o", "c.npy"};

@@ -7,7 +7,7 @@
 namespace monet::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 std::vector<std::string> checkpointing(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {
@@ -20,7 +20,7 @@ std::vector<std::string> checkpointing(const std::vector<std::string>& more) {
   return arguments;
 }
 
-json without_seconds(json result) {
+Json without_seconds(Json result) {
   result.erase("seconds");
   if (result.contains("genetic")) {
     result["genetic"].erase("genetic_seconds");
@@ -35,7 +35,7 @@ TEST(OptimiseCheckpointing, ABudgetGivesAStepWithItsBound) {
                                            "fused", "-o", "step.onnx", "--json", "-"}),
                             scratch.path());
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const json result = json::parse(ran.out);
+  const Json result = Json::parse(ran.out);
   EXPECT_EQ(result["kind"], "checkpointing");
   EXPECT_EQ(result["budget_bytes"], result["unconstrained_bytes"].get<std::int64_t>() / 2);
   EXPECT_LE(result["stored_bytes"], result["budget_bytes"]);
@@ -51,7 +51,7 @@ TEST(OptimiseCheckpointing, ABudgetGivesAStepWithItsBound) {
   const Ran again =
       run_monet({"graph", "step.onnx", "--inference", "--execute", "--json", "-"}, scratch.path());
   ASSERT_EQ(again.code, 0) << again.err;
-  const json graph = json::parse(again.out);
+  const Json graph = Json::parse(again.out);
   EXPECT_EQ(graph["memory"]["peak_bytes"], result["peak_bytes"]);
 }
 
@@ -62,10 +62,10 @@ TEST(OptimiseCheckpointing, ASweepIsMonotoneAndTheSameOnTwoThreads) {
   one.push_back("1");
   const Ran ran = run_monet(checkpointing(one));
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const json result = json::parse(ran.out);
+  const Json result = Json::parse(ran.out);
   double best = 0;
   double bound = 0;
-  for (const json& row : result["budgets"]) {
+  for (const Json& row : result["budgets"]) {
     EXPECT_GE(row["bound"].get<double>(), bound);
     bound = row["bound"].get<double>();
     if (row["best"].is_null())
@@ -77,7 +77,7 @@ TEST(OptimiseCheckpointing, ASweepIsMonotoneAndTheSameOnTwoThreads) {
   std::vector<std::string> two = sweep;
   two.push_back("2");
   EXPECT_EQ(without_seconds(result),
-            without_seconds(json::parse(run_monet(checkpointing(two)).out)));
+            without_seconds(Json::parse(run_monet(checkpointing(two)).out)));
 }
 
 TEST(OptimiseCheckpointing, ComparesWithTheGeneticAlgorithm) {
@@ -85,9 +85,9 @@ TEST(OptimiseCheckpointing, ComparesWithTheGeneticAlgorithm) {
       run_monet(checkpointing({"--method", "genetic", "--memory", "stored", "--population", "8",
                                "--generations", "3", "--budget", "90%", "--json", "-"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const json result = json::parse(ran.out);
+  const Json result = Json::parse(ran.out);
   ASSERT_FALSE(result["genetic"]["points"].empty());
-  for (const json& point : result["genetic"]["points"]) {
+  for (const Json& point : result["genetic"]["points"]) {
     for (const char* key : {"latency_cycles", "energy_pj", "stored_bytes"})
       EXPECT_LE(point["exact"][key].get<double>(), point[key].get<double>());
   }
@@ -99,7 +99,7 @@ TEST(OptimiseCheckpointing, PinsAreRespected) {
   pinned.insert(pinned.end(), {"--keep", "*Softmax*", "--recompute", "*act*"});
   const Ran ran = run_monet(checkpointing(pinned));
   ASSERT_EQ(ran.code, 0) << ran.err;
-  for (const json& row : json::parse(ran.out)["recomputed"])
+  for (const Json& row : Json::parse(ran.out)["recomputed"])
     EXPECT_EQ(row["operator"].get<std::string>().find("Softmax"), std::string::npos);
 }
 
