@@ -8,8 +8,8 @@
 
 namespace monet {
 
-/// ONNX's operator whose first outputs are f of the first inputs, as map_block() has it; own(): the
-/// operator of domain ai.monet.
+/// Makes the kernel of an ONNX operator whose first outputs are f of its first inputs (see
+/// map_block()); own() makes that of an operator of domain ai.monet.
 template <Stateless F>
 constexpr KernelEntry onnx(std::string_view op_type, F) {
   return kernel("", op_type, [](auto& context) { context.map(F{}); });
@@ -19,7 +19,7 @@ constexpr KernelEntry own(std::string_view op_type, F) {
   return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}); });
 }
 
-/// The same of an f whose first arguments are attributes.
+/// Makes the kernel of an operator whose f takes one or two attributes before the inputs.
 template <Stateless F, std::size_t kCount>
 constexpr KernelEntry with_attributes(std::string_view domain, std::string_view op_type,
                                       const NumberAttribute (&attributes)[kCount]) {
@@ -49,7 +49,7 @@ constexpr KernelEntry own(std::string_view op_type, const NumberAttribute (&attr
                           F) {
   return with_attributes<F>(kMonetDomain, op_type, attributes);
 }
-/// The same with f(op) in place of f.
+/// Makes the kernel of an ONNX operator whose function of numbers, f(op), depends on the operator.
 template <Stateless F>
 constexpr KernelEntry onnx_with(std::string_view op_type, F) {
   return kernel("", op_type, [](auto& context) { context.map(F{}(context.op())); });

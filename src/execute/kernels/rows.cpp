@@ -8,7 +8,8 @@ namespace monet {
 
 namespace {
 
-/// Not inlined: beside calls of exp() the maximum would be kept in memory.
+/// Returns the largest number. Not inlined: calls of exp() in the same function would force the
+/// maximum into memory.
 template <class Real>
 [[gnu::noinline]] Real largest(std::span<const Real> row) {
   Real best = row.front();

@@ -42,7 +42,7 @@ void apply_each(ScalarOp op, const Real* a, const Real* b, std::span<Real> r) {
 template <class Real>
 class FormulaBlocks {
 public:
-  /// Of an operator with that many inputs and outputs.
+  /// `inputs` and `outputs` are the operator's numbers of operands.
   FormulaBlocks(const UpdateFormula& formula, std::size_t inputs, std::size_t outputs)
       : formula_(formula), inputs_(inputs), outputs_(outputs),
         results_(formula.instructions.size(), Values(kIterationBlock)) {

@@ -188,7 +188,7 @@ private:
                            [](std::int64_t whole) { return static_cast<Real>(whole); });
   }
 
-  /// Of a row's two kinds of numbers, the one that the kernel left alone is zero.
+  /// Writes a row to its tensor. A kernel fills either `real` or `whole`; the other one is zero.
   void scatter(GroupRow<Real>& row) {
     if (!row.map)
       return;
