@@ -19,6 +19,22 @@ constexpr KernelEntry own(std::string_view op_type, F) {
   return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}); });
 }
 
+/// f with the first argument, or the first two, given: attributes of the operator.
+template <Stateless F>
+struct WithAttribute {
+  double a;
+  template <class... In>
+  requires std::is_invocable_v<F, double, In...>
+  auto operator()(In... in) const { return F{}(a, in...); }
+};
+template <Stateless F>
+struct WithTwoAttributes {
+  double a, b;
+  template <class... In>
+  requires std::is_invocable_v<F, double, double, In...>
+  auto operator()(In... in) const { return F{}(a, b, in...); }
+};
+
 /// Makes the kernel of an operator whose f takes one or two attributes before the inputs.
 template <Stateless F, std::size_t kCount>
 constexpr KernelEntry with_attributes(std::string_view domain, std::string_view op_type,
@@ -26,15 +42,9 @@ constexpr KernelEntry with_attributes(std::string_view domain, std::string_view 
   KernelEntry entry = kernel(domain, op_type, [](auto& context) {
     const std::array<double, 2> values = attributes_of(context.op());
     if constexpr (kCount == 1)
-      context.map([a = values[0]](
-          auto... in) requires std::is_invocable_v<F, double, decltype(in)...> {
-        return F{}(a, in...);
-      });
+      context.map(WithAttribute<F>{values[0]});
     else
-      context.map([ a = values[0], b = values[1] ](
-          auto... in) requires std::is_invocable_v<F, double, double, decltype(in)...> {
-        return F{}(a, b, in...);
-      });
+      context.map(WithTwoAttributes<F>{values[0], values[1]});
   });
   std::ranges::copy(attributes, entry.attributes.begin());
   return entry;

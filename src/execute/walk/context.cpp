@@ -71,7 +71,13 @@ std::vector<WalkedOperand<Real>> KernelContext<Real>::walked_operands(bool outpu
   return result;
 }
 
-template class KernelContext<double>;
-template class KernelContext<float>;
+template double KernelContext<double>::number(TensorId, std::size_t) const;
+template std::vector<std::int64_t>& KernelContext<double>::whole(TensorId) const;
+template ElementArray KernelContext<double>::elements(TensorId) const;
+template std::vector<WalkedOperand<double>> KernelContext<double>::walked_operands(bool) const;
+template double KernelContext<float>::number(TensorId, std::size_t) const;
+template std::vector<std::int64_t>& KernelContext<float>::whole(TensorId) const;
+template ElementArray KernelContext<float>::elements(TensorId) const;
+template std::vector<WalkedOperand<float>> KernelContext<float>::walked_operands(bool) const;
 
 } // namespace monet
