@@ -1,3 +1,4 @@
+#include "training/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
