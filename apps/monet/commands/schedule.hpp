@@ -18,7 +18,7 @@ struct ScheduleArguments {
   int jobs = 1;
   bool verify = false;
 
-  /// Of the reference, which does not choose.
+  /// Whether the reference engine fuses: it has no automatic mode.
   bool is_fused() const { return step.rules.mode == "fused" || has_stacks(); }
   bool has_stacks() const { return !step.rules.stacks.empty() && step.rules.stacks != "auto"; }
 };

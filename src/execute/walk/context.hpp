@@ -169,7 +169,7 @@ public:
   /// that the operator lacks is dropped. Results are stored, or summed where the loops reduce.
   void for_each_block(FunctionRef<const IterationBlock<Real>&> f, std::size_t inputs = 0,
                       std::size_t outputs = 0);
-  /// f(in, out): the values of one iteration, as many as the operator has inputs and outputs.
+  /// f(in, out) for every iteration: the values of all inputs and outputs of the operator.
   template <class F>
   void for_each_iteration(F f);
   /// map_block() of all iterations.

@@ -42,7 +42,7 @@ void FusionSearch::begin() {
   bound(std::max(kMoreTiles * alone_.tiles, FusionEvaluator::kMostTiles));
 }
 
-/// For all plans of so many tiles.
+/// Sets the certificate's lower bound for all plans of up to `most_tiles` tiles.
 void FusionSearch::bound(std::size_t most_tiles) {
   StepBoundOptions options;
   options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
