@@ -7,6 +7,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/report/text.hpp"
 #include "monet/report/train_result.hpp"
 #include "monet/train/checkpoint.hpp"
 #include "monet/train/run.hpp"
