@@ -281,13 +281,13 @@ def test_a_thousand_combinations_stream_and_resume(tmp_path: Path) -> None:
     assert all(row["feasible"] for row in first)
     streamed.close()  # type: ignore[attr-defined]
     again = monet.sweep(small_step(), chip, store=store, **axes)
-    begin = time.monotonic()
+    begin = time.process_time()
     table = again.rows
-    first_pass = time.monotonic() - begin
+    first_pass = time.process_time() - begin
     assert len(table) == 1000
-    begin = time.monotonic()
+    begin = time.process_time()
     stored = monet.sweep(small_step(), chip, store=store, **axes).rows
-    assert time.monotonic() - begin < max(1.0, first_pass)
+    assert time.process_time() - begin < max(1.0, first_pass)
     assert stored == table
     for row in (table[0], table[517], table[999]):
         changed = chip.with_(dram_bandwidth_bits=row["dram_bandwidth_bits"])

@@ -229,12 +229,12 @@ class Made:
 
 def test_a_million_tiles_take_seconds(tmp_path: Path, pyplot: Any) -> None:
     made = Made(1_000_000)
-    begin = time.monotonic()
+    begin = time.process_time()
     ax = made.plot.timeline()
     ax.figure.savefig(tmp_path / "timeline.pdf")
     memory = made.plot.memory()
     memory.figure.savefig(tmp_path / "memory.pdf")
-    assert time.monotonic() - begin < 10  # 2.5 s alone
+    assert time.process_time() - begin < 10  # 2.5 s alone
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2 << 20
     assert stacked(memory).max() == made._figures["peak_memory_bytes"]
     pictures = [image.get_array() for image in ax.images if image.get_gid() == "columns"]
@@ -316,9 +316,9 @@ def test_a_network_shows_its_graph(net: monet.Network) -> None:
 @pytest.mark.parametrize("file", ["gpt2", "resnet50", "bert_large"])
 def test_large_networks_are_collapsed(file: str) -> None:
     network = monet.read_network(DATA / "workload" / f"{file}.onnx", batch=1)
-    begin = time.monotonic()
+    begin = time.process_time()
     tree, text = shown(network)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
     assert len(boxes(tree)) <= 200
     assert len(text) < 200_000
     named = sum(len(re.findall(r"\(\w+\)(?=, |$)", title.text or "")) for title in tree.iter(SVG + "title"))
@@ -329,9 +329,9 @@ def test_large_networks_are_collapsed(file: str) -> None:
 def test_any_graph_has_a_picture(count: int) -> None:
     random = np.random.default_rng(count)
     graph = [(f"op {i}", "Add", {int(j) for j in random.integers(0, i, 2)} if i else set()) for i in range(count)]
-    begin = time.monotonic()
+    begin = time.process_time()
     tree = xml.fromstring(pictures.network_svg(graph))
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
     drawn = boxes(tree)
     assert len(drawn) == (count if count <= 200 else 200)
     assert all(apart(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
@@ -438,9 +438,9 @@ class Frames(HTMLParser):
 
 
 def test_a_result_shows_its_figures_and_the_report(result: monet.Result, tmp_path: Path) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     text = result._repr_html_()
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
     assert Frames(text).pages == [Path(result.report(tmp_path)).read_text(encoding="utf-8")]
     assert "<details>" in text  # closed
     around = xml.fromstring(re.sub(r"<iframe.*</iframe>", "", text, flags=re.DOTALL))

@@ -997,13 +997,15 @@ def test_an_interrupted_call_leaves_others_alone(world: World) -> None:
 
 def test_two_interrupts_are_one(world: World) -> None:
     long = monet.read_network(DATA / "workload" / "gpt2.onnx", batch=1).training_step(ADAM)
-    for wait in (0.2, 0.201):
-        threading.Timer(wait, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    timers = [threading.Timer(wait, lambda: os.kill(os.getpid(), signal.SIGINT)) for wait in (0.2, 0.201)]
+    for timer in timers:
+        timer.start()
     with pytest.raises(KeyboardInterrupt):
         try:
             long.schedule(world.chip, mode="fused")
         finally:
-            time.sleep(0.1)
+            for timer in timers:
+                timer.join()
 
 
 def test_an_end_of_time_without_an_answer_is_no_interrupt() -> None:

@@ -223,13 +223,11 @@ TEST(TrainingCache, IsMadeByAnotherWhereOneFails) {
 TEST(TrainingCache, HeedsTheWishToStopWhileItWaits) {
   TrainingCache cache(nullptr);
   const std::vector<std::uint64_t> seeds{1};
-  std::atomic<bool> begun{false}, stop{false};
+  std::atomic<bool> begun{false}, stop{false}, has_thrown{false};
   std::jthread slow([&] {
     cache.of("k", seeds, [&](std::uint64_t seed) {
       begun = true;
-      while (!stop)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      has_thrown.wait(false);
       return TrainingRecord{"k", seed, 0.5, 0};
     });
   });
@@ -238,6 +236,8 @@ TEST(TrainingCache, HeedsTheWishToStopWhileItWaits) {
   const StopScope scope(StopRequest{&stop});
   stop = true;
   EXPECT_THROW(cache.of("k", seeds, [](std::uint64_t) { return TrainingRecord{}; }), Stopped);
+  has_thrown = true;
+  has_thrown.notify_all();
 }
 
 } // namespace
