@@ -162,12 +162,9 @@ void StageProgram::add_columns() {
       through_[i] = add_range(made, last_[i], 0, true); // whole anyway: so cuts may count on it
     for (std::uint32_t k = made; k < last_[i]; ++k)
       items_at_[k].push_back(i);
-    if (again.count == 0 || item.pinned_in)
+    if (again.count == 0)
       for (std::uint32_t k = made + 1; k <= stage_[item.last_read]; ++k)
         columns_[at(held_[i], k)].lower = 1;
-    if (item.pinned_out && reduced_->boundary < stage_.size())
-      if (const std::uint32_t c = at(held_[i], stage_[reduced_->boundary]); c != kNone)
-        columns_[c].upper = 0;
   }
 }
 
