@@ -178,7 +178,7 @@ private:
     if (starts.size() > how.population)
       starts.resize(how.population);
     for (AllocationPlan& plan : starts)
-      how.initial.push_back({std::move(plan), {}, {}, {}});
+      how.initial.push_back({std::move(plan), {}});
     const Nsga2Result found = nsga2(problem, how, control_);
     for (const Individual& one : found.front) {
       if (found.feasible)
