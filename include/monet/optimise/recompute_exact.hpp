@@ -13,7 +13,6 @@ namespace monet {
 struct RecomputeExactOptions {
   std::vector<RecomputePlan> starts; ///< known plans: those within the budget cut the search
   std::int64_t nodes = 20'000;       ///< of branch and bound, in all
-  std::size_t columns = 12'000;      ///< of the largest integer program
   std::size_t states = 200'000;      ///< that are searched one by one before any program; 0: none
 };
 

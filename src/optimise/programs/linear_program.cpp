@@ -175,15 +175,11 @@ void LinearProgram::set_basis(const std::vector<unsigned char>& basis) {
 }
 
 double LinearProgram::safe_bound() const {
-  return safe_bound(duals());
-}
-
-double LinearProgram::safe_bound(std::span<const double> multipliers) const {
+  std::vector<double> y(duals().begin(), duals().end());
   state_->flush();
   const ClpSimplex& clp = state_->clp;
   const auto rows = static_cast<std::size_t>(clp.numberRows());
-  internal_check(multipliers.size() == rows, "linear program: one multiplier per row");
-  std::vector<double> y(multipliers.begin(), multipliers.end());
+  internal_check(y.size() == rows, "linear program: one multiplier per row");
   double sum = 0;
   double magnitude = 0; // of everything that was added
   const auto add = [&](double term) {

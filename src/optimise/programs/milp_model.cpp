@@ -332,10 +332,6 @@ private:
   bool complete_ = false; // the search ended by itself
 };
 
-double MilpResult::gap() const {
-  return Certificate{objective, bound, interrupted}.gap();
-}
-
 std::uint32_t MilpModel::add_variable(double lower, double upper, double cost, bool integer) {
   internal_check(!(lower > upper) && std::isfinite(cost), "milp: bounds or cost of a variable");
   lower_.push_back(integer ? std::ceil(lower) : lower);

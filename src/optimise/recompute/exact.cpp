@@ -180,7 +180,7 @@ private:
         static_cast<std::uint32_t>(replay(problem_, store_everything(problem_)).peak_run);
     std::size_t each = std::max<std::size_t>(1, busy / kStages);
     std::vector<std::uint32_t> ends = equal_stages(reduced, each, peak_op);
-    while (StageProgram(reduced, ends).columns().size() > options_.columns && each < busy)
+    while (StageProgram(reduced, ends).columns().size() > kMostColumns && each < busy)
       ends = equal_stages(reduced, each *= 2, peak_op);
     return ends;
   }
@@ -365,6 +365,7 @@ private:
   }
 
   static constexpr std::size_t kMostItems = 600;
+  static constexpr std::size_t kMostColumns = 12'000; ///< of the largest integer program
   const RecomputeProblem& problem_;
   std::int64_t budget_;
   const SearchControl& control_;
