@@ -1,6 +1,4 @@
-#include "hardware/imc_reader.hpp"
-
-#include "hardware/memory_reader.hpp"
+#include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/hardware/imc_array.hpp"

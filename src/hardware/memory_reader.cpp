@@ -1,5 +1,4 @@
-#include "hardware/memory_reader.hpp"
-
+#include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
 
 #include "monet/base/text.hpp"

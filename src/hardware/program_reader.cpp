@@ -1,4 +1,4 @@
-#include "hardware/program_reader.hpp"
+#include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/hardware/core_program.hpp"

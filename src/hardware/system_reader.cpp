@@ -1,6 +1,5 @@
 // One system file and the core files it names -> Chip.
 #include "hardware/core_reader.hpp"
-#include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
 #include "hardware/sharing_reader.hpp"
 
