@@ -1,6 +1,6 @@
 #include "monet/core_cost/backward.hpp"
 
-#include "core_cost/joint_mapping/pair_cost.hpp"
+#include "core_cost/joint_mapping/problem.hpp"
 #include "core_cost/joint_mapping/techniques.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,5 @@
 // Pairs cut into parts, in time or over cores.
-#include "core_cost/joint_mapping/pair_cost.hpp"
+#include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/units.hpp"

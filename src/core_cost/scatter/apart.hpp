@@ -3,6 +3,8 @@
 
 #include "core_cost/scatter/input_gradient.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace monet::core_cost_detail {
@@ -21,8 +23,19 @@ std::vector<ProductPart> products_of(const CoreProblem& problem, const Core& cor
 CoreCost cost_apart(const CoreProblem& problem, const Core& core, const CoreCostOptions& options,
                     const Solver& solve);
 
-/// The best of that and, of what is streamed, of the parts of every shared loop (shared_loop.hpp).
+/// The best of that and, of what is streamed, of the parts of every shared loop.
 CoreCost cost_together(const CoreProblem& problem, const Core& core, const CoreCostOptions& options,
                        const Solver& solve);
+
+/// The products of the problem for one part of loop `dim` after the other: in as few equal parts as
+/// fit. An operand with the loop passes slice by slice, twice the room of a slice being taken, so
+/// that the next is brought while one is worked on, and all products meet the slice: what both read
+/// crosses once. An operand without the loop stays from the first part to the last, partial sums in
+/// their width, and crosses once. So streamed operands move no more than each has elements, halos
+/// aside. nullopt where the loop is no such: a result's windows overlap along it, an access is data
+/// dependent or opaque, what stays does not fit, or nothing is streamed.
+std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t dim,
+                                      const Core& core, const CoreCostOptions& options,
+                                      const Solver& solve);
 
 } // namespace monet::core_cost_detail

@@ -2,7 +2,6 @@
 
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/improve.hpp"
-#include "optimise/fusion/in_turns.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
