@@ -99,11 +99,10 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   rest.remove_prefix(1);
   if (!rest.empty() && rest[0] == '+')
     rest.remove_prefix(1);
-  int exponent = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), exponent);
-  if (error != std::errc() || end != rest.data() + rest.size())
+  const auto exponent = number_in<int>(rest);
+  if (!exponent)
     return std::nullopt;
-  number.scale += exponent;
+  number.scale += *exponent;
   return number;
 }
 

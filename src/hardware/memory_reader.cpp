@@ -159,9 +159,7 @@ void assign_counted_ports(const YamlNode& list, Memory& memory, ProblemList& pro
                                          memory.operands.size()));
     return;
   }
-  std::vector<std::string> names;
-  for (const MemoryPort& port : memory.ports)
-    names.push_back(port.name);
+  const std::vector<std::string> names = names_of(memory.ports);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     YamlMap map(list.items[i], problems, YamlMap::Duplicates::last_wins);
     for (const auto& [key, direction] : kDirectionNames) {
@@ -206,9 +204,7 @@ void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Me
   const YamlNode* list = map.require("served_dimensions");
   if (list == nullptr)
     return;
-  std::vector<std::string> names;
-  for (const ArrayDim& dim : array)
-    names.push_back(dim.name);
+  const std::vector<std::string> names = names_of(array);
   for (const std::string& name : as_strings(*list, problems)) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
@@ -275,9 +271,7 @@ void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
   if (kind == nullptr)
     return;
   if (find_dram_kind(kind->scalar) == nullptr) {
-    std::vector<std::string> names;
-    for (const DramKind& known : dram_kinds())
-      names.emplace_back(known.name);
+    const std::vector<std::string> names = names_of(dram_kinds());
     problems.add(kind->where,
                  fmt::format("unknown kind of DRAM '{}': {}", kind->scalar.substr(0, 40),
                              fmt::join(names, ", ")),

@@ -185,7 +185,7 @@ void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, con
   }
   std::vector<const YamlNode::Entry*> by_id(node.entries.size());
   for (const auto& entry : node.entries) {
-    const auto id = core_index(entry.key);
+    const auto id = number_in<std::size_t>(entry.key);
     if (!id || *id >= by_id.size() || by_id[*id] != nullptr) {
       problems.add(entry.key_where, fmt::format("core ids must be 0 to {}, each once; found '{}'",
                                                 by_id.size() - 1, entry.key.substr(0, 20)));
@@ -353,7 +353,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   std::map<std::string, Core> seen;
   std::optional<std::size_t> offchip_id;
   if (const YamlNode* id = map.find("offchip_core_id")) {
-    offchip_id = core_index(id->scalar);
+    offchip_id = number_in<std::size_t>(id->scalar);
     if (!offchip_id)
       problems.add(id->where, "'offchip_core_id' must be the id of a core");
   }

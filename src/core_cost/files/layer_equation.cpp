@@ -1,6 +1,6 @@
 #include "core_cost/files/layer_equation.hpp"
 
-#include <charconv>
+#include "monet/base/text.hpp"
 
 namespace monet::core_cost_detail {
 
@@ -63,8 +63,8 @@ bool scan_term(Scanner& scanner, std::string& dim, std::int64_t& coefficient) {
   dim = scanner.word();
   coefficient = 1;
   if (scanner.sign('*')) {
-    const auto [stopped, error] = std::from_chars(dim.data(), dim.data() + dim.size(), coefficient);
-    if (error != std::errc{} || stopped != dim.data() + dim.size() || coefficient < 1)
+    coefficient = number_in<std::int64_t>(dim).value_or(0);
+    if (coefficient < 1)
       return false;
     dim = scanner.word();
   }
