@@ -146,6 +146,17 @@ std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& proble
   return std::nullopt;
 }
 
+std::optional<std::int64_t> integer_within(const YamlNode& node, std::string_view what,
+                                           std::int64_t least, std::int64_t most,
+                                           ProblemList& problems, std::string_view unit) {
+  const auto value = as_integer(node, problems);
+  if (!value || (*value >= least && *value <= most))
+    return value;
+  problems.add(node.where, fmt::format("{} must be between {} and {}{}, is {}", what, least, most,
+                                       unit, *value));
+  return std::nullopt;
+}
+
 std::optional<double> as_number(const YamlNode& node, ProblemList& problems) {
   const auto number = is_plain_scalar(node) ? parse_decimal(node.scalar) : std::nullopt;
   if (!number) {

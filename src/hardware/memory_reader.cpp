@@ -66,14 +66,9 @@ std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
 std::int64_t integer_from(YamlMap& map, const char* key, std::int64_t least, std::int64_t most,
                           ProblemList& problems) {
   const YamlNode* node = map.require(key);
-  if (node == nullptr)
-    return least;
-  const auto value = as_integer(*node, problems);
-  if (!value || (*value >= least && *value <= most))
-    return value.value_or(least);
-  problems.add(node->where,
-               fmt::format("'{}' must be between {} and {}, is {}", key, least, most, *value));
-  return least;
+  return node == nullptr ? least
+                         : integer_within(*node, fmt::format("'{}'", key), least, most, problems)
+                               .value_or(least);
 }
 
 std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemList& problems) {

@@ -57,12 +57,7 @@ void add_link(Link link, bool bus, Chip& chip) {
 
 std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
   constexpr std::int64_t kMost = std::int64_t{1} << 32;
-  const auto value = as_integer(node, problems);
-  if (!value || (*value >= 1 && *value <= kMost))
-    return value.value_or(1);
-  problems.add(node.where, fmt::format("'bandwidth' must be between 1 and {} bits per cycle, is {}",
-                                       kMost, *value));
-  return 1;
+  return integer_within(node, "'bandwidth'", 1, kMost, problems, " bits per cycle").value_or(1);
 }
 
 /// `latency_cycles` of a link, or of all links of the file; the fallback where it is absent.
@@ -71,12 +66,7 @@ std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& prob
   const YamlNode* node = map.find("latency_cycles");
   if (node == nullptr)
     return fallback;
-  const auto value = as_integer(*node, problems);
-  if (!value || (*value >= 0 && *value <= kMost))
-    return value.value_or(0);
-  problems.add(node->where, fmt::format("'latency_cycles' must be between 0 and {} cycles, is {}",
-                                        kMost, *value));
-  return 0;
+  return integer_within(*node, "'latency_cycles'", 0, kMost, problems, " cycles").value_or(0);
 }
 
 /// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}
