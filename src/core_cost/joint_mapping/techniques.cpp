@@ -33,11 +33,6 @@ Structures singles(const PairProblem& problem, int product, const std::vector<Or
   return out;
 }
 
-std::string_view text_of(BackwardOperand operand) {
-  constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
-  return kNames[at(operand)];
-}
-
 Tile smallest_tile(const TileSpace& tiles) {
   return {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)};
 }
@@ -76,7 +71,7 @@ Tile smallest_tile(const TileSpace& tiles) {
   throw InfeasibleError(fmt::format(
       "tiles of {} x {} x {} (m, k, n) do not fit in the {} bits that a step may use: {} bits are "
       "missing, the largest of them {}'s ({} bits)",
-      tile[0], tile[1], tile[2], problem.room, needs - problem.room, text_of(largest),
+      tile[0], tile[1], tile[2], problem.room, needs - problem.room, name_of(largest),
       static_cast<std::int64_t>(most)));
 }
 
