@@ -1,6 +1,5 @@
 // YAML workloads of ZigZag: one entry per layer, with an equation over its operands.
 #include "core_cost/files/layer_equation.hpp"
-#include "core_cost/files/layer_order.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"

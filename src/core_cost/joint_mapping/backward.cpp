@@ -1,7 +1,7 @@
 #include "monet/core_cost/backward.hpp"
 
 #include "core_cost/joint_mapping/problem.hpp"
-#include "core_cost/joint_mapping/techniques.hpp"
+#include "core_cost/joint_mapping/search.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,5 +1,4 @@
-#include "core_cost/joint_mapping/techniques.hpp"
-
+#include "core_cost/joint_mapping/search.hpp"
 #include "core_cost/joint_mapping/structures.hpp"
 
 #include "monet/base/errors.hpp"

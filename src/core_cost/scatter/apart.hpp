@@ -1,4 +1,5 @@
-// Nests of several products whose operands all are the operator's: both gradients of a layer.
+// Nests of several products: those whose operands all are the operator's, as both gradients of a
+// layer, and those over the same loops, as attention and its gradient.
 #pragma once
 
 #include "core_cost/scatter/input_gradient.hpp"
@@ -37,5 +38,23 @@ CoreCost cost_together(const CoreProblem& problem, const Core& core, const CoreC
 std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t dim,
                                       const Core& core, const CoreCostOptions& options,
                                       const Solver& solve);
+
+/// Products that share values which do not leave the operator (the scores of attention) as one
+/// product, with a loop P that counts them behind the others. Operands that the loops touch alike
+/// (keys and values; queries, results and their gradients) become one with an axis of its own for
+/// the loop over the products, unless there are few: as large as they are together, each part moved
+/// for the product that needs it.
+struct Compound {
+  CoreProblem problem;
+  /// Operand of `problem` that an operand of the compound problem is part of; none for small ones
+  /// (a logarithm per row) that find no place: they are moved once.
+  std::vector<std::optional<std::size_t>> part_of;
+};
+
+/// nullopt when the problem is one product, or all operands of all products are the problem's.
+std::optional<Compound> find_compound(const CoreProblem& problem);
+
+/// The cost of `compound.problem` with traffic and room shared out to the operands of `problem`.
+CoreCost share_out(const CoreProblem& problem, const Compound& compound, CoreCost cost);
 
 } // namespace monet::core_cost_detail

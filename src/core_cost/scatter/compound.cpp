@@ -1,6 +1,5 @@
-#include "core_cost/scatter/compound.hpp"
-
 #include "core_cost/model/nest_model.hpp"
+#include "core_cost/scatter/apart.hpp"
 
 #include "monet/base/checked.hpp"
 

@@ -1,5 +1,4 @@
 #include "optimise/programs/milp_model.hpp"
-#include "optimise/programs/stop_events.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -37,7 +36,32 @@ struct Pending {
 /// Half a unit in the last place, and room for the sums of these.
 constexpr double kRounding = 2.3e-16;
 
+/// Clp makes copies, which share what is pointed to.
+class StopEvents final : public ClpEventHandler {
+public:
+  StopEvents(const SearchControl& control, bool& stopped)
+      : control_(&control), stopped_(&stopped) {}
+
+  int event(Event which) override {
+    if (which != endOfIteration && which != endOfFactorization)
+      return -1;
+    if (!*stopped_)
+      *stopped_ = control_->interrupted();
+    return *stopped_ ? 5 : -1;
+  }
+  ClpEventHandler* clone() const override { return new StopEvents(*this); }
+
+private:
+  const SearchControl* control_;
+  bool* stopped_;
+};
+
 } // namespace
+
+void stop_with(ClpSimplex& model, const SearchControl& control, bool& stopped) {
+  const StopEvents events(control, stopped);
+  model.passInEventHandler(&events);
+}
 
 struct LinearProgram::State {
   ClpSimplex clp;

@@ -1,7 +1,5 @@
 #include "optimise/programs/milp_model.hpp"
 
-#include "optimise/programs/stop_events.hpp"
-
 #include "monet/base/errors.hpp"
 
 #include <CbcModel.hpp>

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+class ClpSimplex;
+
 namespace monet {
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -151,5 +153,9 @@ private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The model stops, and sets `stopped`, once the control is interrupted. Both must outlive its
+/// runs.
+void stop_with(ClpSimplex& model, const SearchControl& control, bool& stopped);
 
 } // namespace monet
