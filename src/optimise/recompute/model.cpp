@@ -135,9 +135,7 @@ private:
   }
 
   std::uint32_t partner(std::uint32_t t, const std::vector<std::uint32_t>& readers) const {
-    std::int64_t made = 0;
-    for (const std::uint32_t b : problem_.ops[t].writes)
-      made += problem_.buffers[b].bytes;
+    const std::int64_t made = problem_.written_bytes(t);
     for (const std::uint32_t i : r_.ops[t].reads) {
       const ReducedRecompute::Item& item = r_.items[i];
       if (readers[i] == 1 && item.last_read == t && !item.kept && made <= item.bytes)
