@@ -3,7 +3,6 @@
 
 #include "core_cost/joint_mapping/box_bound.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
