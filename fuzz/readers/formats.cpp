@@ -4,8 +4,8 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/text.hpp"
+#include "monet/numerics/blocks.hpp"
 #include "monet/numerics/mac.hpp"
-#include "monet/numerics/stored.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 #include "monet/base/objective.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace monet {
@@ -16,19 +17,14 @@ std::string_view name_of(Objective objective) {
 }
 
 std::optional<Objective> objective_named(std::string_view name, std::span<const Objective> among) {
-  for (const Objective objective : among) {
-    if (name_of(objective) == name)
-      return objective;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(among, name, name_of);
+  return found == among.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<Objective> objective_named(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name)
-      return static_cast<Objective>(i);
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kNames, name);
+  return found == kNames.end() ? std::nullopt
+                               : std::optional(static_cast<Objective>(found - kNames.begin()));
 }
 
 } // namespace monet

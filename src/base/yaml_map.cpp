@@ -99,11 +99,10 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   rest.remove_prefix(1);
   if (!rest.empty() && rest[0] == '+')
     rest.remove_prefix(1);
-  int exponent = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), exponent);
-  if (error != std::errc() || end != rest.data() + rest.size())
+  const auto exponent = number_in<int>(rest);
+  if (!exponent)
     return std::nullopt;
-  number.scale += exponent;
+  number.scale += *exponent;
   return number;
 }
 
@@ -144,6 +143,17 @@ std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& proble
   } else {
     expected(node, problems, "an integer");
   }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> integer_within(const YamlNode& node, std::string_view what,
+                                           std::int64_t least, std::int64_t most,
+                                           ProblemList& problems, std::string_view unit) {
+  const auto value = as_integer(node, problems);
+  if (!value || (*value >= least && *value <= most))
+    return value;
+  problems.add(node.where, fmt::format("{} must be between {} and {}{}, is {}", what, least, most,
+                                       unit, *value));
   return std::nullopt;
 }
 

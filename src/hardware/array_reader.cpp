@@ -1,8 +1,5 @@
 // `operational_array:` of a core file.
-#include "hardware/array_reader.hpp"
-
-#include "hardware/imc_reader.hpp"
-#include "hardware/memory_reader.hpp"
+#include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/workload/element_type.hpp"

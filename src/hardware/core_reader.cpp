@@ -1,11 +1,7 @@
 // One core file -> Core.
 #include "hardware/core_reader.hpp"
 
-#include "hardware/array_reader.hpp"
-#include "hardware/imc_reader.hpp"
-#include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
-#include "hardware/program_reader.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"

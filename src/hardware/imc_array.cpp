@@ -1,10 +1,23 @@
 #include "monet/hardware/imc_array.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace monet {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, double ImcParts::*>, 9> kParts{
+    {{"local_bl_precharging", &ImcParts::precharge},
+     {"cells", &ImcParts::cells},
+     {"dacs", &ImcParts::dacs},
+     {"adcs", &ImcParts::adcs},
+     {"mults", &ImcParts::multipliers},
+     {"analog_bl_addition", &ImcParts::bitlines},
+     {"adders_regular", &ImcParts::adder_trees},
+     {"adders_pv", &ImcParts::place_values},
+     {"accumulators", &ImcParts::accumulators}}};
 
 // 28 nm, 0.9 V: energies are capacity times the square of the voltage.
 constexpr double kVolts = 0.9;
@@ -142,41 +155,29 @@ std::string_view name_of(ImcKind kind) {
 }
 
 double ImcParts::total() const {
-  const double others =
-      cells + dacs + adcs + multipliers + bitlines + adder_trees + place_values + accumulators;
+  double others = 0;
+  for (const auto& [name, part] : kParts | std::views::drop(1))
+    others += this->*part;
   return others + precharge; // which alone depends on the order of a layer's loops
 }
 
 std::array<std::pair<std::string_view, double>, 9> ImcParts::named() const {
-  return {{{"local_bl_precharging", precharge},
-           {"cells", cells},
-           {"dacs", dacs},
-           {"adcs", adcs},
-           {"mults", multipliers},
-           {"analog_bl_addition", bitlines},
-           {"adders_regular", adder_trees},
-           {"adders_pv", place_values},
-           {"accumulators", accumulators}}};
+  std::array<std::pair<std::string_view, double>, 9> figures;
+  std::ranges::transform(kParts, figures.begin(), [&](const auto& part) {
+    return std::pair(part.first, this->*part.second);
+  });
+  return figures;
 }
 
 ImcParts& ImcParts::operator+=(const ImcParts& other) {
-  precharge += other.precharge;
-  cells += other.cells;
-  dacs += other.dacs;
-  adcs += other.adcs;
-  multipliers += other.multipliers;
-  bitlines += other.bitlines;
-  adder_trees += other.adder_trees;
-  place_values += other.place_values;
-  accumulators += other.accumulators;
+  for (const auto& [name, part] : kParts)
+    this->*part += other.*part;
   return *this;
 }
 
 ImcParts operator*(ImcParts parts, double factor) {
-  for (double* part :
-       {&parts.precharge, &parts.cells, &parts.dacs, &parts.adcs, &parts.multipliers,
-        &parts.bitlines, &parts.adder_trees, &parts.place_values, &parts.accumulators})
-    *part *= factor;
+  for (const auto& [name, part] : kParts)
+    parts.*part *= factor;
   return parts;
 }
 

@@ -1,6 +1,4 @@
-#include "hardware/imc_reader.hpp"
-
-#include "hardware/memory_reader.hpp"
+#include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/hardware/imc_array.hpp"
@@ -24,20 +22,9 @@ bool is_power_of_two(std::int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
 }
 
-std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view what,
-                                       std::int64_t least, std::int64_t most,
-                                       ProblemList& problems) {
-  const auto value = as_integer(node, problems);
-  if (!value || (*value >= least && *value <= most))
-    return value;
-  problems.add(node.where,
-               fmt::format("{} must be between {} and {}, is {}", what, least, most, *value));
-  return std::nullopt;
-}
-
 /// Bits that come in powers of two; else 1.
 std::int64_t read_bits(const YamlNode& node, std::string_view what, ProblemList& problems) {
-  const auto bits = integer_in(node, what, 1, kMostBits, problems);
+  const auto bits = integer_within(node, what, 1, kMostBits, problems);
   if (bits && !is_power_of_two(*bits)) {
     problems.add(node.where, fmt::format("{} must be a power of two, is {}", what, *bits));
     return 1;
@@ -128,7 +115,7 @@ void read_imc_keys(YamlMap& map, ProblemList& problems, Core& core) {
   if (serial != nullptr)
     imc.serial_bits = read_bits(*serial, "bit_serial_precision", problems);
   if (adc != nullptr)
-    imc.adc_bits = integer_in(*adc, "adc_resolution", 0, kMostAdcBits, problems).value_or(0);
+    imc.adc_bits = integer_within(*adc, "adc_resolution", 0, kMostAdcBits, problems).value_or(0);
   if (serial != nullptr && problems.size() == before && imc.serial_bits > imc.activation_bits)
     problems.add(serial->where,
                  fmt::format("bit_serial_precision {} is more than the {} bits of an activation",

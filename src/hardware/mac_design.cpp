@@ -5,55 +5,43 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <span>
 
 namespace monet {
 
 namespace {
 
-/// Published units of floating-point numbers and of fixed-point ones.
-struct FloatRow {
-  int exponent, mantissa;
-  double luts, dsps;
-};
-struct FixedRow {
-  int whole, fraction;
+/// A published unit: of floating-point numbers by their bits of exponent and mantissa, or of
+/// fixed-point ones by their whole and fractional bits.
+struct FpgaRow {
+  int high, low;
   double luts, dsps;
 };
 
-constexpr std::array kDspMultipliers{FloatRow{8, 23, 374, 2}, FloatRow{5, 10, 195, 1},
-                                     FloatRow{8, 7, 180, 1}};
+constexpr std::array kDspMultipliers{FpgaRow{8, 23, 374, 2}, FpgaRow{5, 10, 195, 1},
+                                     FpgaRow{8, 7, 180, 1}};
 /// CFG-1 and single precision, of look-up tables alone.
-constexpr std::array kLutMultipliers{FloatRow{8, 23, 987, 0}, FloatRow{6, 3, 115, 0},
-                                     FloatRow{5, 3, 86, 0}, FloatRow{4, 3, 78, 0}};
-constexpr std::array kFixedMultipliers{FixedRow{16, 16, 279, 4}, FixedRow{8, 8, 106, 1},
-                                       FixedRow{7, 7, 93, 1}, FixedRow{6, 6, 81, 1}};
+constexpr std::array kLutMultipliers{FpgaRow{8, 23, 987, 0}, FpgaRow{6, 3, 115, 0},
+                                     FpgaRow{5, 3, 86, 0}, FpgaRow{4, 3, 78, 0}};
+constexpr std::array kFixedMultipliers{FpgaRow{16, 16, 279, 4}, FpgaRow{8, 8, 106, 1},
+                                       FpgaRow{7, 7, 93, 1}, FpgaRow{6, 6, 81, 1}};
 constexpr std::array kFloatAccumulators{
-    FloatRow{8, 23, 189, 2}, FloatRow{7, 7, 255, 0}, FloatRow{7, 5, 185, 0}, FloatRow{7, 3, 187, 0},
-    FloatRow{6, 7, 242, 0},  FloatRow{6, 5, 187, 0}, FloatRow{6, 3, 165, 0}};
-constexpr std::array kFixedAccumulators{FixedRow{16, 16, 89, 0}, FixedRow{8, 13, 55, 0},
-                                        FixedRow{8, 8, 43, 0}, FixedRow{7, 7, 35, 0},
-                                        FixedRow{6, 6, 32, 0}};
+    FpgaRow{8, 23, 189, 2}, FpgaRow{7, 7, 255, 0}, FpgaRow{7, 5, 185, 0}, FpgaRow{7, 3, 187, 0},
+    FpgaRow{6, 7, 242, 0},  FpgaRow{6, 5, 187, 0}, FpgaRow{6, 3, 165, 0}};
+constexpr std::array kFixedAccumulators{FpgaRow{16, 16, 89, 0}, FpgaRow{8, 13, 55, 0},
+                                        FpgaRow{8, 8, 43, 0}, FpgaRow{7, 7, 35, 0},
+                                        FpgaRow{6, 6, 32, 0}};
 /// Of these products to Q8.13.
-constexpr std::array kConverters{FloatRow{7, 7, 116, 0}, FloatRow{7, 5, 103, 0},
-                                 FloatRow{7, 3, 72, 0},  FloatRow{6, 7, 97, 0},
-                                 FloatRow{6, 5, 81, 0},  FloatRow{6, 3, 67, 0}};
+constexpr std::array kConverters{FpgaRow{7, 7, 116, 0}, FpgaRow{7, 5, 103, 0},
+                                 FpgaRow{7, 3, 72, 0},  FpgaRow{6, 7, 97, 0},
+                                 FpgaRow{6, 5, 81, 0},  FpgaRow{6, 3, 67, 0}};
 constexpr int kConvertedBits = 21; // of Q8.13
 
-template <std::size_t N>
-std::optional<FpgaFigure> in_table(const std::array<FloatRow, N>& table,
-                                   const NumberFormat& format) {
-  for (const FloatRow& row : table)
-    if (format.floating && row.exponent == format.exponent_bits &&
-        row.mantissa == format.mantissa_bits)
-      return FpgaFigure{row.luts, row.dsps, FigureSource::measured};
-  return std::nullopt;
-}
-
-template <std::size_t N>
-std::optional<FpgaFigure> in_table(const std::array<FixedRow, N>& table,
-                                   const NumberFormat& format) {
-  for (const FixedRow& row : table)
-    if (!format.floating && row.whole == format.whole_bits && row.fraction == format.mantissa_bits)
+std::optional<FpgaFigure> in_table(std::span<const FpgaRow> table, const NumberFormat& format) {
+  const int high = format.floating ? format.exponent_bits : format.whole_bits;
+  for (const FpgaRow& row : table)
+    if (row.high == high && row.low == format.mantissa_bits)
       return FpgaFigure{row.luts, row.dsps, FigureSource::measured};
   return std::nullopt;
 }

@@ -16,6 +16,18 @@ namespace monet {
 
 namespace {
 
+// Channels as JEDEC has them at the fastest common rate: 16 bits at 4266 MT/s (JESD209-4), 16 at
+// 6400 (JESD209-5), 64 at 3200 (JESD79-4), 32 at 6400 (JESD79-5), 128 at 3600 (JESD235D), 64 at
+// 6400 (JESD238).
+constexpr std::array<DramKind, 6> kDramKinds{
+    {{"lpddr4", 14.0, 8.532, "H. Ha, thesis, Stanford 2018: 14.0 pJ/bit, 32 Gb device"},
+     {"lpddr5", 9.8, 12.8, "derived: 30 % below LPDDR4, as Samsung announced in July 2018"},
+     {"ddr4", 20.3, 25.6, "Jouppi et al., ISCA 2021, table 2: 1300 pJ for 64 bits"},
+     {"ddr5", 17.1, 25.6, "derived: DDR4 at 1.1 V in place of 1.2 V, squared"},
+     {"hbm2e", 5.5, 57.6,
+      "Jouppi et al., ISCA 2021, table 2: 250 to 450 pJ for 64 bits, the middle"},
+     {"hbm3", 4.6, 51.2, "derived: HBM2 at 1.1 V in place of 1.2 V, squared"}}};
+
 constexpr int kReferenceNode = 45; // complete; what the coarse nodes are filled from
 // The model's grids, in powers of two: 1 bit to 1 GiB, words of 1 to 65536 bits.
 constexpr int kFirstSize = -3;
@@ -263,6 +275,15 @@ double log2_bytes_of(const MemoryQuery& query) {
 }
 
 } // namespace
+
+std::span<const DramKind> dram_kinds() {
+  return kDramKinds;
+}
+
+const DramKind* find_dram_kind(std::string_view name) {
+  const auto* const found = std::ranges::find(kDramKinds, name, &DramKind::name);
+  return found == kDramKinds.end() ? nullptr : found;
+}
 
 MemoryFigures register_bit(double node_nm) {
   const double pj = kRegisterPj * logic_energy_scale(node_nm);

@@ -1,5 +1,5 @@
-#include "hardware/memory_reader.hpp"
-
+#include "base/shared/names.hpp"
+#include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
 
 #include "monet/base/text.hpp"
@@ -19,9 +19,11 @@ constexpr std::int64_t kMaxPorts = 64;
 // Far beyond any machine, and small enough that sums and products of a few of them stay in range.
 constexpr std::int64_t kMaxWidth = std::int64_t{1} << 32; // bits per cycle
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 56;  // bits
-constexpr std::array<std::pair<std::string_view, MemoryOperand>, kMemoryOperands> kOperands{
+constexpr std::array<Named<MemoryOperand>, kMemoryOperands> kOperands{
     {{"I1", MemoryOperand::I1}, {"I2", MemoryOperand::I2}, {"O", MemoryOperand::O}}};
-constexpr std::array<std::pair<std::string_view, Direction>, kDirections> kDirectionNames{
+constexpr std::array<Named<PortType>, 3> kPortTypes{
+    {{"read", PortType::read}, {"write", PortType::write}, {"read_write", PortType::read_write}}};
+constexpr std::array<Named<Direction>, kDirections> kDirectionNames{
     {{"fh", Direction::fh}, {"tl", Direction::tl}, {"fl", Direction::fl}, {"th", Direction::th}}};
 
 /// A port that a direction may use: data leave through read ports and enter through write ports.
@@ -46,15 +48,12 @@ std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
     return std::nullopt;
   const auto comma = text->find(',');
   if (comma != std::string::npos) {
-    const auto direction = trimmed(std::string_view(*text).substr(comma + 1));
-    for (const auto& [name, value] : kDirectionNames) {
-      if (name != direction)
-        continue;
+    const auto direction =
+        value_named(kDirectionNames, trimmed(std::string_view(*text).substr(comma + 1)));
+    if (direction) {
       const auto operand = parse_memory_operand(trimmed(std::string_view(*text).substr(0, comma)),
                                                 node.where, problems);
-      if (!operand)
-        return std::nullopt;
-      return PortUse{*operand, value};
+      return operand ? std::optional(PortUse{*operand, *direction}) : std::nullopt;
     }
   }
   problems.add(
@@ -67,14 +66,9 @@ std::optional<PortUse> parse_use(const YamlNode& node, ProblemList& problems) {
 std::int64_t integer_from(YamlMap& map, const char* key, std::int64_t least, std::int64_t most,
                           ProblemList& problems) {
   const YamlNode* node = map.require(key);
-  if (node == nullptr)
-    return least;
-  const auto value = as_integer(*node, problems);
-  if (!value || (*value >= least && *value <= most))
-    return value.value_or(least);
-  problems.add(node->where,
-               fmt::format("'{}' must be between {} and {}, is {}", key, least, most, *value));
-  return least;
+  return node == nullptr ? least
+                         : integer_within(*node, fmt::format("'{}'", key), least, most, problems)
+                               .value_or(least);
 }
 
 std::int64_t positive(YamlMap& map, const char* key, std::int64_t most, ProblemList& problems) {
@@ -86,12 +80,8 @@ std::int64_t width_or(YamlMap& map, const char* key, std::int64_t fallback, Prob
 }
 
 std::optional<PortType> parse_port_type(const YamlNode& node, ProblemList& problems) {
-  if (node.scalar == "read")
-    return PortType::read;
-  if (node.scalar == "write")
-    return PortType::write;
-  if (node.scalar == "read_write")
-    return PortType::read_write;
+  if (const auto type = value_named(kPortTypes, node.scalar))
+    return type;
   problems.add(node.where, "unknown port type '" + node.scalar + "': read, write or read_write");
   return std::nullopt;
 }
@@ -160,9 +150,7 @@ void assign_counted_ports(const YamlNode& list, Memory& memory, ProblemList& pro
                                          memory.operands.size()));
     return;
   }
-  std::vector<std::string> names;
-  for (const MemoryPort& port : memory.ports)
-    names.push_back(port.name);
+  const std::vector<std::string> names = names_of(memory.ports);
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     YamlMap map(list.items[i], problems, YamlMap::Duplicates::last_wins);
     for (const auto& [key, direction] : kDirectionNames) {
@@ -207,9 +195,7 @@ void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Me
   const YamlNode* list = map.require("served_dimensions");
   if (list == nullptr)
     return;
-  std::vector<std::string> names;
-  for (const ArrayDim& dim : array)
-    names.push_back(dim.name);
+  const std::vector<std::string> names = names_of(array);
   for (const std::string& name : as_strings(*list, problems)) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
@@ -276,9 +262,7 @@ void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
   if (kind == nullptr)
     return;
   if (find_dram_kind(kind->scalar) == nullptr) {
-    std::vector<std::string> names;
-    for (const DramKind& known : dram_kinds())
-      names.emplace_back(known.name);
+    const std::vector<std::string> names = names_of(dram_kinds());
     problems.add(kind->where,
                  fmt::format("unknown kind of DRAM '{}': {}", kind->scalar.substr(0, 40),
                              fmt::join(names, ", ")),
@@ -312,10 +296,8 @@ void require_modelled_range(const Memory& memory, const SourceLoc& where, Proble
 
 std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const SourceLoc& where,
                                                   ProblemList& problems) {
-  for (const auto& [known, operand] : kOperands) {
-    if (known == name)
-      return operand;
-  }
+  if (const auto operand = value_named(kOperands, name))
+    return operand;
   problems.add(where, fmt::format("unknown memory operand '{}': I1, I2 or O", name.substr(0, 60)));
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-#include "hardware/program_reader.hpp"
+#include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/hardware/core_program.hpp"
@@ -34,9 +34,7 @@ KernelCosts read_kernels(const YamlNode& node, ProblemList& problems, const Core
   if (const YamlNode* units = map.require("units")) {
     const auto found = std::ranges::find(core.array, units->scalar, &ArrayDim::name);
     if (found == core.array.end()) {
-      std::vector<std::string> names;
-      for (const ArrayDim& dim : core.array)
-        names.push_back(dim.name);
+      const std::vector<std::string> names = names_of(core.array);
       problems.add(units->where,
                    fmt::format("'{}' is no dimension of the array: {}", units->scalar.substr(0, 40),
                                fmt::join(names, ", ")),

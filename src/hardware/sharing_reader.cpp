@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -16,31 +16,19 @@
 
 namespace monet {
 
-std::optional<std::size_t> core_index(std::string_view text) {
-  std::size_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size() || text.empty())
-    return std::nullopt;
-  return value;
-}
-
 std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_t least,
                              ProblemList& problems) {
   std::vector<std::string> parts;
   if (node.kind == YamlNode::Kind::scalar) {
-    std::string_view rest = node.scalar;
-    for (std::size_t comma = rest.find(','); comma != std::string_view::npos;
-         comma = rest.find(',')) {
-      parts.emplace_back(trimmed(rest.substr(0, comma)));
-      rest.remove_prefix(comma + 1);
-    }
-    parts.emplace_back(trimmed(rest));
+    for (const std::string_view part :
+         split(node.scalar, ',', std::numeric_limits<std::size_t>::max()))
+      parts.emplace_back(trimmed(part));
   } else {
     parts = as_strings(node, problems);
   }
   std::vector<CoreId> ids;
   for (const std::string& part : parts) {
-    const auto index = core_index(part);
+    const auto index = number_in<std::size_t>(part);
     if (!index || *index >= cores) {
       problems.add(node.where,
                    fmt::format("'{}' is no core: ids are 0 to {}", part.substr(0, 20), cores - 1));
@@ -79,7 +67,7 @@ std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
   // Unquoted, a core and a memory called by a number look like one; the text is what was written.
   const std::string& text = node.scalar;
   const auto dot = text.find('.');
-  const auto core = core_index(std::string_view(text).substr(0, dot));
+  const auto core = number_in<std::size_t>(std::string_view(text).substr(0, dot));
   if (node.kind != YamlNode::Kind::scalar || dot == std::string::npos || !core) {
     problems.add(node.where, "expected a core and its memory, like '0.sram'");
     return std::nullopt;
@@ -94,12 +82,9 @@ std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
   const auto found = std::ranges::find(memories, name, &Memory::name);
   if (found != memories.end())
     return MemoryPlace{CoreId(*core), static_cast<std::size_t>(found - memories.begin())};
-  std::vector<std::string> names;
-  for (const Memory& memory : memories)
-    names.push_back(memory.name);
-  if (!names.empty()) // else reported already
+  if (!memories.empty()) // else reported already
     problems.add(node.where, fmt::format("core {} has no memory '{}'", *core, name.substr(0, 40)),
-                 nearest_name_hint(name, names));
+                 nearest_name_hint(name, names_of(memories)));
   return std::nullopt;
 }
 

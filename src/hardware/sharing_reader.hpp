@@ -4,13 +4,9 @@
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/chip.hpp"
 
-#include <optional>
-#include <string_view>
 #include <vector>
 
 namespace monet {
-
-std::optional<std::size_t> core_index(std::string_view text);
 
 /// Core ids as "0, 1, 2" or [0, 1, 2]; each must exist and appear once.
 std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_t least,

@@ -1,6 +1,5 @@
 // One system file and the core files it names -> Chip.
 #include "hardware/core_reader.hpp"
-#include "hardware/memory_reader.hpp"
 #include "hardware/pricing.hpp"
 #include "hardware/sharing_reader.hpp"
 
@@ -58,12 +57,7 @@ void add_link(Link link, bool bus, Chip& chip) {
 
 std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
   constexpr std::int64_t kMost = std::int64_t{1} << 32;
-  const auto value = as_integer(node, problems);
-  if (!value || (*value >= 1 && *value <= kMost))
-    return value.value_or(1);
-  problems.add(node.where, fmt::format("'bandwidth' must be between 1 and {} bits per cycle, is {}",
-                                       kMost, *value));
-  return 1;
+  return integer_within(node, "'bandwidth'", 1, kMost, problems, " bits per cycle").value_or(1);
 }
 
 /// `latency_cycles` of a link, or of all links of the file; the fallback where it is absent.
@@ -72,12 +66,7 @@ std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& prob
   const YamlNode* node = map.find("latency_cycles");
   if (node == nullptr)
     return fallback;
-  const auto value = as_integer(*node, problems);
-  if (!value || (*value >= 0 && *value <= kMost))
-    return value.value_or(0);
-  problems.add(node->where, fmt::format("'latency_cycles' must be between 0 and {} cycles, is {}",
-                                        kMost, *value));
-  return 0;
+  return integer_within(*node, "'latency_cycles'", 0, kMost, problems, " cycles").value_or(0);
 }
 
 /// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}
@@ -186,7 +175,7 @@ void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, con
   }
   std::vector<const YamlNode::Entry*> by_id(node.entries.size());
   for (const auto& entry : node.entries) {
-    const auto id = core_index(entry.key);
+    const auto id = number_in<std::size_t>(entry.key);
     if (!id || *id >= by_id.size() || by_id[*id] != nullptr) {
       problems.add(entry.key_where, fmt::format("core ids must be 0 to {}, each once; found '{}'",
                                                 by_id.size() - 1, entry.key.substr(0, 20)));
@@ -354,7 +343,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   std::map<std::string, Core> seen;
   std::optional<std::size_t> offchip_id;
   if (const YamlNode* id = map.find("offchip_core_id")) {
-    offchip_id = core_index(id->scalar);
+    offchip_id = number_in<std::size_t>(id->scalar);
     if (!offchip_id)
       problems.add(id->where, "'offchip_core_id' must be the id of a core");
   }

@@ -52,15 +52,6 @@ std::uint64_t magnitude_code(const NumberFormat& format, double x, bool top_is_n
 
 } // namespace
 
-bool operator==(const Mac& a, const Mac& b) {
-  const Rounding& x = a.rounding;
-  const Rounding& y = b.rounding;
-  return a.product == b.product && a.multiplier == b.multiplier && a.operands == b.operands &&
-         a.sum == b.sum && a.fma == b.fma && a.lanes == b.lanes && x.mode == y.mode &&
-         x.random_bits == y.random_bits && x.seed == y.seed && x.saturate == y.saturate &&
-         x.flush_subnormals == y.flush_subnormals && x.symmetric == y.symmetric;
-}
-
 std::string_view name_of(Multiplier multiplier) {
   return name_in(kMultipliers, multiplier);
 }

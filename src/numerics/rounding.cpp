@@ -3,9 +3,9 @@
 #include "base/shared/names.hpp"
 
 #include "monet/base/rng.hpp"
+#include "monet/base/text.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -91,11 +91,9 @@ std::optional<Rounding> parse_rounding(std::string_view text) {
   rounding.mode = *mode;
   if (colon == text.npos)
     return rounding;
-  const std::string_view bits = text.substr(colon + 1);
-  const auto [stop, error] =
-      std::from_chars(bits.data(), bits.data() + bits.size(), rounding.random_bits);
-  if (*mode != RoundTo::stochastic || error != std::errc{} || stop != bits.data() + bits.size() ||
-      rounding.random_bits < 1 || rounding.random_bits > kMostRandomBits)
+  rounding.random_bits = number_in<int>(text.substr(colon + 1)).value_or(0);
+  if (*mode != RoundTo::stochastic || rounding.random_bits < 1 ||
+      rounding.random_bits > kMostRandomBits)
     return std::nullopt;
   return rounding;
 }

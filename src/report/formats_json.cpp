@@ -1,6 +1,6 @@
 #include "report/json_list.hpp"
 
-#include "monet/numerics/stored.hpp"
+#include "monet/numerics/blocks.hpp"
 #include "monet/report/formats_result.hpp"
 #include "monet/report/text.hpp"
 

@@ -7,11 +7,11 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 #include <onnx/onnx_pb.h>
 
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -50,11 +50,10 @@ private:
   }
 
   std::size_t number_of(const onnx::TensorProto& tensor, const std::string& text) const {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size())
+    const auto number = number_in<std::size_t>(text);
+    if (!number)
       fail(tensor, fmt::format("'{}' is no position in external data", text));
-    return number;
+    return *number;
   }
 
   /// A file in the model's folder or below it; nullopt when it does not exist.

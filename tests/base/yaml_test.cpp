@@ -1,4 +1,4 @@
-#include "base/shared/yaml_text.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include "monet/base/yaml.hpp"
 

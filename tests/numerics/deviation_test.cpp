@@ -1,7 +1,7 @@
 #include "monet/base/rng.hpp"
+#include "monet/numerics/blocks.hpp"
 #include "monet/numerics/deviation.hpp"
 #include "monet/numerics/exact_sum.hpp"
-#include "monet/numerics/stored.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/text.hpp"
-#include "monet/numerics/stored.hpp"
+#include "monet/numerics/blocks.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/format.h>

@@ -82,6 +82,10 @@ double figure_within(YamlMap& map, std::string_view key, double least, double mo
 /// counts as an integer when integral. nullopt and a located problem when the node is something
 /// else.
 std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& problems);
+/// The same between both limits; a problem about `what` for others. `unit` follows the limits.
+std::optional<std::int64_t> integer_within(const YamlNode& node, std::string_view what,
+                                           std::int64_t least, std::int64_t most,
+                                           ProblemList& problems, std::string_view unit = "");
 std::optional<double> as_number(const YamlNode& node, ProblemList& problems);
 std::optional<bool> as_boolean(const YamlNode& node, ProblemList& problems);
 std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems);

@@ -168,6 +168,7 @@ struct BackwardTraffic {
   std::int64_t writes() const;
   std::int64_t bits() const { return reads() + writes(); }
   BackwardTraffic& operator+=(const BackwardTraffic& other);
+  friend BackwardTraffic operator*(BackwardTraffic traffic, std::int64_t count);
   friend bool operator==(const BackwardTraffic&, const BackwardTraffic&) = default;
 };
 

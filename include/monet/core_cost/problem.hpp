@@ -4,6 +4,7 @@
 #include "monet/hardware/core.hpp"
 #include "monet/workload/loop_nest.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -43,5 +44,21 @@ struct CoreProblem {
 std::int64_t footprint(const ProblemOperand& operand);
 /// An operand passes by from or to the off-chip memory.
 bool streams(const CoreProblem& problem);
+
+/// Whether an operand, of a problem or of a nest, is looked up where data say.
+template <class Operand>
+bool looks_up(const Operand& operand) {
+  return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
+    return axis.data_dependent;
+  });
+}
+
+/// Whether what is touched of it changes with the loop.
+template <class Operand>
+bool moves_with(const Operand& operand, std::size_t dim) {
+  return operand.opaque || std::ranges::any_of(operand.axes, [&](const AxisExpr& axis) {
+           return has_loop(axis, dim);
+         });
+}
 
 } // namespace monet

@@ -49,7 +49,7 @@ struct Mac {
   Rounding rounding;
   /// So many products, neighbours in order, are added up exactly before their sum is added.
   int lanes = 1;
-  friend bool operator==(const Mac&, const Mac&);
+  friend bool operator==(const Mac&, const Mac&) = default;
 };
 
 /// The arithmetic of a training step: units of products by what they compute, and how results are

@@ -27,6 +27,8 @@ struct Rounding {
   bool saturate = false;         ///< the largest number where the format would have infinity
   bool flush_subnormals = false; ///< what is rounded to a subnormal number becomes 0
   bool symmetric = false;        ///< fixed: the most negative code is not used
+
+  friend bool operator==(const Rounding&, const Rounding&) = default;
 };
 /// "even", "away", "zero", "hysteresis", "stochastic", "stochastic:4".
 std::optional<Rounding> parse_rounding(std::string_view text);

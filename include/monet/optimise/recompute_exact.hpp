@@ -12,19 +12,14 @@ namespace monet {
 
 struct RecomputeExactOptions {
   std::vector<RecomputePlan> starts; ///< known plans: those within the budget cut the search
-  std::vector<bool> must_keep;       ///< per buffer, empty = none: held until its last first reader
-  std::vector<bool> must_drop;       ///< per buffer: not there when `boundary` begins to run
-  std::uint32_t boundary = 0;        ///< an operator, the first of the backward part
   std::int64_t nodes = 20'000;       ///< of branch and bound, in all
-  std::size_t columns = 12'000;      ///< of the largest integer program
   std::size_t states = 200'000;      ///< that are searched one by one before any program; 0: none
 };
 
 /// Small problems and small budgets are searched state by state, what is there before each first
 /// run. Otherwise alternates a relaxation of growing detail (integer programs over stages, ranges
 /// of operators) with the plan that its solution describes, until both cost the same. The bound
-/// holds for every plan: any operator again anywhere, any number of times. Where plans are pinned,
-/// for every plan that respects the pins.
+/// holds for every plan: any operator again anywhere, any number of times.
 ///
 /// `infeasible` is set only where it is proven. The same answer for any number of jobs; a deadline
 /// or stop leaves the best plan and bound so far.

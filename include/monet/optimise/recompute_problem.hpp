@@ -32,6 +32,8 @@ struct RecomputeProblem {
 
   /// Cost of running everything once.
   std::int64_t base_cost() const;
+  /// Bytes that an operator writes.
+  std::int64_t written_bytes(std::uint32_t op) const;
 };
 
 /// Operators in the order in which they run. Every one runs, first runs are in the problem's order;

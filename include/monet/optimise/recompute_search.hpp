@@ -15,16 +15,14 @@ struct RecomputeSearchOptions {
   /// seconds), or after so many rounds.
   std::int64_t effort = 1'500'000'000;
   std::int64_t rounds = 10'000;
-  int chains = 2; ///< searches side by side, each with random numbers of its own
   /// Plans to start from and never to be worse than, whatever they need: of other budgets, of other
   /// methods.
   std::vector<RecomputePlan> starts;
-  bool heuristics = true; ///< start from Chen's and DTR's plans too
-  double bound = 0;       ///< no plan costs less: the search ends when it gets there
+  double bound = 0; ///< no plan costs less: the search ends when it gets there
 };
 
 /// The cheapest plan within `budget` bytes that it finds, with base_cost() or options.bound as
-/// bound.
+/// bound. Starts also from Chen's and DTR's plans.
 ///
 /// First runs of operators part the plan into slots; in each, an operator runs again at most once,
 /// in the problem's order (the space of Checkmate's stages; starts outside it are kept as they

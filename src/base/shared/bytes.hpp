@@ -3,7 +3,6 @@
 
 #include "monet/base/errors.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>

@@ -1,9 +1,10 @@
-// Variants: a document's keys with those of another in their place.
+// Variants: a document's keys with those of another in their place. Text as YAML writes it.
 #pragma once
 
 #include "monet/base/yaml.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace monet {
 
@@ -15,5 +16,8 @@ YamlNode overlaid(const YamlNode& base, const YamlNode& over);
 /// The same text for documents of the same content: order of keys, spaces and comments do not
 /// count.
 std::string canonical_text(const YamlNode& node);
+
+/// A double-quoted scalar on one line, whatever well-formed UTF-8 the text is.
+std::string yaml_quoted(std::string_view text);
 
 } // namespace monet

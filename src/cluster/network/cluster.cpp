@@ -27,12 +27,7 @@ std::int64_t whole_figure(YamlMap& map, std::string_view key, std::int64_t least
   const YamlNode* node = fallback ? map.find(key) : map.require(key);
   if (node == nullptr)
     return fallback.value_or(1);
-  const std::optional<std::int64_t> value = as_integer(*node, problems);
-  if (!value || (*value >= least && *value <= kMaxDevices))
-    return value.value_or(1);
-  problems.add(node->where, fmt::format("'{}' must be between {} and {}, is {}", key, least,
-                                        kMaxDevices, *value));
-  return 1;
+  return integer_within(*node, fmt::format("'{}'", key), least, kMaxDevices, problems).value_or(1);
 }
 
 DeviceFile read_device_file(const YamlNode& node, ProblemList& problems) {

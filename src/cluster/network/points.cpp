@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace monet {
@@ -144,9 +143,7 @@ std::optional<double> positive_cell(const PointRow& row, std::size_t column, std
                                     ProblemList& problems) {
   constexpr double kMost = 1e15;
   const std::string& cell = row.cells[column];
-  double value = 0;
-  const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error == std::errc{} && stop == cell.data() + cell.size() && value > 0 && value <= kMost)
+  if (const auto value = number_in<double>(cell); value && *value > 0 && *value <= kMost)
     return value;
   problems.add(row.where, fmt::format("'{}' must be a number more than 0 and at most {:g}, is '{}'",
                                       name, kMost, cell.substr(0, 30)));

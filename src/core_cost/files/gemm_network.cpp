@@ -1,5 +1,4 @@
 // The products of a network as pairs of gradients, see monet/core_cost/gemms.hpp.
-#include "core_cost/files/gemm_limits.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/core_cost/gemms.hpp"

@@ -1,5 +1,4 @@
 // GEMM tables: a network as a list of products, see monet/core_cost/gemms.hpp.
-#include "core_cost/files/gemm_limits.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"

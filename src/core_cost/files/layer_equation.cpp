@@ -1,6 +1,8 @@
 #include "core_cost/files/layer_equation.hpp"
 
-#include <charconv>
+#include "monet/base/text.hpp"
+
+#include <algorithm>
 
 namespace monet::core_cost_detail {
 
@@ -63,8 +65,8 @@ bool scan_term(Scanner& scanner, std::string& dim, std::int64_t& coefficient) {
   dim = scanner.word();
   coefficient = 1;
   if (scanner.sign('*')) {
-    const auto [stopped, error] = std::from_chars(dim.data(), dim.data() + dim.size(), coefficient);
-    if (error != std::errc{} || stopped != dim.data() + dim.size() || coefficient < 1)
+    coefficient = number_in<std::int64_t>(dim).value_or(0);
+    if (coefficient < 1)
       return false;
     dim = scanner.word();
   }
@@ -107,6 +109,29 @@ std::optional<Relation> scan_relation(std::string_view text) {
       scan_term(scanner, relation.first, relation.first_coefficient) && scanner.sign('+') &&
       scan_term(scanner, relation.second, relation.second_coefficient) && scanner.done();
   return read ? std::optional(relation) : std::nullopt;
+}
+
+std::vector<std::size_t> by_generation(const std::vector<std::vector<std::size_t>>& parents) {
+  std::vector<std::vector<std::size_t>> children(parents.size());
+  std::vector<std::size_t> waiting(parents.size());
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    std::vector<std::size_t> different = parents[i];
+    std::ranges::sort(different);
+    different.erase(std::unique(different.begin(), different.end()), different.end());
+    waiting[i] = different.size();
+    for (const std::size_t parent : different)
+      children[parent].push_back(i);
+    if (different.empty())
+      order.push_back(i);
+  }
+  for (std::size_t next = 0; next < order.size(); ++next) {
+    for (const std::size_t child : children[order[next]]) {
+      if (--waiting[child] == 0)
+        order.push_back(child);
+    }
+  }
+  return order;
 }
 
 } // namespace monet::core_cost_detail

@@ -1,9 +1,11 @@
 // The small language of ZigZag's workloads: equations such as
-// "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx".
+// "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx". The
+// order in which ZigZag takes the layers.
 #pragma once
 
 #include "monet/base/errors.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,5 +37,9 @@ std::string upper(std::string_view text);
 std::vector<EquationOperand> scan_equation(std::string_view text);
 
 std::optional<Relation> scan_relation(std::string_view text);
+
+/// `parents` by layer, all listed before it. Generation by generation: first those without parents,
+/// then those whose last parent was just taken, in the order in which they become free.
+std::vector<std::size_t> by_generation(const std::vector<std::vector<std::size_t>>& parents);
 
 } // namespace monet::core_cost_detail

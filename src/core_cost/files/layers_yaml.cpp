@@ -1,6 +1,5 @@
 // YAML workloads of ZigZag: one entry per layer, with an equation over its operands.
 #include "core_cost/files/layer_equation.hpp"
-#include "core_cost/files/layer_order.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -125,7 +124,7 @@ private:
       const auto found = find(problem, dim);
       if (!found) {
         problems_.add(relation.where, fmt::format("'{}' is no loop dimension", dim),
-                      nearest_name_hint(dim, names(problem)));
+                      nearest_name_hint(dim, names_of(problem.dims)));
       } else if (coefficient > kMaxIterations / problem.dims[*found].size) {
         problems_.add(relation.where, fmt::format("{}*{} spans too much", coefficient, dim));
       }
@@ -158,7 +157,7 @@ private:
       for (const std::string& index : operand.indices) {
         if (find(layer.problem, index) || relation_of(index) != nullptr)
           continue;
-        std::vector<std::string> known = names(layer.problem);
+        std::vector<std::string> known = names_of(layer.problem.dims);
         for (const Relation& relation : relations_)
           known.push_back(relation.lhs);
         problems_.add(node->where,
@@ -352,12 +351,6 @@ private:
     const auto found = std::ranges::find(problem.dims, name, &LoopDim::name);
     return found == problem.dims.end() ? std::nullopt
                                        : std::optional<std::size_t>(found - problem.dims.begin());
-  }
-  static std::vector<std::string> names(const CoreProblem& problem) {
-    std::vector<std::string> list;
-    for (const LoopDim& dim : problem.dims)
-      list.push_back(dim.name);
-    return list;
   }
   Relation* relation_of(std::string_view lhs) {
     const auto found = std::ranges::find(relations_, lhs, &Relation::lhs);

@@ -1,5 +1,5 @@
 // Mapping files as text.
-#include "base/shared/yaml_text.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
 

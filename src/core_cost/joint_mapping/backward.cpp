@@ -1,7 +1,7 @@
 #include "monet/core_cost/backward.hpp"
 
-#include "core_cost/joint_mapping/pair_cost.hpp"
-#include "core_cost/joint_mapping/techniques.hpp"
+#include "core_cost/joint_mapping/problem.hpp"
+#include "core_cost/joint_mapping/search.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -18,17 +18,18 @@ constexpr std::array<std::string_view, kTechniques> kTechniqueNames{
     "sequential",  "best-sequential", "interleave", "dx-major",    "dw-major",
     "algorithm-1", "best-of-three",   "joint",      "joint-update"};
 
+constexpr std::array kTrafficParts{
+    &BackwardTraffic::dy_read,  &BackwardTraffic::w_read,      &BackwardTraffic::x_read,
+    &BackwardTraffic::dx_read,  &BackwardTraffic::dx_write,    &BackwardTraffic::dw_read,
+    &BackwardTraffic::dw_write, &BackwardTraffic::update_read, &BackwardTraffic::update_write};
+
 std::int64_t whole_bits(std::int64_t fine, std::int64_t repeats) {
   return static_cast<std::int64_t>((static_cast<Wide>(fine) * repeats + kFine - 1) / kFine);
 }
 
 BackwardTraffic in_bits(const FineTraffic& fine, std::int64_t repeats) {
-  const auto read = [&](BackwardOperand o) {
-    return whole_bits(fine.read[static_cast<std::size_t>(o)], repeats);
-  };
-  const auto write = [&](BackwardOperand o) {
-    return whole_bits(fine.write[static_cast<std::size_t>(o)], repeats);
-  };
+  const auto read = [&](BackwardOperand o) { return whole_bits(fine.read[at(o)], repeats); };
+  const auto write = [&](BackwardOperand o) { return whole_bits(fine.write[at(o)], repeats); };
   BackwardTraffic traffic;
   traffic.dy_read = read(BackwardOperand::dy);
   traffic.w_read = read(BackwardOperand::w);
@@ -170,16 +171,15 @@ std::int64_t BackwardTraffic::writes() const {
 }
 
 BackwardTraffic& BackwardTraffic::operator+=(const BackwardTraffic& other) {
-  dy_read += other.dy_read;
-  w_read += other.w_read;
-  x_read += other.x_read;
-  dx_read += other.dx_read;
-  dx_write += other.dx_write;
-  dw_read += other.dw_read;
-  dw_write += other.dw_write;
-  update_read += other.update_read;
-  update_write += other.update_write;
+  for (const auto part : kTrafficParts)
+    this->*part += other.*part;
   return *this;
+}
+
+BackwardTraffic operator*(BackwardTraffic traffic, std::int64_t count) {
+  for (const auto part : kTrafficParts)
+    traffic.*part *= count;
+  return traffic;
 }
 
 namespace joint_mapping {

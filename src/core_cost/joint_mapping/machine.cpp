@@ -1,5 +1,5 @@
 // An NPU out of the cores of a chip.
-#include "core_cost/joint_mapping/pair_cost.hpp"
+#include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"
 

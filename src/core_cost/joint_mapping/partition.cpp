@@ -1,5 +1,5 @@
 // Pairs cut into parts, in time or over cores.
-#include "core_cost/joint_mapping/pair_cost.hpp"
+#include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/units.hpp"
@@ -86,14 +86,6 @@ BackwardTraffic adding_up(const GemmPair& pair, BackwardOperand result, std::int
   return traffic;
 }
 
-BackwardTraffic times(const BackwardTraffic& one, std::int64_t count) {
-  BackwardTraffic t = one;
-  for (std::int64_t* bits : {&t.dy_read, &t.w_read, &t.x_read, &t.dx_read, &t.dx_write, &t.dw_read,
-                             &t.dw_write, &t.update_read, &t.update_write})
-    *bits *= count;
-  return t;
-}
-
 PartitionedCost undivided(const GemmPair& pair, const NpuMachine& machine, Technique technique,
                           const BackwardOptions& options) {
   PartitionedCost cost;
@@ -176,7 +168,7 @@ PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Tec
   const BackwardCost last = rest == elements ? cost.part
                                              : cost_of_part(part_of(pair, rule.dim, rest), own,
                                                             technique, options, common);
-  cost.traffic = times(cost.part.traffic, count - 1);
+  cost.traffic = cost.part.traffic * (count - 1);
   cost.traffic += last.traffic;
   cost.latency_cycles = side_by_side ? std::max(cost.part.latency_cycles, last.latency_cycles)
                                      : (count - 1) * cost.part.latency_cycles + last.latency_cycles;

@@ -139,56 +139,27 @@ void Plan::read_write(Step& step, const Place& place, int operand_place, unsigne
   }
 }
 
+template <bool kForward>
 bool Plan::advance(Place& place) const {
   const int shared = structure_.form == Form::shared ? structure_.shared : 0;
   const std::array<int, kDims>& order = structure_.order[at(place.product)];
-  for (int q = kDims - 1; q >= shared; --q) {
-    const std::size_t dim = at(order[at(q)]);
-    if (++place.index[dim] < parts_[dim])
-      return true;
-    place.index[dim] = 0;
-  }
+  const auto turn = [&](int innermost, int outermost) {
+    for (int q = innermost; q >= outermost; --q) {
+      const std::size_t dim = at(order[at(q)]);
+      place.index[dim] += kForward ? 1 : -1;
+      if (kForward ? place.index[dim] < parts_[dim] : place.index[dim] >= 0)
+        return true;
+      place.index[dim] = kForward ? 0 : parts_[dim] - 1;
+    }
+    return false;
+  };
+  if (turn(kDims - 1, shared))
+    return true;
   if (structure_.form != Form::shared)
     return false;
-  const int first = structure_.first();
-  if (place.product == first) {
-    place.product = 1 - first;
-    return true;
-  }
-  place.product = first;
-  for (int q = shared - 1; q >= 0; --q) {
-    const std::size_t dim = at(order[at(q)]);
-    if (++place.index[dim] < parts_[dim])
-      return true;
-    place.index[dim] = 0;
-  }
-  return false;
-}
-
-bool Plan::retreat(Place& place) const {
-  const int shared = structure_.form == Form::shared ? structure_.shared : 0;
-  const std::array<int, kDims>& order = structure_.order[at(place.product)];
-  for (int q = kDims - 1; q >= shared; --q) {
-    const std::size_t dim = at(order[at(q)]);
-    if (--place.index[dim] >= 0)
-      return true;
-    place.index[dim] = parts_[dim] - 1;
-  }
-  if (structure_.form != Form::shared)
-    return false;
-  const int first = structure_.first();
-  if (place.product != first) {
-    place.product = first;
-    return true;
-  }
-  place.product = 1 - first;
-  for (int q = shared - 1; q >= 0; --q) {
-    const std::size_t dim = at(order[at(q)]);
-    if (--place.index[dim] >= 0)
-      return true;
-    place.index[dim] = parts_[dim] - 1;
-  }
-  return false;
+  const bool same_turn = (place.product == structure_.first()) == kForward;
+  place.product = 1 - place.product;
+  return same_turn || turn(shared - 1, 0);
 }
 
 Wide Plan::longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
@@ -245,8 +216,8 @@ Wide Plan::grouped(int product) const {
         place.index[at(order[2])] = inner.index[c];
         Place after = place;
         Place before = place;
-        const std::int64_t reads = advance(after) ? known(after).read : 0;
-        const std::int64_t writes = retreat(before) ? known(before).write : 0;
+        const std::int64_t reads = advance<true>(after) ? known(after).read : 0;
+        const std::int64_t writes = advance<false>(before) ? known(before).write : 0;
         const Wide count = static_cast<Wide>(outer.count[a]) * middle.count[b] * inner.count[c];
         sum += count * longer(known(place).cycles, reads, writes);
       }
@@ -277,7 +248,7 @@ Wide Plan::grouped() const {
   }
   Place first{structure_.first(), {}};
   Place last = first;
-  retreat(last);
+  advance<false>(last);
   return sum + ends(known(first), known(last));
 }
 
@@ -314,8 +285,8 @@ Wide Plan::walked() const {
       follower = step(places[at(1 - leads)]);
     }
     sum += longer(now.cycles, follower.read, before.write);
-    more = advance(places[at(leads)]);
-    advance(places[at(1 - leads)]);
+    more = advance<true>(places[at(leads)]);
+    advance<true>(places[at(1 - leads)]);
     const Step next = more ? step(places[at(leads)]) : Step{};
     sum += longer(follower.cycles, next.read, now.write);
     before = follower;

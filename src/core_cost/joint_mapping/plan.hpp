@@ -145,8 +145,9 @@ private:
   bool reads(const Place& place, int operand_place) const;
   bool reads_dy(const Place& place) const;
   bool first_touch(const Place& place) const;
+  /// To the next step, or the one before; false, and at the other end, where there is none.
+  template <bool kForward>
   bool advance(Place& place) const;
-  bool retreat(Place& place) const;
   Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const;
   Wide ends(const Step& first, const Step& last) const;
   Wide grouped() const;

@@ -84,4 +84,12 @@ constexpr std::int64_t fill_and_drain(std::int64_t rows, std::int64_t columns) {
 PairProblem make_problem(const GemmPair& pair, const NpuMachine& machine,
                          const BackwardOptions& options, bool update);
 
+/// backward_cost() of a problem that make_problem() made of the pair, which may have been changed.
+BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Technique technique,
+                       const BackwardOptions& options);
+
+/// Cycles, rounded up, of times and of bits.
+std::int64_t cycles_of(Wide time, std::int64_t units);
+std::int64_t transfer_cycles(Wide bits, const NpuMachine& machine);
+
 } // namespace monet::joint_mapping

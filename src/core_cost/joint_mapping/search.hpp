@@ -1,9 +1,8 @@
-// The best tiles of the best of several structures.
+// The best tiles of the best of several structures, and the choice of each technique.
 #pragma once
 
 #include "core_cost/joint_mapping/box_bound.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -42,5 +41,18 @@ std::optional<Choice> best_choice(const PairProblem& problem,
                                   const std::vector<Structure>& structures, const TileSpace& tiles,
                                   std::optional<Wide> known = std::nullopt,
                                   const SearchSpace& space = {});
+
+/// One program after another: one where both products run together or only dW runs, else dX and dW,
+/// in the order in which they run.
+struct Chosen {
+  std::vector<Choice> programs;
+  Wide time() const;
+};
+
+/// InfeasibleError where nothing fits.
+Chosen choose(const PairProblem& problem, Technique technique, const BackwardOptions& options);
+
+/// dx_major, dw_major or interleave.
+Technique by_rule(const PairProblem& problem, MajorRule rule);
 
 } // namespace monet::joint_mapping

@@ -1,5 +1,4 @@
-#include "core_cost/joint_mapping/techniques.hpp"
-
+#include "core_cost/joint_mapping/search.hpp"
 #include "core_cost/joint_mapping/structures.hpp"
 
 #include "monet/base/errors.hpp"
@@ -31,11 +30,6 @@ Structures singles(const PairProblem& problem, int product, const std::vector<Or
     out.insert(out.end(), more.begin(), more.end());
   }
   return out;
-}
-
-std::string_view text_of(BackwardOperand operand) {
-  constexpr std::array<std::string_view, 5> kNames{"dY", "W", "X", "dX", "dW"};
-  return kNames[at(operand)];
 }
 
 Tile smallest_tile(const TileSpace& tiles) {
@@ -76,7 +70,7 @@ Tile smallest_tile(const TileSpace& tiles) {
   throw InfeasibleError(fmt::format(
       "tiles of {} x {} x {} (m, k, n) do not fit in the {} bits that a step may use: {} bits are "
       "missing, the largest of them {}'s ({} bits)",
-      tile[0], tile[1], tile[2], problem.room, needs - problem.room, text_of(largest),
+      tile[0], tile[1], tile[2], problem.room, needs - problem.room, name_of(largest),
       static_cast<std::int64_t>(most)));
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core_cost/model/energy.hpp"
-#include "core_cost/model/latency.hpp"
 
 #include <array>
 #include <span>

@@ -1,7 +1,5 @@
-#include "core_cost/model/latency.hpp"
-
+#include "core_cost/model/energy.hpp"
 #include "core_cost/model/loading.hpp"
-#include "core_cost/model/small_sort.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,7 +1,5 @@
 #include "core_cost/model/loading.hpp"
 
-#include "core_cost/model/small_sort.hpp"
-
 #include <algorithm>
 #include <cmath>
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace monet::core_cost_detail {
 
@@ -48,5 +49,14 @@ std::array<std::int64_t, kMaxOperands> hidden_rates(const NestModel& model,
                                                     const Hierarchy& hierarchy,
                                                     const DataMovement& movement,
                                                     double busy_cycles);
+
+/// Sorts a few elements in place, stably: std::stable_sort asks the heap for a buffer.
+template <class Value, class Before>
+void sort_few(std::span<Value> values, const Before& before) {
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    for (std::size_t j = i; j > 0 && before(values[j], values[j - 1]); --j)
+      std::swap(values[j], values[j - 1]);
+  }
+}
 
 } // namespace monet::core_cost_detail

@@ -59,33 +59,309 @@ class Filling {
 public:
   Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
           std::span<const Loop> order, const Rest& rest, PartialAllocation& allocation,
-          AllocationFailure* failure);
+          AllocationFailure* failure)
+      : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
+        allocation_(allocation),
+        failure_(failure), footprint_{SliceFootprint<Fractional>(operand_or_first(model, 0)),
+                                      SliceFootprint<Fractional>(operand_or_first(model, 1)),
+                                      SliceFootprint<Fractional>(operand_or_first(model, 2)),
+                                      SliceFootprint<Fractional>(operand_or_first(model, 3))} {
+    static_assert(kMaxOperands == 4);
+    allocation.levels.fill(0);
+    for (std::size_t i = 0; i < model.operands.size(); ++i) {
+      for (const Loop& loop : spatial.operands[i].lists[0])
+        footprint_[i].multiply(loop);
+    }
+  }
 
-  bool fill();
+  bool fill() {
+    for (std::size_t n = 0; n < hierarchy_.nodes.size(); ++n) {
+      if (!fill_node(n))
+        return false;
+    }
+    return true;
+  }
 
 private:
-  bool fill_node(std::size_t n);
-  bool take_all(std::size_t operand, double bits, double capacity, Slices& slices) const;
-  bool list_slices(std::size_t n, const NodeUse& use, Slices& slices);
-  void price_slices(Slices& slices, bool top) const;
-  void take_room(Slices& slices, double capacity, bool top) const;
-  std::int64_t width(std::size_t operand) const;
-  bool choose(const Node& node);
+  bool fill_node(std::size_t n) {
+    const Node& node = hierarchy_.nodes[n];
+    users_ = node.uses.size();
+    bool undecided = false;
+    for (std::size_t u = 0; u < users_; ++u) {
+      if (waiting_[node.uses[u].operand]) {
+        undecided = true;
+        continue;
+      }
+      if (!list_slices(n, node.uses[u], slices_[u]))
+        return false;
+      undecided = undecided || slices_[u].open;
+    }
+    if (undecided) {
+      for (const NodeUse& use : node.uses)
+        waiting_[use.operand] = true;
+      return true;
+    }
+    for (std::size_t u = 0; u < users_; ++u) {
+      price_slices(slices_[u], node.uses[u].top);
+      take_room(slices_[u], node.size_bits, node.uses[u].top);
+    }
+    if (!choose(node))
+      return fail({n, node.uses[0].operand, least_room(), true});
+    commit(node);
+    return true;
+  }
+
+  /// For a top level, which has to hold all loops that are left: if they fit, so does any part.
+  bool take_all(std::size_t operand, double bits, double capacity, Slices& slices) const {
+    SliceFootprint<Fractional> footprint = footprint_[operand];
+    for (const Loop& loop : order_.subspan(slices.done))
+      footprint.multiply(loop);
+    const double size = footprint.elements() * bits;
+    if (size > capacity)
+      return false;
+    slices.first = order_.size() - slices.done;
+    slices.count = slices.first + 1;
+    slices.bits[slices.first] = size;
+    slices.room[slices.first] = size;
+    return true;
+  }
+
+  /// False when even the smallest slice does not fit.
+  bool list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
+    const double capacity = hierarchy_.nodes[n].size_bits;
+    const auto bits = static_cast<double>(width(use.operand));
+    slices.operand = use.operand;
+    slices.done = done_[use.operand];
+    slices.first = 0;
+    slices.count = 0;
+    slices.open = false;
+    if (use.top && !rest_.any && take_all(use.operand, bits, capacity, slices))
+      return true;
+    SliceFootprint<Fractional> footprint = footprint_[use.operand];
+    for (std::size_t i = slices.done;; ++i) {
+      const double size = footprint.elements() * bits;
+      if (size > capacity) {
+        if (i == slices.done)
+          return fail({n, use.operand, size, false});
+        break;
+      }
+      slices.bits[slices.count] = size;
+      slices.room[slices.count++] = size;
+      if (i == order_.size()) {
+        slices.open = rest_.any;
+        break;
+      }
+      footprint.multiply(order_[i]);
+    }
+    if (use.top && !slices.open) {
+      slices.first = slices.count - 1;
+      const std::size_t placed = slices.done + slices.first;
+      if (placed != order_.size() || rest_.any) {
+        for (std::size_t i = placed + 1; i < order_.size(); ++i)
+          footprint.multiply(order_[i]);
+        return fail({n, use.operand, footprint.elements() * bits, false});
+      }
+    }
+    return true;
+  }
+
+  void price_slices(Slices& slices, bool top) const {
+    slices.falling = true;
+    if (top) {
+      slices.accesses[slices.first] = 0;
+      return;
+    }
+    double outside = rest_.iterations;
+    for (std::size_t i = order_.size(); i-- > slices.done;) {
+      const std::size_t k = i - slices.done + 1;
+      if (k < slices.count)
+        slices.accesses[k] = outside * slices.bits[k];
+      outside *= order_[i].size;
+    }
+    slices.accesses[0] = outside * slices.bits[0];
+    for (std::size_t k = 1; k < slices.count; ++k) {
+      slices.falling = slices.falling && slices.accesses[k] <= slices.accesses[k - 1] &&
+                       slices.bits[k] >= slices.bits[k - 1];
+    }
+  }
+
+  /// With reserved double buffers a slice that is replaced while it is in use counts twice.
+  void take_room(Slices& slices, double capacity, bool top) const {
+    if (!model_.choices.reserve_double_buffers || top || 2 * slices.bits[0] > capacity)
+      return;
+    for (std::size_t k = slices.first; k < slices.count; ++k) {
+      const bool all = slices.done + k == order_.size() && !rest_.any;
+      if (!all)
+        slices.room[k] *= 2;
+    }
+    slices.falling = false;
+  }
+
+  /// Width of an operand in its next memory: that of partial sums as long as a loop outside still
+  /// adds to them.
+  std::int64_t width(std::size_t operand) const {
+    const OperandModel& o = model_.operands[operand];
+    if (!o.output)
+      return o.bits;
+    if (rest_.reduces)
+      return o.partial_bits;
+    for (std::size_t i = done_[operand]; i < order_.size(); ++i) {
+      if (reduces(o, order_[i]))
+        return o.partial_bits;
+    }
+    const std::size_t levels = hierarchy_.levels[operand].size();
+    for (std::size_t l = allocation_.levels[operand] + std::size_t{1}; l <= levels; ++l) {
+      for (const Loop& loop : spatial_.operands[operand].lists[l]) {
+        if (reduces(o, loop))
+          return o.partial_bits;
+      }
+    }
+    return o.bits;
+  }
+
+  bool choose(const Node& node) {
+    const bool falling = !model_.even_allocation &&
+                         std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
+                                     [](const Slices& s) { return s.falling; });
+    if (falling)
+      return choose_last(node.size_bits);
+    if (choose_any(node.size_bits))
+      return true;
+    if (model_.even_allocation && choose_nothing())
+      return least_room() <= node.size_bits;
+    if (!model_.choices.reserve_double_buffers)
+      return false;
+    for (std::size_t u = 0; u < users_; ++u)
+      slices_[u].room = slices_[u].bits; // no room for second buffers
+    return choose_any(node.size_bits);
+  }
   using Combination = std::array<std::size_t, kMaxOperands>; ///< slice per user
   struct Sum {
     double room = 0;
     double accesses = 0;
   };
 
-  Sum sum_of(const Combination& at, std::size_t users) const;
-  bool advance(Combination& at, std::size_t users) const;
-  bool choose_last(double capacity);
-  bool choose_any(double capacity);
-  bool choose_nothing();
-  bool even(const Combination& at) const;
-  void commit(const Node& node);
-  double least_room() const;
-  bool fail(const AllocationFailure& why) const;
+  Sum sum_of(const Combination& at, std::size_t users) const {
+    Sum sum;
+    for (std::size_t u = 0; u < users; ++u) {
+      sum.room += slices_[u].room[at[u]];
+      sum.accesses += slices_[u].accesses[at[u]];
+    }
+    return sum;
+  }
+
+  /// The next combination of the first `users` slices, of which the first varies slowest. False
+  /// after the last.
+  bool advance(Combination& at, std::size_t users) const {
+    for (std::size_t u = users; u-- > 0;) {
+      if (++at[u] < slices_[u].count)
+        return true;
+      at[u] = slices_[u].first;
+    }
+    return false;
+  }
+
+  /// Where larger slices are never worse, the largest that fits beside the others is best of the
+  /// last user, and of the others all remain to be tried.
+  bool choose_last(double capacity) {
+    Combination at{};
+    for (std::size_t u = 0; u < users_; ++u)
+      at[u] = slices_[u].count - 1;
+    if (sum_of(at, users_).room <= capacity) {
+      chosen_ = at;
+      return true;
+    }
+    const std::size_t others = users_ - 1;
+    const Slices& last = slices_[others];
+    for (std::size_t u = 0; u < others; ++u)
+      at[u] = slices_[u].first;
+    bool found = false;
+    double least = 0;
+    do {
+      Sum sum = sum_of(at, others);
+      std::size_t k = last.count;
+      while (k > last.first && sum.room + last.room[k - 1] > capacity)
+        --k;
+      if (k == last.first)
+        continue;
+      sum.accesses += last.accesses[k - 1];
+      if (!found || sum.accesses <= least) {
+        found = true;
+        least = sum.accesses;
+        chosen_ = at;
+        chosen_[others] = k - 1;
+      }
+    } while (advance(at, others));
+    return found;
+  }
+
+  /// All combinations; the last of the best ones wins.
+  bool choose_any(double capacity) {
+    Combination at{};
+    for (std::size_t u = 0; u < users_; ++u)
+      at[u] = slices_[u].first;
+    bool found = false;
+    double least = 0;
+    do {
+      const Sum sum = sum_of(at, users_);
+      if (sum.room <= capacity && (!found || sum.accesses <= least) &&
+          (!model_.even_allocation || even(at))) {
+        found = true;
+        least = sum.accesses;
+        chosen_ = at;
+      }
+    } while (advance(at, users_));
+    return found;
+  }
+
+  /// What is left when no even cut fits.
+  bool choose_nothing() {
+    chosen_.fill(0);
+    return std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
+                       [](const Slices& s) { return s.first == 0; });
+  }
+
+  /// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
+  /// inside.
+  bool even(const Combination& at) const {
+    std::size_t least = order_.size();
+    for (std::size_t u = 0; u < users_; ++u)
+      least = std::min(least, slices_[u].done + at[u]);
+    for (std::size_t u = 0; u < users_; ++u) {
+      if (at[u] > 0 && slices_[u].done + at[u] > least)
+        return false;
+    }
+    return true;
+  }
+
+  void commit(const Node& node) {
+    for (std::size_t u = 0; u < users_; ++u) {
+      const auto [operand, level, top] = node.uses[u];
+      const std::span<const Loop> taken = order_.subspan(done_[operand], chosen_[u]);
+      done_[operand] += chosen_[u];
+      allocation_.at.cut[operand][level] = static_cast<std::uint8_t>(done_[operand]);
+      allocation_.levels[operand] = static_cast<std::uint8_t>(level + 1);
+      if (top)
+        continue;
+      for (const Loop& loop : taken)
+        footprint_[operand].multiply(loop);
+      for (const Loop& loop : spatial_.operands[operand].lists[level + 1])
+        footprint_[operand].multiply(loop);
+    }
+  }
+
+  double least_room() const {
+    double room = 0;
+    for (std::size_t u = 0; u < users_; ++u)
+      room += slices_[u].room[slices_[u].first];
+    return room;
+  }
+
+  bool fail(const AllocationFailure& why) const {
+    if (failure_ != nullptr)
+      *failure_ = why;
+    return false;
+  }
 
   const NestModel& model_;
   const Hierarchy& hierarchy_;
@@ -102,327 +378,6 @@ private:
   std::size_t users_ = 0;
   Combination chosen_{};
 };
-
-template <bool Fractional>
-Filling<Fractional>::Filling(const NestModel& model, const Hierarchy& hierarchy,
-                             const SpatialForm& spatial, std::span<const Loop> order,
-                             const Rest& rest, PartialAllocation& allocation,
-                             AllocationFailure* failure)
-    : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
-      allocation_(allocation),
-      failure_(failure), footprint_{SliceFootprint<Fractional>(operand_or_first(model, 0)),
-                                    SliceFootprint<Fractional>(operand_or_first(model, 1)),
-                                    SliceFootprint<Fractional>(operand_or_first(model, 2)),
-                                    SliceFootprint<Fractional>(operand_or_first(model, 3))} {
-  static_assert(kMaxOperands == 4);
-  allocation.levels.fill(0);
-  for (std::size_t i = 0; i < model.operands.size(); ++i) {
-    for (const Loop& loop : spatial.operands[i].lists[0])
-      footprint_[i].multiply(loop);
-  }
-}
-
-template <bool Fractional>
-bool Filling<Fractional>::fill() {
-  for (std::size_t n = 0; n < hierarchy_.nodes.size(); ++n) {
-    if (!fill_node(n))
-      return false;
-  }
-  return true;
-}
-
-template <bool Fractional>
-bool Filling<Fractional>::fail(const AllocationFailure& why) const {
-  if (failure_ != nullptr)
-    *failure_ = why;
-  return false;
-}
-
-/// Width of an operand in its next memory: that of partial sums as long as a loop outside still
-/// adds to them.
-template <bool Fractional>
-std::int64_t Filling<Fractional>::width(std::size_t operand) const {
-  const OperandModel& o = model_.operands[operand];
-  if (!o.output)
-    return o.bits;
-  if (rest_.reduces)
-    return o.partial_bits;
-  for (std::size_t i = done_[operand]; i < order_.size(); ++i) {
-    if (reduces(o, order_[i]))
-      return o.partial_bits;
-  }
-  const std::size_t levels = hierarchy_.levels[operand].size();
-  for (std::size_t l = allocation_.levels[operand] + std::size_t{1}; l <= levels; ++l) {
-    for (const Loop& loop : spatial_.operands[operand].lists[l]) {
-      if (reduces(o, loop))
-        return o.partial_bits;
-    }
-  }
-  return o.bits;
-}
-
-/// For a top level, which has to hold all loops that are left: if they fit, so does any part.
-template <bool Fractional>
-bool Filling<Fractional>::take_all(std::size_t operand, double bits, double capacity,
-                                   Slices& slices) const {
-  SliceFootprint<Fractional> footprint = footprint_[operand];
-  for (const Loop& loop : order_.subspan(slices.done))
-    footprint.multiply(loop);
-  const double size = footprint.elements() * bits;
-  if (size > capacity)
-    return false;
-  slices.first = order_.size() - slices.done;
-  slices.count = slices.first + 1;
-  slices.bits[slices.first] = size;
-  slices.room[slices.first] = size;
-  return true;
-}
-
-/// False when even the smallest slice does not fit.
-template <bool Fractional>
-bool Filling<Fractional>::list_slices(std::size_t n, const NodeUse& use, Slices& slices) {
-  const double capacity = hierarchy_.nodes[n].size_bits;
-  const auto bits = static_cast<double>(width(use.operand));
-  slices.operand = use.operand;
-  slices.done = done_[use.operand];
-  slices.first = 0;
-  slices.count = 0;
-  slices.open = false;
-  if (use.top && !rest_.any && take_all(use.operand, bits, capacity, slices))
-    return true;
-  SliceFootprint<Fractional> footprint = footprint_[use.operand];
-  for (std::size_t i = slices.done;; ++i) {
-    const double size = footprint.elements() * bits;
-    if (size > capacity) {
-      if (i == slices.done)
-        return fail({n, use.operand, size, false});
-      break;
-    }
-    slices.bits[slices.count] = size;
-    slices.room[slices.count++] = size;
-    if (i == order_.size()) {
-      slices.open = rest_.any;
-      break;
-    }
-    footprint.multiply(order_[i]);
-  }
-  if (use.top && !slices.open) {
-    slices.first = slices.count - 1;
-    const std::size_t placed = slices.done + slices.first;
-    if (placed != order_.size() || rest_.any) {
-      for (std::size_t i = placed + 1; i < order_.size(); ++i)
-        footprint.multiply(order_[i]);
-      return fail({n, use.operand, footprint.elements() * bits, false});
-    }
-  }
-  return true;
-}
-
-template <bool Fractional>
-void Filling<Fractional>::price_slices(Slices& slices, bool top) const {
-  slices.falling = true;
-  if (top) {
-    slices.accesses[slices.first] = 0;
-    return;
-  }
-  double outside = rest_.iterations;
-  for (std::size_t i = order_.size(); i-- > slices.done;) {
-    const std::size_t k = i - slices.done + 1;
-    if (k < slices.count)
-      slices.accesses[k] = outside * slices.bits[k];
-    outside *= order_[i].size;
-  }
-  slices.accesses[0] = outside * slices.bits[0];
-  for (std::size_t k = 1; k < slices.count; ++k) {
-    slices.falling = slices.falling && slices.accesses[k] <= slices.accesses[k - 1] &&
-                     slices.bits[k] >= slices.bits[k - 1];
-  }
-}
-
-/// With reserved double buffers a slice that is replaced while it is in use counts twice.
-template <bool Fractional>
-void Filling<Fractional>::take_room(Slices& slices, double capacity, bool top) const {
-  if (!model_.choices.reserve_double_buffers || top || 2 * slices.bits[0] > capacity)
-    return;
-  for (std::size_t k = slices.first; k < slices.count; ++k) {
-    const bool all = slices.done + k == order_.size() && !rest_.any;
-    if (!all)
-      slices.room[k] *= 2;
-  }
-  slices.falling = false;
-}
-
-template <bool Fractional>
-double Filling<Fractional>::least_room() const {
-  double room = 0;
-  for (std::size_t u = 0; u < users_; ++u)
-    room += slices_[u].room[slices_[u].first];
-  return room;
-}
-
-/// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
-/// inside.
-template <bool Fractional>
-bool Filling<Fractional>::even(const Combination& at) const {
-  std::size_t least = order_.size();
-  for (std::size_t u = 0; u < users_; ++u)
-    least = std::min(least, slices_[u].done + at[u]);
-  for (std::size_t u = 0; u < users_; ++u) {
-    if (at[u] > 0 && slices_[u].done + at[u] > least)
-      return false;
-  }
-  return true;
-}
-
-template <bool Fractional>
-typename Filling<Fractional>::Sum Filling<Fractional>::sum_of(const Combination& at,
-                                                              std::size_t users) const {
-  Sum sum;
-  for (std::size_t u = 0; u < users; ++u) {
-    sum.room += slices_[u].room[at[u]];
-    sum.accesses += slices_[u].accesses[at[u]];
-  }
-  return sum;
-}
-
-/// The next combination of the first `users` slices, of which the first varies slowest. False after
-/// the last.
-template <bool Fractional>
-bool Filling<Fractional>::advance(Combination& at, std::size_t users) const {
-  for (std::size_t u = users; u-- > 0;) {
-    if (++at[u] < slices_[u].count)
-      return true;
-    at[u] = slices_[u].first;
-  }
-  return false;
-}
-
-/// Where larger slices are never worse, the largest that fits beside the others is best of the last
-/// user, and of the others all remain to be tried.
-template <bool Fractional>
-bool Filling<Fractional>::choose_last(double capacity) {
-  Combination at{};
-  for (std::size_t u = 0; u < users_; ++u)
-    at[u] = slices_[u].count - 1;
-  if (sum_of(at, users_).room <= capacity) {
-    chosen_ = at;
-    return true;
-  }
-  const std::size_t others = users_ - 1;
-  const Slices& last = slices_[others];
-  for (std::size_t u = 0; u < others; ++u)
-    at[u] = slices_[u].first;
-  bool found = false;
-  double least = 0;
-  do {
-    Sum sum = sum_of(at, others);
-    std::size_t k = last.count;
-    while (k > last.first && sum.room + last.room[k - 1] > capacity)
-      --k;
-    if (k == last.first)
-      continue;
-    sum.accesses += last.accesses[k - 1];
-    if (!found || sum.accesses <= least) {
-      found = true;
-      least = sum.accesses;
-      chosen_ = at;
-      chosen_[others] = k - 1;
-    }
-  } while (advance(at, others));
-  return found;
-}
-
-/// All combinations; the last of the best ones wins.
-template <bool Fractional>
-bool Filling<Fractional>::choose_any(double capacity) {
-  Combination at{};
-  for (std::size_t u = 0; u < users_; ++u)
-    at[u] = slices_[u].first;
-  bool found = false;
-  double least = 0;
-  do {
-    const Sum sum = sum_of(at, users_);
-    if (sum.room <= capacity && (!found || sum.accesses <= least) &&
-        (!model_.even_allocation || even(at))) {
-      found = true;
-      least = sum.accesses;
-      chosen_ = at;
-    }
-  } while (advance(at, users_));
-  return found;
-}
-
-/// What is left when no even cut fits.
-template <bool Fractional>
-bool Filling<Fractional>::choose_nothing() {
-  chosen_.fill(0);
-  return std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
-                     [](const Slices& s) { return s.first == 0; });
-}
-
-template <bool Fractional>
-bool Filling<Fractional>::choose(const Node& node) {
-  const bool falling = !model_.even_allocation &&
-                       std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),
-                                   [](const Slices& s) { return s.falling; });
-  if (falling)
-    return choose_last(node.size_bits);
-  if (choose_any(node.size_bits))
-    return true;
-  if (model_.even_allocation && choose_nothing())
-    return least_room() <= node.size_bits;
-  if (!model_.choices.reserve_double_buffers)
-    return false;
-  for (std::size_t u = 0; u < users_; ++u)
-    slices_[u].room = slices_[u].bits; // no room for second buffers
-  return choose_any(node.size_bits);
-}
-
-template <bool Fractional>
-void Filling<Fractional>::commit(const Node& node) {
-  for (std::size_t u = 0; u < users_; ++u) {
-    const auto [operand, level, top] = node.uses[u];
-    const std::span<const Loop> taken = order_.subspan(done_[operand], chosen_[u]);
-    done_[operand] += chosen_[u];
-    allocation_.at.cut[operand][level] = static_cast<std::uint8_t>(done_[operand]);
-    allocation_.levels[operand] = static_cast<std::uint8_t>(level + 1);
-    if (top)
-      continue;
-    for (const Loop& loop : taken)
-      footprint_[operand].multiply(loop);
-    for (const Loop& loop : spatial_.operands[operand].lists[level + 1])
-      footprint_[operand].multiply(loop);
-  }
-}
-
-template <bool Fractional>
-bool Filling<Fractional>::fill_node(std::size_t n) {
-  const Node& node = hierarchy_.nodes[n];
-  users_ = node.uses.size();
-  bool undecided = false;
-  for (std::size_t u = 0; u < users_; ++u) {
-    if (waiting_[node.uses[u].operand]) {
-      undecided = true;
-      continue;
-    }
-    if (!list_slices(n, node.uses[u], slices_[u]))
-      return false;
-    undecided = undecided || slices_[u].open;
-  }
-  if (undecided) {
-    for (const NodeUse& use : node.uses)
-      waiting_[use.operand] = true;
-    return true;
-  }
-  for (std::size_t u = 0; u < users_; ++u) {
-    price_slices(slices_[u], node.uses[u].top);
-    take_room(slices_[u], node.size_bits, node.uses[u].top);
-  }
-  if (!choose(node))
-    return fail({n, node.uses[0].operand, least_room(), true});
-  commit(node);
-  return true;
-}
 
 } // namespace
 

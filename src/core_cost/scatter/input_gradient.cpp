@@ -3,7 +3,6 @@
 #include "core_cost/model/nest_model.hpp"
 #include "core_cost/scatter/apart.hpp"
 #include "core_cost/scatter/combine.hpp"
-#include "core_cost/scatter/compound.hpp"
 #include "core_cost/search/mapping_search.hpp"
 
 #include "monet/base/checked.hpp"

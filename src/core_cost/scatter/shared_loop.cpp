@@ -1,6 +1,5 @@
-#include "core_cost/scatter/shared_loop.hpp"
-
 #include "core_cost/model/nest_model.hpp"
+#include "core_cost/scatter/apart.hpp"
 #include "core_cost/scatter/combine.hpp"
 
 #include "monet/base/checked.hpp"

@@ -73,7 +73,6 @@ private:
   void set_boundaries(std::size_t operand);
   Boundary boundary_at(std::size_t operand, const Cut& cut, std::size_t index) const;
   Fingerprint fingerprint(std::span<const std::uint8_t> beginning) const;
-  double product(std::size_t loops) const;
   double untouched_to_come(const OperandModel& operand) const;
 
   const NestModel& model_;

@@ -71,22 +71,163 @@ public:
       : model_(model), hierarchy_(hierarchy), spatial_(spatial), space_(space), kinds_(kinds),
         scorer_(scorer), best_(best), log_(log), judge_(model, hierarchy, spatial, kinds) {}
 
-  void run(const OrderSearchLimits& limits);
+  void run(const OrderSearchLimits& limits) {
+    log_.effort.space += kinds_.orders();
+    const CostBound bound = judge_.bound();
+    log_.bound.latency = std::min(log_.bound.latency, bound.latency);
+    log_.bound.energy = std::min(log_.bound.energy, bound.energy);
+    if (!best_.worth(bound)) {
+      log_.effort.pruned += kinds_.orders();
+      return;
+    }
+    visit_first();
+    const bool all = kinds_.orders() <= kAlwaysExact;
+    if (kinds_.orders() > kWorthDiving)
+      sweep(all ? kQuickDive : kDiveWidth, true);
+    sweep(all ? kNoLimit : limits.beginnings, false);
+  }
 
 private:
   using Kinds = std::span<const std::uint8_t>;
 
-  void visit(Kinds order);
-  void visit_first();
-  void sweep(std::size_t width, bool dive);
-  void extend(const Beginning& from, std::size_t length, bool dive);
-  void keep(const Beginning& child, std::size_t length, bool dive);
-  void drop(Kinds beginning, bool dive);
-  void trim(std::size_t width, bool dive, std::size_t length);
-  double orders_after(Kinds beginning) const;
-  bool visited(Kinds order) const;
-  void note(const AllocationFailure& why);
-  std::array<std::uint8_t, kMaxTemporalLoops> left_after(Kinds beginning) const;
+  void visit(Kinds order) {
+    ++log_.effort.visited;
+    candidate_.size = order.size();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      candidate_.loops[i] = kinds_.loop[order[i]];
+    AllocationFailure why;
+    if (!evaluate(model_, hierarchy_, spatial_, candidate_, &why)) {
+      note(why);
+      return;
+    }
+    best_.offer(scorer_(candidate_), candidate_.order(), order);
+  }
+
+  /// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
+  void visit_first() {
+    std::array<std::uint8_t, kMaxTemporalLoops> first{};
+    std::size_t size = 0;
+    for (std::size_t k = kinds_.loop.size(); k-- > 0;) {
+      for (int n = 0; n < kinds_.count[k]; ++n)
+        first[size++] = static_cast<std::uint8_t>(k);
+    }
+    for (std::size_t place = 0; place < size; ++place) {
+      if (!space_.allows(kinds_.loop[first[place]], place))
+        return;
+    }
+    early_.push_back(first);
+    visit({first.data(), size});
+  }
+
+  void sweep(std::size_t width, bool dive) {
+    now_.assign(1, Beginning{});
+    for (std::size_t length = 0; length < kinds_.loops && !now_.empty(); ++length) {
+      next_.clear();
+      table_.clear();
+      for (const Beginning& from : now_) {
+        check_stop();
+        extend(from, length, dive);
+        if (next_.size() > 2 * width)
+          trim(width, dive, length + 1);
+      }
+      trim(width, dive, length + 1);
+      std::swap(now_, next_);
+    }
+  }
+
+  void extend(const Beginning& from, std::size_t length, bool dive) {
+    const auto left = left_after({from.kinds.data(), length});
+    Beginning child = from;
+    const Kinds kinds{child.kinds.data(), length + 1};
+    for (std::size_t k = 0; k < kinds_.loop.size(); ++k) {
+      if (left[k] == 0)
+        continue;
+      child.kinds[length] = static_cast<std::uint8_t>(k);
+      if (!space_.allows(kinds_.loop[k], length)) {
+        drop(kinds, dive);
+        continue;
+      }
+      if (length + 1 == kinds_.loops) {
+        if (visited(kinds))
+          continue;
+        visit(kinds);
+        if (dive)
+          early_.push_back(child.kinds);
+        continue;
+      }
+      if (!judge_.judge(kinds, best_.most_cycles(), child.outlook) ||
+          !best_.worth(child.outlook.bound)) {
+        drop(kinds, dive);
+      } else {
+        keep(child, length + 1, dive);
+      }
+    }
+  }
+
+  void keep(const Beginning& child, std::size_t length, bool dive) {
+    const std::size_t at = table_.find_or_add(next_, child.outlook.fingerprint);
+    if (at == next_.size()) {
+      next_.push_back(child);
+      return;
+    }
+    const Kinds mine{child.kinds.data(), length};
+    const Kinds other{next_[at].kinds.data(), length};
+    if (begins_before(mine, other)) {
+      drop(other, dive);
+      next_[at] = child;
+    } else {
+      drop(mine, dive);
+    }
+  }
+
+  void drop(Kinds beginning, bool dive) {
+    if (!dive)
+      log_.effort.pruned += orders_after(beginning);
+  }
+
+  /// Keeps those with the best bounds.
+  void trim(std::size_t width, bool dive, std::size_t length) {
+    if (next_.size() <= width)
+      return;
+    std::stable_sort(next_.begin(), next_.end(), [&](const Beginning& a, const Beginning& b) {
+      return best_.merit_of(a.outlook.bound) < best_.merit_of(b.outlook.bound);
+    });
+    if (!dive) {
+      log_.effort.exact = false;
+      for (std::size_t i = width; i < next_.size(); ++i)
+        drop({next_[i].kinds.data(), length}, dive);
+    }
+    next_.resize(width);
+    table_.rebuild(next_);
+  }
+
+  /// Orders that start so and have not been visited yet.
+  double orders_after(Kinds beginning) const {
+    const auto left = left_after(beginning);
+    double orders = orders_of({left.data(), kinds_.loop.size()});
+    for (const auto& seen : early_)
+      orders -= std::equal(beginning.begin(), beginning.end(), seen.begin()) ? 1 : 0;
+    return orders;
+  }
+
+  bool visited(Kinds order) const {
+    return std::any_of(early_.begin(), early_.end(), [&](const auto& seen) {
+      return std::equal(order.begin(), order.end(), seen.begin());
+    });
+  }
+
+  void note(const AllocationFailure& why) {
+    if (!log_.failure || why.bits < log_.failure->bits)
+      log_.failure = why; // the order that came closest
+  }
+
+  std::array<std::uint8_t, kMaxTemporalLoops> left_after(Kinds beginning) const {
+    std::array<std::uint8_t, kMaxTemporalLoops> left{};
+    std::copy(kinds_.count.begin(), kinds_.count.end(), left.begin());
+    for (const std::uint8_t kind : beginning)
+      --left[kind];
+    return left;
+  }
 
   const NestModel& model_;
   const Hierarchy& hierarchy_;
@@ -104,161 +245,6 @@ private:
   std::vector<std::array<std::uint8_t, kMaxTemporalLoops>>
       early_; ///< visited before the full sweep
 };
-
-void OrderSearch::note(const AllocationFailure& why) {
-  if (!log_.failure || why.bits < log_.failure->bits)
-    log_.failure = why; // the order that came closest
-}
-
-bool OrderSearch::visited(Kinds order) const {
-  return std::any_of(early_.begin(), early_.end(), [&](const auto& seen) {
-    return std::equal(order.begin(), order.end(), seen.begin());
-  });
-}
-
-void OrderSearch::visit(Kinds order) {
-  ++log_.effort.visited;
-  candidate_.size = order.size();
-  for (std::size_t i = 0; i < order.size(); ++i)
-    candidate_.loops[i] = kinds_.loop[order[i]];
-  AllocationFailure why;
-  if (!evaluate(model_, hierarchy_, spatial_, candidate_, &why)) {
-    note(why);
-    return;
-  }
-  best_.offer(scorer_(candidate_), candidate_.order(), order);
-}
-
-/// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
-void OrderSearch::visit_first() {
-  std::array<std::uint8_t, kMaxTemporalLoops> first{};
-  std::size_t size = 0;
-  for (std::size_t k = kinds_.loop.size(); k-- > 0;) {
-    for (int n = 0; n < kinds_.count[k]; ++n)
-      first[size++] = static_cast<std::uint8_t>(k);
-  }
-  for (std::size_t place = 0; place < size; ++place) {
-    if (!space_.allows(kinds_.loop[first[place]], place))
-      return;
-  }
-  early_.push_back(first);
-  visit({first.data(), size});
-}
-
-std::array<std::uint8_t, kMaxTemporalLoops> OrderSearch::left_after(Kinds beginning) const {
-  std::array<std::uint8_t, kMaxTemporalLoops> left{};
-  std::copy(kinds_.count.begin(), kinds_.count.end(), left.begin());
-  for (const std::uint8_t kind : beginning)
-    --left[kind];
-  return left;
-}
-
-/// Orders that start so and have not been visited yet.
-double OrderSearch::orders_after(Kinds beginning) const {
-  const auto left = left_after(beginning);
-  double orders = orders_of({left.data(), kinds_.loop.size()});
-  for (const auto& seen : early_)
-    orders -= std::equal(beginning.begin(), beginning.end(), seen.begin()) ? 1 : 0;
-  return orders;
-}
-
-void OrderSearch::drop(Kinds beginning, bool dive) {
-  if (!dive)
-    log_.effort.pruned += orders_after(beginning);
-}
-
-void OrderSearch::keep(const Beginning& child, std::size_t length, bool dive) {
-  const std::size_t at = table_.find_or_add(next_, child.outlook.fingerprint);
-  if (at == next_.size()) {
-    next_.push_back(child);
-    return;
-  }
-  const Kinds mine{child.kinds.data(), length};
-  const Kinds other{next_[at].kinds.data(), length};
-  if (begins_before(mine, other)) {
-    drop(other, dive);
-    next_[at] = child;
-  } else {
-    drop(mine, dive);
-  }
-}
-
-void OrderSearch::extend(const Beginning& from, std::size_t length, bool dive) {
-  const auto left = left_after({from.kinds.data(), length});
-  Beginning child = from;
-  const Kinds kinds{child.kinds.data(), length + 1};
-  for (std::size_t k = 0; k < kinds_.loop.size(); ++k) {
-    if (left[k] == 0)
-      continue;
-    child.kinds[length] = static_cast<std::uint8_t>(k);
-    if (!space_.allows(kinds_.loop[k], length)) {
-      drop(kinds, dive);
-      continue;
-    }
-    if (length + 1 == kinds_.loops) {
-      if (visited(kinds))
-        continue;
-      visit(kinds);
-      if (dive)
-        early_.push_back(child.kinds);
-      continue;
-    }
-    if (!judge_.judge(kinds, best_.most_cycles(), child.outlook) ||
-        !best_.worth(child.outlook.bound)) {
-      drop(kinds, dive);
-    } else {
-      keep(child, length + 1, dive);
-    }
-  }
-}
-
-/// Keeps those with the best bounds.
-void OrderSearch::trim(std::size_t width, bool dive, std::size_t length) {
-  if (next_.size() <= width)
-    return;
-  std::stable_sort(next_.begin(), next_.end(), [&](const Beginning& a, const Beginning& b) {
-    return best_.merit_of(a.outlook.bound) < best_.merit_of(b.outlook.bound);
-  });
-  if (!dive) {
-    log_.effort.exact = false;
-    for (std::size_t i = width; i < next_.size(); ++i)
-      drop({next_[i].kinds.data(), length}, dive);
-  }
-  next_.resize(width);
-  table_.rebuild(next_);
-}
-
-void OrderSearch::sweep(std::size_t width, bool dive) {
-  now_.assign(1, Beginning{});
-  for (std::size_t length = 0; length < kinds_.loops && !now_.empty(); ++length) {
-    next_.clear();
-    table_.clear();
-    for (const Beginning& from : now_) {
-      check_stop();
-      extend(from, length, dive);
-      if (next_.size() > 2 * width)
-        trim(width, dive, length + 1);
-    }
-    trim(width, dive, length + 1);
-    std::swap(now_, next_);
-  }
-}
-
-void OrderSearch::run(const OrderSearchLimits& limits) {
-  log_.effort.space += kinds_.orders();
-  const CostBound bound = judge_.bound();
-  log_.bound.latency = std::min(log_.bound.latency, bound.latency);
-  log_.bound.energy = std::min(log_.bound.energy, bound.energy);
-  if (!best_.worth(bound)) {
-    log_.effort.pruned += kinds_.orders();
-    return;
-  }
-  visit_first();
-  const bool all = kinds_.orders() <= kAlwaysExact;
-  if (kinds_.orders() > kWorthDiving)
-    sweep(all ? kQuickDive : kDiveWidth, true);
-  sweep(all ? kNoLimit : limits.beginnings, false);
-}
 
 } // namespace
 

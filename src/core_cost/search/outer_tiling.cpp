@@ -213,7 +213,7 @@ TemporalSpace space_inside(const SpatialModel& spatial, const OuterTiling& tilin
   space.factors = temporal_factors(inside, lpf_limit);
   for (const Loop& loop : tiling.outer) {
     space.factors.push_back(loop);
-    space.outer.insert(space.outer.begin(), PlaceRule{false, loop.dim, loop.size});
+    space.outer.insert(space.outer.begin(), PlaceRule{loop.dim, loop.size});
   }
   return space;
 }

@@ -7,7 +7,6 @@
 
 #include "core_cost/search/temporal_order.hpp"
 
-#include <cstdint>
 #include <vector>
 
 namespace monet::core_cost_detail {

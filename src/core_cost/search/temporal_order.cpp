@@ -90,7 +90,7 @@ TemporalSpace place_rules(const NestModel& model, const std::vector<OrderedLoop>
     if (dim == model.dims.size())
       continue;
     const auto size = static_cast<double>(entry.size.value_or(0));
-    (outside ? space.outer : space.inner).push_back({false, static_cast<std::uint32_t>(dim), size});
+    (outside ? space.outer : space.inner).push_back({static_cast<std::uint32_t>(dim), size});
   }
   std::reverse(space.outer.begin(), space.outer.end());
   return space;

@@ -11,12 +11,11 @@ namespace monet::core_cost_detail {
 
 /// What a user asks of one place in the order.
 struct PlaceRule {
-  bool any_dim = true;
   std::uint32_t dim = 0;
   double size = 0; ///< 0 = any
 
   bool allows(const Loop& loop) const {
-    return any_dim || (loop.dim == dim && (size == 0 || loop.size == size));
+    return loop.dim == dim && (size == 0 || loop.size == size);
   }
 };
 

@@ -42,21 +42,9 @@ std::int64_t footprint(const CoreProblem& problem, const ProblemOperand& operand
   return elements;
 }
 
-bool looks_up(const ProblemOperand& operand) {
-  return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
-    return axis.data_dependent;
-  });
-}
-
-bool touches(const ProblemOperand& operand, std::size_t dim) {
-  return operand.opaque || std::ranges::any_of(operand.axes, [&](const AxisExpr& axis) {
-           return has_loop(axis, dim);
-         });
-}
-
 bool touches_output(const CoreProblem& problem, std::size_t dim) {
   return std::ranges::any_of(problem.operands, [&](const auto& operand) {
-    return operand.mode != AccessMode::read && touches(operand, dim);
+    return operand.mode != AccessMode::read && moves_with(operand, dim);
   });
 }
 
@@ -68,7 +56,7 @@ std::int64_t elements_per_pass(const CoreProblem& problem, const ProblemOperand&
     return footprint(problem, operand);
   std::int64_t lookups = 1;
   for (std::size_t d = 0; d < problem.dims.size(); ++d) {
-    if (operand.mode != AccessMode::read || touches(operand, d) || touches_output(problem, d))
+    if (operand.mode != AccessMode::read || moves_with(operand, d) || touches_output(problem, d))
       lookups = checked_multiply(lookups, problem.dims[d].size);
   }
   return lookups;

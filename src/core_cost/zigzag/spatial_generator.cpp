@@ -4,6 +4,7 @@
 #include "core_cost/model/set_order.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 
@@ -243,11 +244,8 @@ private:
       return static_cast<std::uint32_t>(model.dim_named(name));
     };
     if (std::ranges::none_of(
-            names, [&](const std::string& name) { return index(name) < model.dims.size(); })) {
-      names.clear();
-      for (const LoopDim& dim : model.dims)
-        names.push_back(dim.name);
-    }
+            names, [&](const std::string& name) { return index(name) < model.dims.size(); }))
+      names = names_of(model.dims);
     for (const std::size_t i : set_order(names, NameKind::layer_dim)) {
       if (index(names[i]) < model.dims.size())
         loops_.push_back(index(names[i]));

@@ -352,10 +352,7 @@ private:
         {"if", Op::choose, 3, 3, nullptr}};
     const auto* const function = std::ranges::find(kFunctions, name, &Function::name);
     if (function == std::end(kFunctions)) {
-      std::vector<std::string> known;
-      for (const Function& f : kFunctions)
-        known.emplace_back(f.name);
-      hint_ = nearest_name_hint(name, known);
+      hint_ = nearest_name_hint(name, names_of(kFunctions));
       throw Failure{fmt::format("unknown function '{}'", name)};
     }
     std::vector<Index> arguments;

@@ -49,11 +49,8 @@ SectionTemplate::Choice SectionTemplate::choice(const YamlNode::Entry& entry,
   Choice found;
   const auto parameter = std::ranges::find(parameters, entry.key, &Parameter::name);
   if (parameter == parameters.end()) {
-    std::vector<std::string> known;
-    for (const Parameter& one : parameters)
-      known.push_back(one.name);
     problems.add(entry.key_where, fmt::format("'{}' is no parameter", entry.key),
-                 nearest_name_hint(entry.key, known));
+                 nearest_name_hint(entry.key, names_of(parameters)));
     return found;
   }
   found.slot = static_cast<std::size_t>(parameter - parameters.begin());

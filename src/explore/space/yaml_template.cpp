@@ -1,6 +1,6 @@
 #include "explore/space/yaml_template.hpp"
 
-#include "base/shared/yaml_text.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include <fmt/core.h>
 

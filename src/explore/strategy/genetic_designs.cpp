@@ -128,9 +128,9 @@ private:
   std::vector<std::uint32_t> child(std::size_t front) {
     if (members_.empty())
       return open_.random_choices(random_);
-    Genome mixed{parent(front).choices, {}, {}, {}};
+    Genome mixed{parent(front).choices, {}};
     if (random_.chance(kCrossover)) {
-      Genome other{parent(front).choices, {}, {}, {}};
+      Genome other{parent(front).choices, {}};
       cross(mixed, other, random_);
     }
     std::vector<std::uint32_t>& genome = mixed.choices;

@@ -28,17 +28,6 @@ MemoryOperand memory_operand(const Access& access, const Core& core) {
   return core.top(MemoryOperand::I1) != nullptr ? MemoryOperand::I1 : MemoryOperand::I2;
 }
 
-bool looks_up(const Access& access) {
-  return !access.opaque &&
-         std::ranges::any_of(access.axes, [](const AxisExpr& axis) { return axis.data_dependent; });
-}
-
-bool moves(const Access& access, std::size_t dim) {
-  return access.opaque || std::ranges::any_of(access.axes, [&](const AxisExpr& axis) {
-           return has_loop(axis, dim);
-         });
-}
-
 /// Elements that pass the top memory at least, over all tiles: each that is touched, or one per
 /// look-up.
 double elements_passing(const Graph& graph, const Operator& op, const Access& access) {
@@ -47,7 +36,7 @@ double elements_passing(const Graph& graph, const Operator& op, const Access& ac
         touched_elements(access, full_tile(op.nest), graph.tensor(access.tensor).shape));
   double lookups = 1;
   for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
-    if (access.mode != AccessMode::read || moves(access, d) || !is_reduction(op.nest, d))
+    if (access.mode != AccessMode::read || moves_with(access, d) || !is_reduction(op.nest, d))
       lookups *= static_cast<double>(op.nest.dims[d].size);
   return lookups;
 }
@@ -252,7 +241,7 @@ std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operat
       return {};
     }
     for (std::size_t d = 0; d < op.nest.dims.size(); ++d)
-      operand.moved_by.push_back(moves(access, d) && !access.opaque);
+      operand.moved_by.push_back(moves_with(access, d) && !access.opaque);
     operands.push_back(std::move(operand));
   }
   return operands.size() <= most ? operands : std::vector<ArrayOperand>{};

@@ -1,6 +1,7 @@
 #include "optimise/bounds/read_again.hpp"
 
 #include "monet/schedule/bounds.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 
@@ -11,6 +12,17 @@ namespace {
 double elements_read(const Graph& graph, OpId op, const Access& access) {
   const std::vector<Interval> all = full_tile(graph.op(op).nest);
   return static_cast<double>(touched_elements(access, all, graph.tensor(access.tensor).shape));
+}
+
+TensorId root_of(const Graph& graph, TensorId root) {
+  for (std::size_t hops = 0; graph.tensor(root).alias_of && hops < graph.tensors().size(); ++hops)
+    root = *graph.tensor(root).alias_of;
+  return root;
+}
+
+bool lasts(const Tensor& tensor) {
+  return tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
+         tensor.kind == TensorKind::optimizer_state;
 }
 
 } // namespace
@@ -51,6 +63,36 @@ double ReadAgain::bits(const StepCone* after) const {
     sum += twice ? tensor.elements * tensor.width - room_ : 0;
   }
   return sum;
+}
+
+std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
+                        bool all_kept) {
+  const std::size_t tensors = graph.tensors().size();
+  std::vector<bool> wanted(tensors, false); // per root: at that moment or later
+  const auto kept = [&](TensorId root) { return all_kept || !graph.tensor(root).producer; };
+  for (const TensorId output : graph.outputs)
+    if (const TensorId root = root_of(graph, output); kept(root))
+      wanted[root.index()] = true;
+  for (std::size_t t = 0; t < tensors; ++t) {
+    const Tensor& tensor = graph.tensors()[t];
+    const bool later = kept(root_of(graph, TensorId(t)));
+    bool used = lasts(tensor) && !tensor.alias_of;
+    for (const OpId reader : tensor.consumers)
+      used = used || reader == op || (later && !after.loops[reader.index()].empty());
+    if (used)
+      wanted[root_of(graph, TensorId(t)).index()] = true;
+  }
+  std::int64_t live = 0;
+  for (std::size_t t = 0; t < tensors; ++t) {
+    const Tensor& tensor = graph.tensors()[t];
+    if (tensor.alias_of || lies_in_host(graph, TensorId(t)))
+      continue;
+    const bool here = tensor.producer == op;
+    const bool begun = !tensor.producer || here || !before.loops[tensor.producer->index()].empty();
+    if (begun && (here || wanted[t]))
+      live += bytes_of(size_of(tensor));
+  }
+  return live;
 }
 
 } // namespace monet

@@ -1,7 +1,6 @@
 #include "monet/optimise/step_bounds.hpp"
 
 #include "optimise/bounds/core_work.hpp"
-#include "optimise/bounds/least_live.hpp"
 #include "optimise/bounds/read_again.hpp"
 #include "optimise/bounds/step_cone.hpp"
 

@@ -3,9 +3,11 @@
 
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/core_cost/mapping_file.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/covers.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace monet {
@@ -20,5 +22,13 @@ bool gives_cores(const MappingFile* mapping);
 /// Which cores may idle: of each kind of which there are several, all but a nominal number of those
 /// that are nearest to the others.
 std::vector<std::vector<bool>> idle_cores(const Chip& chip);
+
+/// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
+/// images then cost no more each, unless what their gradients add up to does not stay on the chip
+/// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
+/// given. `options.tiling` is fused; without `search` no search_briefly() is part of it.
+std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
+                                           StepOptions options, Objective objective,
+                                           CoreCostCache& costs, bool search);
 
 } // namespace monet

@@ -1,7 +1,6 @@
 // optimise_fusion(): known plans, then the search from the best of them.
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/improve.hpp"
-#include "optimise/fusion/in_turns.hpp"
 #include "optimise/fusion/moves.hpp"
 #include "optimise/fusion/original.hpp"
 

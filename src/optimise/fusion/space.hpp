@@ -3,7 +3,6 @@
 
 #include "monet/optimise/fusion.hpp"
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "monet/optimise/step_mode.hpp"
 
+#include "base/shared/names.hpp"
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/improve.hpp"
-#include "optimise/fusion/in_turns.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -20,10 +20,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, StepMode>, 3> kModes{
-    {{"auto", StepMode::automatic},
-     {"layer-by-layer", StepMode::layer_by_layer},
-     {"fused", StepMode::fused}}};
+constexpr std::array<Named<StepMode>, 3> kModes{{{"auto", StepMode::automatic},
+                                                 {"layer-by-layer", StepMode::layer_by_layer},
+                                                 {"fused", StepMode::fused}}};
 
 /// The objective of a schedule that comes to the floor at least.
 double least_value(const ScheduleFloor& floor, Objective objective) {
@@ -301,13 +300,11 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
 }
 
 std::string_view name_of(StepMode mode) {
-  return std::ranges::find(kModes, mode, &std::pair<std::string_view, StepMode>::second)->first;
+  return name_in(kModes, mode);
 }
 
 std::optional<StepMode> step_mode_named(std::string_view name) {
-  const auto* found =
-      std::ranges::find(kModes, name, &std::pair<std::string_view, StepMode>::first);
-  return found == kModes.end() ? std::nullopt : std::optional(found->second);
+  return value_named(kModes, name);
 }
 
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,

@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace monet {
@@ -46,14 +48,36 @@ public:
 
   /// The best whose peak is no higher, of equals the one with the least peak, latency and energy;
   /// null where there is none.
-  const Tried* best(std::int64_t most_bytes, const Allowed& allowed = {}) const;
+  const Tried* best(std::int64_t most_bytes, const Allowed& allowed = {}) const {
+    return first(allowed, [&](const Tried& tried) {
+      const std::int64_t peak = tried.figures.peak_memory_bytes;
+      return peak <= most_bytes
+                 ? std::optional(std::tuple(value(tried), peak, tried.figures.latency_cycles,
+                                            tried.figures.energy_pj))
+                 : std::nullopt;
+    });
+  }
   /// The one with the least peak, of these the best; null where none is allowed.
-  const Tried* least(const Allowed& allowed = {}) const;
+  const Tried* least(const Allowed& allowed = {}) const {
+    return first(allowed, [&](const Tried& tried) {
+      return std::optional(std::pair(tried.figures.peak_memory_bytes, value(tried)));
+    });
+  }
   double value(const Tried& tried) const { return tried.figures.value(objective_); }
 
 private:
+  /// The smallest key, of those that have one.
   template <class Key>
-  const Tried* first(const Allowed& allowed, const Key& key) const;
+  const Tried* first(const Allowed& allowed, const Key& key) const {
+    const Tried* found = nullptr;
+    for (const Tried& tried : tried_) {
+      if (!tried.figures.feasible || (allowed && !allowed(tried.way)))
+        continue;
+      if (key(tried) && (found == nullptr || *key(tried) < *key(*found)))
+        found = &tried;
+    }
+    return found;
+  }
 
   Objective objective_;
   std::vector<Tried> tried_;

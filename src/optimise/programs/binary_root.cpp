@@ -1,6 +1,5 @@
 #include "optimise/programs/binary_search.hpp"
 #include "optimise/programs/rounding_cuts.hpp"
-#include "optimise/programs/stop_events.hpp"
 
 #include <CglGomory.hpp>
 #include <OsiClpSolverInterface.hpp>

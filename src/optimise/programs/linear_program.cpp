@@ -1,5 +1,4 @@
 #include "optimise/programs/milp_model.hpp"
-#include "optimise/programs/stop_events.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -37,7 +36,32 @@ struct Pending {
 /// Half a unit in the last place, and room for the sums of these.
 constexpr double kRounding = 2.3e-16;
 
+/// Clp makes copies, which share what is pointed to.
+class StopEvents final : public ClpEventHandler {
+public:
+  StopEvents(const SearchControl& control, bool& stopped)
+      : control_(&control), stopped_(&stopped) {}
+
+  int event(Event which) override {
+    if (which != endOfIteration && which != endOfFactorization)
+      return -1;
+    if (!*stopped_)
+      *stopped_ = control_->interrupted();
+    return *stopped_ ? 5 : -1;
+  }
+  ClpEventHandler* clone() const override { return new StopEvents(*this); }
+
+private:
+  const SearchControl* control_;
+  bool* stopped_;
+};
+
 } // namespace
+
+void stop_with(ClpSimplex& model, const SearchControl& control, bool& stopped) {
+  const StopEvents events(control, stopped);
+  model.passInEventHandler(&events);
+}
 
 struct LinearProgram::State {
   ClpSimplex clp;
@@ -175,15 +199,11 @@ void LinearProgram::set_basis(const std::vector<unsigned char>& basis) {
 }
 
 double LinearProgram::safe_bound() const {
-  return safe_bound(duals());
-}
-
-double LinearProgram::safe_bound(std::span<const double> multipliers) const {
+  std::vector<double> y(duals().begin(), duals().end());
   state_->flush();
   const ClpSimplex& clp = state_->clp;
   const auto rows = static_cast<std::size_t>(clp.numberRows());
-  internal_check(multipliers.size() == rows, "linear program: one multiplier per row");
-  std::vector<double> y(multipliers.begin(), multipliers.end());
+  internal_check(y.size() == rows, "linear program: one multiplier per row");
   double sum = 0;
   double magnitude = 0; // of everything that was added
   const auto add = [&](double term) {

@@ -1,7 +1,5 @@
 #include "optimise/programs/milp_model.hpp"
 
-#include "optimise/programs/stop_events.hpp"
-
 #include "monet/base/errors.hpp"
 
 #include <CbcModel.hpp>
@@ -331,10 +329,6 @@ private:
   bool doubtful_ = false; // the solver gave a solution that is none
   bool complete_ = false; // the search ended by itself
 };
-
-double MilpResult::gap() const {
-  return Certificate{objective, bound, interrupted}.gap();
-}
 
 std::uint32_t MilpModel::add_variable(double lower, double upper, double cost, bool integer) {
   internal_check(!(lower > upper) && std::isfinite(cost), "milp: bounds or cost of a variable");

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+class ClpSimplex;
+
 namespace monet {
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -47,9 +49,6 @@ struct MilpResult {
   double bound = -kUnbounded;
   std::int64_t nodes = 0;
   bool interrupted = false; ///< by the control's stop or deadline: bound and values vary with time
-
-  /// As Certificate::gap.
-  double gap() const;
 };
 
 struct MilpOptions {
@@ -59,7 +58,7 @@ struct MilpOptions {
   /// Solutions that cost this or more are of no interest (infinite: all are). With none below it
   /// the status is infeasible and the bound is the cutoff.
   double cutoff = kUnbounded;
-  /// Good enough, as MilpResult::gap: the status is then `feasible`, or `optimal` at gap 0.
+  /// Good enough, as Certificate::gap: the status is then `feasible`, or `optimal` at gap 0.
   double gap = 0;
 };
 
@@ -149,12 +148,14 @@ public:
   /// rounding errors taken off (Neumaier, Shcherbina 2004). -infinity where an unbounded variable
   /// has a reduced cost of the wrong sign: give variables finite bounds.
   double safe_bound() const;
-  /// The same for any multipliers, one per row.
-  double safe_bound(std::span<const double> multipliers) const;
 
 private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The model stops, and sets `stopped`, once the control is interrupted. Both must outlive its
+/// runs.
+void stop_with(ClpSimplex& model, const SearchControl& control, bool& stopped);
 
 } // namespace monet

@@ -26,16 +26,10 @@ public:
   const std::vector<std::uint32_t>& candidates(bool articulation) const {
     return articulation ? articulation_ : all_;
   }
-  std::int64_t bytes(std::uint32_t op) const {
-    std::int64_t sum = 0;
-    for (const std::uint32_t b : problem_.ops[op].writes)
-      sum += problem_.buffers[b].bytes;
-    return sum;
-  }
   std::int64_t forward_bytes() const {
     std::int64_t sum = 0;
     for (const std::uint32_t i : all_)
-      sum += bytes(i);
+      sum += problem_.written_bytes(i);
     return sum;
   }
 
@@ -116,14 +110,14 @@ std::vector<std::uint32_t> every_root(const std::vector<std::uint32_t>& candidat
 }
 
 /// One whenever what ran since the last takes more than `most` bytes.
-std::vector<std::uint32_t> by_bytes(const Segments& segments, bool articulation,
-                                    std::int64_t most) {
+std::vector<std::uint32_t> by_bytes(const RecomputeProblem& problem, const Segments& segments,
+                                    bool articulation, std::int64_t most) {
   const std::vector<std::uint32_t>& allowed = segments.candidates(articulation);
   std::vector<std::uint32_t> kept;
   std::int64_t sum = 0;
   auto next = allowed.begin();
   for (const std::uint32_t i : segments.candidates(false)) {
-    sum += segments.bytes(i);
+    sum += problem.written_bytes(i);
     if (next == allowed.end() || *next != i)
       continue;
     ++next;
@@ -159,7 +153,7 @@ HeuristicPlan chen(const RecomputeProblem& problem, std::int64_t budget, bool gr
     // Thresholds from all bytes down, each 4/5 of the one before.
     for (std::int64_t most = segments.forward_bytes(); most > 0 && !control.interrupted();
          most = most / 5 * 4) {
-      const std::vector<std::uint32_t> kept = by_bytes(segments, articulation, most);
+      const std::vector<std::uint32_t> kept = by_bytes(problem, segments, articulation, most);
       keep_best(problem, budget, segments.plan(kept), best, least);
       if (kept.size() == candidates.size())
         break;

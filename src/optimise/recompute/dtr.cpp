@@ -281,9 +281,7 @@ private:
   }
   bool compute(std::uint32_t id) {
     const RecomputeProblem::Op& op = problem_.ops[id];
-    std::int64_t bytes = op.scratch;
-    for (const std::uint32_t b : op.writes)
-      bytes += problem_.buffers[b].bytes;
+    const std::int64_t bytes = op.scratch + problem_.written_bytes(id);
     if (control_.interrupted())
       return fail("interrupted");
     if (!make_room(bytes, id))

@@ -32,9 +32,8 @@ std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::si
   for (std::uint32_t t = 0; t + 1 < count; ++t) {
     const ReducedRecompute::Op& op = reduced.ops[t];
     busy += op.reads.empty() && op.writes.empty() ? 0 : 1;
-    const bool forced = reduced.has_boundary && t + 1 == reduced.boundary;
-    if (forced || (busy >= (busy_each > 1 && t < fine_from ? 3 * busy_each : busy_each) &&
-                   reduced.may_end[t] != 0)) {
+    if (busy >= (busy_each > 1 && t < fine_from ? 3 * busy_each : busy_each) &&
+        reduced.may_end[t] != 0) {
       ends.push_back(t);
       busy = 0;
     }
@@ -92,7 +91,7 @@ private:
 
   /// State by state, where there are few: short steps, little memory.
   void search_all(const WindowBound& windows) {
-    if (options_.states == 0 || !options_.must_keep.empty() || !options_.must_drop.empty())
+    if (options_.states == 0)
       return;
     StateSearchOptions options;
     options.states = options_.states;
@@ -110,37 +109,9 @@ private:
       say_infeasible();
   }
 
-  bool respects_pins(const RecomputePlan& plan) const {
-    if (options_.must_keep.empty() && options_.must_drop.empty())
-      return true;
-    std::vector<char> stale(problem_.buffers.size(), 0); // held at the boundary, must not be read
-    std::vector<std::uint32_t> last_read(problem_.buffers.size(), 0);
-    for (std::uint32_t t = 0; t < problem_.ops.size(); ++t)
-      for (const std::uint32_t b : problem_.ops[t].reads)
-        last_read[b] = t;
-    std::uint32_t next = 0;
-    for (const std::uint32_t t : plan.runs) {
-      const bool first = t == next;
-      if (first && t == options_.boundary)
-        for (std::uint32_t b = 0; b < options_.must_drop.size(); ++b)
-          stale[b] = options_.must_drop[b] ? 1 : 0;
-      for (const std::uint32_t b : problem_.ops[t].reads)
-        if (stale[b] != 0)
-          return false;
-      for (const std::uint32_t b : problem_.ops[t].writes) {
-        stale[b] = 0;
-        if (!first && b < options_.must_keep.size() && options_.must_keep[b] &&
-            last_read[b] >= next)
-          return false;
-      }
-      next += first ? 1 : 0;
-    }
-    return true;
-  }
-
   void consider(const RecomputePlan& plan, const char* method) {
     RecomputeOutcome outcome = replay(problem_, plan);
-    if (outcome.peak_bytes > budget_ || !respects_pins(plan))
+    if (outcome.peak_bytes > budget_)
       return;
     if (result_.plan && outcome.cost >= result_.outcome.cost)
       return;
@@ -187,9 +158,6 @@ private:
     model.never_again = never_again_;
     if (result_.plan)
       model.best_extra = result_.outcome.cost - base_;
-    model.pinned_in.assign(options_.must_keep.begin(), options_.must_keep.end());
-    model.pinned_out.assign(options_.must_drop.begin(), options_.must_drop.end());
-    model.boundary = options_.boundary;
     // Buffers of less than a thousandth of the budget are free, and of more where there are many.
     std::vector<std::int64_t> bytes;
     for (const RecomputeProblem::Buffer& buffer : problem_.buffers)
@@ -212,7 +180,7 @@ private:
         static_cast<std::uint32_t>(replay(problem_, store_everything(problem_)).peak_run);
     std::size_t each = std::max<std::size_t>(1, busy / kStages);
     std::vector<std::uint32_t> ends = equal_stages(reduced, each, peak_op);
-    while (StageProgram(reduced, ends).columns().size() > options_.columns && each < busy)
+    while (StageProgram(reduced, ends).columns().size() > kMostColumns && each < busy)
       ends = equal_stages(reduced, each *= 2, peak_op);
     return ends;
   }
@@ -397,6 +365,7 @@ private:
   }
 
   static constexpr std::size_t kMostItems = 600;
+  static constexpr std::size_t kMostColumns = 12'000; ///< of the largest integer program
   const RecomputeProblem& problem_;
   std::int64_t budget_;
   const SearchControl& control_;

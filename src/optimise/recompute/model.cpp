@@ -9,10 +9,6 @@ namespace monet {
 
 namespace {
 
-bool set(const std::vector<char>& flags, std::size_t i) {
-  return i < flags.size() && flags[i] != 0;
-}
-
 /// Steps of reduce().
 class Reducer {
 public:
@@ -34,7 +30,7 @@ public:
 
 private:
   bool never_again(std::uint32_t op) const {
-    return never_drops(op) || set(options_.never_again, op);
+    return never_drops(op) || (op < options_.never_again.size() && options_.never_again[op] != 0);
   }
 
   /// Its small buffers never go: for certain, not just in some cheapest plan.
@@ -60,19 +56,15 @@ private:
         r_.capacity -= buffer.bytes;
         continue;
       }
-      const bool pinned = set(options_.pinned_in, b) || set(options_.pinned_out, b);
-      if (buffer.bytes >= std::max<std::int64_t>(options_.threshold, 1) || pinned) {
+      if (buffer.bytes >= std::max<std::int64_t>(options_.threshold, 1)) {
         item_of_[b] = static_cast<std::uint32_t>(r_.items.size());
         r_.items.push_back({b, buffer.bytes, *buffer.producer, buffer.kept ? end : last_read_[b],
-                            buffer.kept, set(options_.pinned_in, b), set(options_.pinned_out, b),
-                            false});
-        r_.has_boundary = r_.has_boundary || set(options_.pinned_out, b);
+                            buffer.kept, false});
       } else if (buffer.bytes > 0 && never_drops(*buffer.producer)) {
         r_.certain_buffers.push_back(
             {*buffer.producer, buffer.kept ? end : last_read_[b], buffer.bytes});
       }
     }
-    r_.boundary = options_.boundary;
   }
 
   void fill_ops() {
@@ -143,13 +135,10 @@ private:
   }
 
   std::uint32_t partner(std::uint32_t t, const std::vector<std::uint32_t>& readers) const {
-    std::int64_t made = 0;
-    for (const std::uint32_t b : problem_.ops[t].writes)
-      made += problem_.buffers[b].bytes;
+    const std::int64_t made = problem_.written_bytes(t);
     for (const std::uint32_t i : r_.ops[t].reads) {
       const ReducedRecompute::Item& item = r_.items[i];
-      if (readers[i] == 1 && item.last_read == t && !item.kept && !item.pinned_in &&
-          !item.pinned_out && made <= item.bytes)
+      if (readers[i] == 1 && item.last_read == t && !item.kept && made <= item.bytes)
         return item.maker;
     }
     return kNone;
@@ -177,19 +166,15 @@ private:
       if (op.writes.size() != 1 || never_again(t))
         continue;
       ReducedRecompute::Item& item = r_.items[op.writes[0]];
-      if (readers[op.writes[0]] != 1 || item.kept || item.pinned_in || item.pinned_out)
+      if (readers[op.writes[0]] != 1 || item.kept)
         continue;
       const std::uint32_t next = reader[op.writes[0]];
       ReducedRecompute::Op& to = r_.ops[next];
       std::int64_t made = 0;
-      bool pinned = false;
-      for (const std::uint32_t i : to.writes) {
+      for (const std::uint32_t i : to.writes)
         made += r_.items[i].bytes;
-        pinned = pinned || r_.items[i].pinned_in || r_.items[i].pinned_out;
-      }
-      if (place[next] != place[t] + 1 || to.reads.size() != 1 || to.writes.empty() || pinned ||
-          made > item.bytes || never_again(next) ||
-          (r_.has_boundary && t < r_.boundary && r_.boundary <= next))
+      if (place[next] != place[t] + 1 || to.reads.size() != 1 || to.writes.empty() ||
+          made > item.bytes || never_again(next))
         continue;
       item.passing = true;
       op.again = false;
@@ -205,10 +190,8 @@ private:
 
   /// Fills `late`. A second run may move to just before the first run that reads what it makes:
   /// until then what it reads is there in place of what it makes, and while it runs, in place of
-  /// what that reader makes. Passing items would outlive a stage, pinned ones have to stay.
+  /// what that reader makes. Passing items would outlive a stage.
   void find_late() {
-    if (!options_.pinned_in.empty() || !options_.pinned_out.empty())
-      return;
     std::vector<std::int64_t> least_made(problem_.buffers.size(), // by a run that reads it
                                          std::numeric_limits<std::int64_t>::max());
     for (const RecomputeProblem::Op& op : problem_.ops) {

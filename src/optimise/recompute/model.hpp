@@ -27,9 +27,6 @@ struct RecomputeModelOptions {
   /// Only plans with less than this beyond running everything once are of interest.
   std::int64_t best_extra = std::numeric_limits<std::int64_t>::max();
   std::vector<char> never_again; ///< per operator: does not run again in some best of these
-  std::vector<char> pinned_in;   ///< per buffer: there from its first run to its last first reader
-  std::vector<char> pinned_out;  ///< per buffer: not there when `boundary` begins
-  std::uint32_t boundary = 0;    ///< an operator
 };
 
 /// The problem without what cannot matter. An item is a buffer that has bytes.
@@ -40,8 +37,6 @@ struct ReducedRecompute {
     std::uint32_t maker = 0;     ///< an operator
     std::uint32_t last_read = 0; ///< by a first run, or by the end
     bool kept = false;
-    bool pinned_in = false;
-    bool pinned_out = false;
     /// Its only reader reads nothing else, follows at once, and makes no more bytes: what keeps
     /// this one may as well keep that, so it never outlives a stage.
     bool passing = false;
@@ -71,8 +66,6 @@ struct ReducedRecompute {
   std::vector<std::int64_t> certain;
   /// Operators after which a stage may end.
   std::vector<char> may_end;
-  std::uint32_t boundary = 0;
-  bool has_boundary = false;
   /// (first, last operator, bytes) of buffers that are no items and never go.
   struct Certain {
     std::uint32_t maker = 0, last = 0;

@@ -46,6 +46,13 @@ std::int64_t RecomputeProblem::base_cost() const {
   return sum;
 }
 
+std::int64_t RecomputeProblem::written_bytes(std::uint32_t op) const {
+  std::int64_t sum = 0;
+  for (const std::uint32_t b : ops[op].writes)
+    sum += buffers[b].bytes;
+  return sum;
+}
+
 RecomputePlan store_everything(const RecomputeProblem& problem) {
   RecomputePlan plan;
   plan.runs.resize(problem.ops.size());

@@ -13,6 +13,7 @@ namespace {
 /// A chain ends when it has gone on this many rounds, and four times as long as until it last found
 /// a cheaper plan.
 constexpr std::int64_t kPatience = 1500;
+constexpr std::size_t kChains = 2; ///< side by side, each with random numbers of its own
 
 /// A plan that fits, with what found it.
 struct Found {
@@ -181,7 +182,7 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
   for (const RecomputePlan& plan : options.starts)
     offer(plan, "start");
   const auto optimal = [&] { return best.plan && static_cast<double>(best.cost) <= result.bound; };
-  if (options.heuristics && !optimal())
+  if (!optimal())
     for (const RecomputeHeuristic heuristic : kRecomputeHeuristics) {
       HeuristicPlan found = run_heuristic(problem, budget, heuristic, control);
       if (!found.plan)
@@ -192,7 +193,7 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
   if (!optimal()) {
     RecomputeSearchOptions own = options;
     own.bound = result.bound;
-    std::vector<Found> found(static_cast<std::size_t>(std::max(options.chains, 1)));
+    std::vector<Found> found(kChains);
     parallel_for(found.size(), control.jobs, [&](std::size_t i) {
       found[i] = Chain(problem, budget, own, control, static_cast<int>(i)).run(starts);
     });

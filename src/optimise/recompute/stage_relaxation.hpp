@@ -28,7 +28,6 @@ public:
   double bound() const { return bound_; }       ///< beyond running everything once
   bool exhausted() const { return exhausted_; } ///< proven: nothing is better than the best
   bool interrupted() const { return interrupted_; }
-  std::int64_t solves() const { return solves_; }
   std::size_t columns() const { return lp_.variables(); }
   std::span<const double> values() const { return root_; }
   /// The rows of memory that matter.

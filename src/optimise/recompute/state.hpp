@@ -69,9 +69,6 @@ public:
   std::int64_t cost(OpIndex v) const { return costs_[v]; }
   bool repeatable(OpIndex v) const { return repeatable_[v] != 0; }
   std::span<const BufferIndex> reads(OpIndex v) const { return reads_[v]; } ///< not given ones
-  std::span<const BufferIndex> writes(OpIndex v) const { return writes_[v]; }
-  /// Slots in which it runs, ascending; the first is its own.
-  std::span<const Slot> runs(OpIndex v) const { return runs_[v]; }
   /// Operators that run again in the slot, ascending.
   std::span<const OpIndex> again(Slot t) const { return again_[t]; }
   bool runs_in(OpIndex v, Slot t) const;
@@ -128,7 +125,7 @@ private:
   NumberLists writes_;
   NumberLists consumers_; ///< per buffer, ascending; ops() for kept ones
 
-  std::vector<std::vector<Slot>> runs_;
+  std::vector<std::vector<Slot>> runs_; ///< per operator, ascending; the first is its own slot
   std::vector<std::vector<OpIndex>> again_;
   std::vector<std::int64_t> usage_; ///< per slot: peak less budget, less what its block has more
   std::vector<std::int64_t> block_more_;

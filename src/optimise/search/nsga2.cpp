@@ -29,49 +29,6 @@ void mix_uniform(std::vector<Gene>& a, std::vector<Gene>& b, RandomStream& rando
       std::swap(a[i], b[i]);
 }
 
-/// A stretch of genes changes places: neighbours stay together.
-template <class Gene>
-void mix_stretch(std::vector<Gene>& a, std::vector<Gene>& b, RandomStream& random) {
-  if (a.empty())
-    return;
-  const auto [from, to] = std::minmax({random.below(a.size() + 1), random.below(a.size() + 1)});
-  for (std::size_t i = from; i < to; ++i)
-    std::swap(a[i], b[i]);
-}
-
-/// Order crossover (Davis 1985): a stretch of `keep`, the rest in the order of `other`.
-std::vector<std::uint32_t> order_crossover(const std::vector<std::uint32_t>& keep,
-                                           const std::vector<std::uint32_t>& other,
-                                           std::size_t from, std::size_t to) {
-  std::vector<std::uint8_t> taken(keep.size());
-  for (std::size_t i = from; i < to; ++i)
-    taken[keep[i]] = 1;
-  std::vector<std::uint32_t> child = keep;
-  std::size_t at = 0;
-  for (const std::uint32_t item : other) {
-    if (taken[item] != 0)
-      continue;
-    at = at == from ? to : at;
-    child[at++] = item;
-  }
-  return child;
-}
-
-void mutate_order(std::vector<std::uint32_t>& order, double rate, RandomStream& random) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (!random.chance(rate))
-      continue;
-    const std::size_t to = random.below(order.size());
-    const auto at = [&](std::size_t k) { return order.begin() + static_cast<std::ptrdiff_t>(k); };
-    if (random.chance(0.5))
-      std::swap(order[i], order[to]);
-    else if (i < to)
-      std::rotate(at(i), at(i + 1), at(to + 1));
-    else
-      std::rotate(at(to), at(i), at(i + 1));
-  }
-}
-
 void mutate(const GenomeShape& shape, Genome& genome, double rate, RandomStream& random) {
   for (std::size_t i = 0; i < shape.choices.size(); ++i)
     if (shape.choices[i] > 1 && random.chance(rate)) {
@@ -81,15 +38,6 @@ void mutate(const GenomeShape& shape, Genome& genome, double rate, RandomStream&
   for (std::uint8_t& bit : genome.bits)
     if (random.chance(rate))
       bit ^= 1;
-  for (std::size_t k = 0; k < genome.cuts.size(); ++k)
-    if (random.chance(rate)) {
-      // A boundary moves by one, or one is made or taken away.
-      if (k + 1 < genome.cuts.size() && genome.cuts[k] != genome.cuts[k + 1] && random.chance(0.5))
-        std::swap(genome.cuts[k], genome.cuts[k + 1]);
-      else
-        genome.cuts[k] ^= 1;
-    }
-  mutate_order(genome.order, rate, random);
 }
 
 constexpr int kRounds = 20; // to find genomes that are new
@@ -101,8 +49,8 @@ public:
     internal_check(options.population >= 2, "nsga2: a population of at least two");
     internal_check(problem.objectives >= 1 && problem.objectives <= kMostObjectives,
                    "nsga2: one to four objectives");
-    const auto genes = static_cast<double>(std::max<std::size_t>(1, problem.shape.genes()));
-    rate_ = options.gene_mutation > 0 ? options.gene_mutation : 1.0 / genes;
+    const std::size_t genes = problem.shape.choices.size() + problem.shape.bits;
+    rate_ = 1.0 / static_cast<double>(std::max<std::size_t>(1, genes));
   }
 
   Nsga2Result run() {
@@ -131,18 +79,6 @@ private:
     }
   };
 
-  void repair(std::vector<Genome>& genomes) {
-    const std::uint64_t first = streams_;
-    streams_ += genomes.size();
-    if (problem_.repair)
-      parallel_for(genomes.size(), control_.jobs, [&](std::size_t i) {
-        RandomStream random(control_.seed, first + i);
-        problem_.repair(genomes[i], random);
-      });
-    for (const Genome& genome : genomes)
-      internal_check(fits(problem_.shape, genome), "nsga2: a genome of another shape");
-  }
-
   /// Adds those that have not been seen yet, `most` in all.
   void keep_new(std::vector<Genome>& genomes, std::size_t most, Indices& out) {
     for (Genome& genome : genomes) {
@@ -168,7 +104,7 @@ private:
         RandomStream random(control_.seed, streams_++);
         genomes.push_back(random_genome(problem_.shape, random));
       }
-      repair(genomes);
+      streams_ += genomes.size();
       keep_new(genomes, options_.population, out);
     }
     return out;
@@ -209,7 +145,7 @@ private:
         RandomStream random(control_.seed, streams_++);
         genomes.push_back(random_genome(problem_.shape, random));
       }
-      repair(genomes);
+      streams_ += genomes.size();
       keep_new(genomes, options_.population, out);
       if (control_.interrupted())
         break;
@@ -295,8 +231,6 @@ private:
       for (const Objectives& point : points)
         for (std::size_t k = 0; k < point.size(); ++k)
           line.least[k] = std::min(line.least[k], point[k]);
-      if (result_.reference.empty())
-        result_.reference = options_.reference;
       if (result_.reference.empty()) {
         result_.reference = line.least;
         for (const std::size_t i : population_)
@@ -327,8 +261,6 @@ private:
     std::ranges::sort(result_.front, [](const Individual& a, const Individual& b) {
       return a.evaluation.objectives < b.evaluation.objectives;
     });
-    for (const std::size_t i : population_)
-      result_.population.push_back(all_[i]);
   }
 
   const Nsga2Problem& problem_;
@@ -339,7 +271,7 @@ private:
   Indices population_;            // best first
   Indices candidates_;            // newly evaluated
   std::vector<std::size_t> best_; // of all: the front, or the one of least violation
-  std::uint64_t streams_ = 0;     // of random numbers, one per child
+  std::uint64_t streams_ = 0;     // of random numbers: those drawn from, and one more per genome
   double rate_ = 0;
   bool interrupted_ = false;
   Nsga2Result result_;
@@ -350,10 +282,7 @@ private:
 Genome first_genome(const GenomeShape& shape) {
   Genome genome;
   genome.choices.resize(shape.choices.size());
-  genome.order.resize(shape.permutation);
-  std::iota(genome.order.begin(), genome.order.end(), 0U);
   genome.bits.resize(shape.bits);
-  genome.cuts.resize(shape.cuts);
   return genome;
 }
 
@@ -361,43 +290,23 @@ Genome random_genome(const GenomeShape& shape, RandomStream& random) {
   Genome genome = first_genome(shape);
   for (std::size_t i = 0; i < shape.choices.size(); ++i)
     genome.choices[i] = static_cast<std::uint32_t>(random.below(shape.choices[i]));
-  for (std::size_t i = genome.order.size(); i > 1; --i)
-    std::swap(genome.order[i - 1], genome.order[random.below(i)]);
   for (std::uint8_t& bit : genome.bits)
     bit = static_cast<std::uint8_t>(random.below(2));
-  for (std::uint8_t& cut : genome.cuts)
-    cut = static_cast<std::uint8_t>(random.below(2));
   return genome;
 }
 
 bool fits(const GenomeShape& shape, const Genome& genome) {
-  if (genome.choices.size() != shape.choices.size() || genome.order.size() != shape.permutation ||
-      genome.bits.size() != shape.bits || genome.cuts.size() != shape.cuts)
+  if (genome.choices.size() != shape.choices.size() || genome.bits.size() != shape.bits)
     return false;
   for (std::size_t i = 0; i < shape.choices.size(); ++i)
     if (genome.choices[i] >= shape.choices[i])
       return false;
-  std::vector<std::uint8_t> there(genome.order.size());
-  for (const std::uint32_t item : genome.order) {
-    if (item >= there.size() || there[item] != 0)
-      return false;
-    there[item] = 1;
-  }
-  const auto binary = [](std::uint8_t gene) { return gene <= 1; };
-  return std::ranges::all_of(genome.bits, binary) && std::ranges::all_of(genome.cuts, binary);
+  return std::ranges::all_of(genome.bits, [](std::uint8_t gene) { return gene <= 1; });
 }
 
 void cross(Genome& a, Genome& b, RandomStream& random) {
   mix_uniform(a.choices, b.choices, random);
   mix_uniform(a.bits, b.bits, random);
-  mix_stretch(a.cuts, b.cuts, random);
-  if (!a.order.empty()) {
-    const auto [from, to] =
-        std::minmax({random.below(a.order.size() + 1), random.below(a.order.size() + 1)});
-    auto child = order_crossover(a.order, b.order, from, to);
-    b.order = order_crossover(b.order, a.order, from, to);
-    a.order = std::move(child);
-  }
 }
 
 std::vector<std::uint32_t> front_ranks(std::span<const Evaluation> population) {

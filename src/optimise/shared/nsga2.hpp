@@ -20,24 +20,17 @@ namespace monet {
 /// How many genes of each kind a genome has. Kinds that are not wanted stay empty.
 struct GenomeShape {
   std::vector<std::uint32_t> choices; ///< gene i takes one of 0 .. choices[i] - 1, unordered
-  std::uint32_t permutation = 0;      ///< an order of so many items
   std::uint32_t bits = 0;             ///< independent yes or no
-  std::uint32_t cuts = 0;             ///< neighbours k and k + 1 are parted, or not
-
-  /// Genes of all kinds; a permutation of n counts as n.
-  std::size_t genes() const { return choices.size() + permutation + bits + cuts; }
 };
 
 struct Genome {
   std::vector<std::uint32_t> choices;
-  std::vector<std::uint32_t> order; ///< a permutation of 0 .. permutation - 1
-  std::vector<std::uint8_t> bits;   ///< 0 or 1
-  std::vector<std::uint8_t> cuts;   ///< 0 or 1
+  std::vector<std::uint8_t> bits; ///< 0 or 1
 
   friend auto operator<=>(const Genome&, const Genome&) = default;
 };
 
-/// The first choice, the items in order, no bit and no cut.
+/// The first choices, and no bit.
 Genome first_genome(const GenomeShape& shape);
 /// Uniform over all genomes.
 Genome random_genome(const GenomeShape& shape, RandomStream& random);
@@ -55,22 +48,14 @@ struct Nsga2Problem {
   std::size_t objectives = 2; ///< 1 to kMostObjectives
   /// Called for many genomes at once on several threads, once for each.
   std::function<Evaluation(const Genome&)> evaluate;
-  /// Makes a child (or a random genome) valid, or better; may be empty. On several threads; must
-  /// use no other randomness than what it is given.
-  std::function<void(Genome&, RandomStream&)> repair;
 };
 
 struct Nsga2Options {
   std::size_t population = 100;
   std::size_t generations = 50; ///< children are made so many times
   double crossover = 0.9;       ///< share of pairs of children that are mixed from both parents
-  double mutation = 1.0;        ///< share of children that are mutated
-  /// Chance of each gene of a child that is mutated; 0: one over the number of genes.
-  double gene_mutation = 0;
-  std::vector<Genome> initial; ///< in the first population, which random ones fill up
-  /// Of the hypervolume in the trace. Empty: what the first feasible population spans, and a tenth
-  /// more.
-  Objectives reference;
+  double mutation = 1.0;        ///< share of children in which one gene is mutated on average
+  std::vector<Genome> initial;  ///< in the first population, which random ones fill up
 };
 
 struct Individual {
@@ -90,9 +75,10 @@ struct Nsga2Result {
   /// Of everything evaluated, what nothing dominates, one genome per point, in lexicographic order
   /// of the objectives. Without anything feasible, the one of least violation.
   std::vector<Individual> front;
-  std::vector<Individual> population; ///< the last one, best rank and widest crowding first
-  std::vector<Generation> trace;      ///< one per generation, the initial population first
-  Objectives reference;               ///< of the trace's hypervolumes; empty if never feasible
+  std::vector<Generation> trace; ///< one per generation, the initial population first
+  /// Of the trace's hypervolumes: what the first feasible population spans, and a tenth more; empty
+  /// if nothing was ever feasible.
+  Objectives reference;
   std::size_t evaluations = 0;
   bool feasible = false;    ///< the front is
   bool exhausted = false;   ///< no new genome could be found: the search ended early
@@ -107,8 +93,7 @@ Nsga2Result nsga2(const Nsga2Problem& problem, const Nsga2Options& options,
 
 // Parts, for tests and for searches that make their own children, or look for several fronts.
 
-/// Genes change places: choices and bits where a coin says so, a stretch of cuts, and the order
-/// crossover of Davis (1985).
+/// Genes change places where a coin says so.
 void cross(Genome& a, Genome& b, RandomStream& random);
 /// Ranks of a population: 0 where nothing dominates, 1 without those, and so on.
 std::vector<std::uint32_t> front_ranks(std::span<const Evaluation> population);

@@ -76,12 +76,6 @@ ProblemOperand problem_operand(const Operator& op, std::span<const Interval> til
   return operand;
 }
 
-bool looks_up(const ProblemOperand& operand) {
-  return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
-    return axis.data_dependent;
-  });
-}
-
 /// Tables of which rows are overwritten stay where they are: the rows pass by.
 void stream_tables(std::vector<ProblemOperand>& operands) {
   const bool overwrites = std::ranges::any_of(operands, [](const ProblemOperand& operand) {

@@ -1,6 +1,6 @@
 #include "monet/tiling/stacks_file.hpp"
 
-#include "base/shared/yaml_text.hpp"
+#include "base/shared/yaml_overlay.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"

@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/npy.hpp"
+#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>
@@ -124,11 +125,8 @@ std::optional<std::int64_t> steps_in(std::string_view name) {
   if (!name.starts_with(kPrefix))
     return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  std::int64_t steps = 0;
-  const auto [stopped, error] = std::from_chars(name.data(), name.data() + name.size(), steps);
-  if (error != std::errc{} || stopped != name.data() + name.size() || steps < 0)
-    return std::nullopt;
-  return steps;
+  const auto steps = number_in<std::int64_t>(name);
+  return steps && *steps >= 0 ? steps : std::nullopt;
 }
 
 struct Entry {

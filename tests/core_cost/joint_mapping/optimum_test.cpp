@@ -1,8 +1,8 @@
 // Optima of joint_mapping against brute force over its space, and what must hold between
 // techniques.
 #include "core_cost/joint_mapping/random_pairs.hpp"
+#include "core_cost/joint_mapping/search.hpp"
 #include "core_cost/joint_mapping/simulator.hpp"
-#include "core_cost/joint_mapping/techniques.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Both gradients of a layer, part by part of a shared loop: what moves is each operand once.
 #include "core_cost/cores.hpp"
+#include "core_cost/scatter/apart.hpp"
 #include "core_cost/scatter/pairs.hpp"
-#include "core_cost/scatter/shared_loop.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,6 +1,7 @@
 // Mixed integer and linear programs against brute force and against each other.
-#include "monet/base/rng.hpp"
 #include "optimise/programs/milp_model.hpp"
+
+#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -367,7 +368,7 @@ TEST(LinearProgram, SaysWhatItCannotDo) {
   lp.remove_rows(std::vector<std::uint32_t>{row});
   EXPECT_EQ(lp.solve({}), LpStatus::optimal);
   EXPECT_NEAR(lp.objective(), -9, 1e-9);
-  EXPECT_NEAR(lp.safe_bound(std::vector<double>{}), -9, 1e-12);
+  EXPECT_NEAR(lp.safe_bound(), -9, 1e-12);
   const std::atomic<bool> stop{true};
   SearchControl control;
   control.stop = &stop;

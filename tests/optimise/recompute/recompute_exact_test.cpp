@@ -161,21 +161,5 @@ TEST(SolveRecompute, ProvesAChainOfSixteenLayers) {
   }
 }
 
-TEST(SolveRecompute, RespectsPins) {
-  const RecomputeProblem p = chain_problem(std::vector<ChainLayer>(4, {5, 7, 3, 0, 3}));
-  const std::int64_t most = replay(p, store_everything(p)).peak_bytes;
-  RecomputeExactOptions options;
-  options.must_drop.assign(p.buffers.size(), false);
-  options.must_drop[3] = true; // the second layer's output
-  options.boundary = 4;
-  const RecomputeResult dropped = solve_recompute(p, most, {}, options);
-  ASSERT_TRUE(dropped.plan);
-  EXPECT_EQ(dropped.outcome.cost, p.base_cost() + 5); // made again from the first layer's
-  options.must_keep.assign(p.buffers.size(), false);
-  for (const std::uint32_t b : {1U, 5U, 7U})
-    options.must_keep[b] = true;
-  EXPECT_EQ(solve_recompute(p, most, {}, options).outcome.cost, p.base_cost() + 5);
-}
-
 } // namespace
 } // namespace monet

@@ -72,7 +72,6 @@ TEST(RecomputeSearch, TheSameOnOneThreadAndTwo) {
   const std::int64_t budget = replay(p, store_everything(p)).peak_bytes * 6 / 10;
   RecomputeSearchOptions options;
   options.effort = 200'000;
-  options.chains = 3;
   SearchControl control;
   const RecomputeResult one = search_recompute(p, budget, options, control);
   control.jobs = 2;
