@@ -1,5 +1,4 @@
 // The JSON of one modelled step; docs/result.md describes every key.
-#include "report/gradient_bytes.hpp"
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/timeline_json.hpp"
@@ -11,13 +10,14 @@
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/slice_memory.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/workload/product_gradients.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace monet {
 
@@ -226,6 +226,60 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
       layers.back()["variant"] = fmt::format("{}", fmt::join(sums.variants, ", "));
   }
   return layers;
+}
+
+struct GradientBits {
+  bool paired = false;
+  Bits x, w, dy, dx, dw, other;
+
+  /// Where bits of a tensor count that are moved for one of the gradients.
+  Bits& of(const GradientTensors& tensors, TensorId moved) {
+    if (moved == tensors.dy)
+      return dy;
+    if (moved == tensors.x)
+      return x;
+    if (moved == tensors.w)
+      return w;
+    if (moved == tensors.dx)
+      return dx;
+    return moved == tensors.dw ? dw : other;
+  }
+};
+
+/// What the gradients of products move from and to the off-chip memory, by tensor. Per product of
+/// the step with a gradient, in the products' order: name, whether both gradients are computed by
+/// one operator, and the bytes that pass the off-chip port for the operators that compute them, by
+/// what is moved (X, W, dY, dX, dW, and what has to make room for these). Empty where nothing is
+/// differentiated.
+Json gradient_bytes_json(const StepResult& result, const Chip& chip) {
+  const Graph& graph = result.step->graph;
+  std::map<OpId, GradientBits> rows; // by product
+  for (const Operator& op : graph.operators()) {
+    const auto tensors = op.forward_op ? gradient_tensors(op) : std::nullopt;
+    if (tensors)
+      rows[*op.forward_op].paired |= tensors->dx && tensors->dw;
+  }
+  for (const Transfer& transfer : result.timeline->transfers) {
+    const Operator& op = graph.op(transfer.op);
+    const Route& route = result.timeline->route_of(transfer);
+    if (!op.forward_op || !chip.offchip ||
+        (route.from != *chip.offchip && route.to.front() != *chip.offchip))
+      continue;
+    if (const auto tensors = gradient_tensors(op))
+      rows[*op.forward_op].of(*tensors, transfer.tensor) += result.timeline->bits_of(transfer);
+  }
+  Json json = Json::array();
+  for (const auto& [product, bits] : rows) {
+    json.push_back({{"layer", valid_utf8(graph.op(product).name)},
+                    {"paired", bits.paired},
+                    {"x_bytes", bytes_of(bits.x)},
+                    {"w_bytes", bytes_of(bits.w)},
+                    {"dy_bytes", bytes_of(bits.dy)},
+                    {"dx_bytes", bytes_of(bits.dx)},
+                    {"dw_bytes", bytes_of(bits.dw)},
+                    {"other_bytes", bytes_of(bits.other)}});
+  }
+  return json;
 }
 
 } // namespace
