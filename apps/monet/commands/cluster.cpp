@@ -1,7 +1,6 @@
 // monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
-#include "options/cluster_inputs.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"

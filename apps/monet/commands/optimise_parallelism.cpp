@@ -1,6 +1,6 @@
 // monet optimise parallelism: how a training step is best divided over the devices of a cluster.
 #include "commands/optimise.hpp"
-#include "options/cluster_inputs.hpp"
+#include "options/cluster_experiment.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
