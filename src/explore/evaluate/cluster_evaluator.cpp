@@ -1,7 +1,4 @@
-#include "explore/evaluate/cluster_evaluator.hpp"
-
-#include "explore/evaluate/chip_limits.hpp"
-#include "explore/evaluate/shared_costs.hpp"
+#include "explore/evaluate/evaluators.hpp"
 
 #include "monet/explore/cluster_space.hpp"
 
