@@ -269,8 +269,7 @@ void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, Kerne
     for (MatmulPoint& point : table.matmul_points)
       point.log_slowdown -= std::log(efficiency);
   } catch (const InputError& error) {
-    for (const InputProblem& problem : error.problems())
-      problems.add(problem.where, problem.what, problem.hint);
+    problems.add(error.problems());
   }
 }
 

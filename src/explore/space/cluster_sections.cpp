@@ -20,8 +20,7 @@ constexpr std::size_t kMostClusterFiles = 1000;
 constexpr std::size_t kMostCheckedValues = 1000; ///< of a parameter
 
 void add_problems(const InputError& error, ProblemList& problems) {
-  for (const InputProblem& problem : error.problems())
-    problems.add(problem.where, problem.what, problem.hint);
+  problems.add(error.problems());
 }
 
 const YamlNode* value_of(const YamlNode& node, std::string_view key) {

@@ -15,8 +15,7 @@ namespace {
 constexpr std::size_t kMostFiles = 1000;
 
 void collect(const InputError& error, ProblemList& problems) {
-  for (const InputProblem& problem : error.problems())
-    problems.add(problem.where, problem.what, problem.hint);
+  problems.add(error.problems());
 }
 
 /// What a path may come to, each text once.

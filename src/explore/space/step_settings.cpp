@@ -114,8 +114,7 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
     settings.files.push_back(resolved);
     settings.training = read_training_options(load_yaml(resolved), problems);
   } catch (const InputError& error) {
-    for (const InputProblem& problem : error.problems())
-      problems.add(problem.where, problem.what, problem.hint);
+    problems.add(error.problems());
   }
 }
 

@@ -81,8 +81,7 @@ public:
     try {
       work(problems);
     } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems())
-        problems.add(problem.where, problem.what, problem.hint);
+      problems.add(error.problems());
     }
     for (const InputProblem& problem : problems.problems()) {
       if (said_.insert(problem.to_string()).second)
