@@ -40,6 +40,10 @@ struct Space::Template {
     YamlNode fixed;
     std::optional<SectionTemplate> varied{};
     YamlNode of(const Values& values) const { return varied ? varied->expand(values) : fixed; }
+    void add_slots(std::set<std::size_t>& slots) const {
+      if (varied)
+        varied->add_slots(slots);
+    }
   };
 
   /// `cluster:` and `parallel:` of a space of clusters.
