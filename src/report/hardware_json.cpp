@@ -3,7 +3,7 @@
 #include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/memory_model.hpp"
-#include "monet/report/hardware_result.hpp"
+#include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/core.h>

@@ -6,7 +6,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
 #include "monet/model/bypassed.hpp"
-#include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/slice_memory.hpp"

@@ -3,7 +3,7 @@
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/report/backward_study_result.hpp"
+#include "monet/report/backward_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 

@@ -5,7 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
-#include "monet/report/parallelism_result.hpp"
+#include "monet/report/cluster_result.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/base/text.hpp"
-#include "monet/report/parallelism_result.hpp"
+#include "monet/report/cluster_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
 
