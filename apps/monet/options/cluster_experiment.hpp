@@ -5,7 +5,7 @@
 #include "monet/cluster/device.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/cluster/strategy.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/step_settings.hpp"
 #include "monet/report/result.hpp"
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "explore/space/expression.hpp"
-#include "explore/space/section.hpp"
 #include "explore/space/yaml_template.hpp"
 
 #include "monet/cluster/device.hpp"

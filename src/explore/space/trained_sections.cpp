@@ -1,7 +1,7 @@
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
 
