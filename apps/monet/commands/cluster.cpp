@@ -3,7 +3,6 @@
 #include "options/cluster_experiment.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/files.hpp"
 #include "monet/report/cluster_result.hpp"
 
 #include <fmt/core.h>

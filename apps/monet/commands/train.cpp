@@ -1,7 +1,7 @@
 // monet train EXPERIMENT.yaml: trains a network with emulated arithmetic, variant by variant and
 // seed by seed.
 #include "commands/commands.hpp"
-#include "options/instructions.hpp"
+#include "options/formats_options.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
 
