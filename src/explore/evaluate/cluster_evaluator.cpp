@@ -1,6 +1,6 @@
 #include "explore/evaluate/evaluators.hpp"
 
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 #include "explore/evaluate/evaluators.hpp"
 #include "explore/evaluate/short_trainings.hpp"
 
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_mode.hpp"

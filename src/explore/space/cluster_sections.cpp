@@ -2,7 +2,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/cluster/kernel_table.hpp"
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
