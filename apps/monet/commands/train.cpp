@@ -7,6 +7,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/report/text.hpp"
 #include "monet/report/train_result.hpp"
 #include "monet/train/checkpoint.hpp"
 #include "monet/train/run.hpp"
@@ -157,11 +158,8 @@ private:
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     trained.seconds += took.count();
     ++trained.timed_steps;
-    SearchProgress progress;
-    progress.phase = phase_;
-    progress.done = run.steps();
-    progress.total = total_;
-    session_.progress.search(progress, SearchControl{}.seconds_left());
+    session_.progress.search({.phase = phase_, .done = run.steps(), .total = total_},
+                             SearchControl{}.seconds_left());
   }
 
   /// False where Ctrl-C ended it: nothing has happened then.
