@@ -1,6 +1,5 @@
 #include "console.hpp"
 
-#include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
 
@@ -15,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace monet::cli {
 
@@ -134,6 +134,20 @@ void write_output(const std::string& json_path, const Json& json, std::string_vi
     write_json(json_path, json);
   if (json_path != "-")
     print_result(table);
+}
+
+void Outputs::file(const std::string& path) {
+  if (!path.empty() && path != "-")
+    try_to_write(path);
+}
+
+void Outputs::folder(const std::string& path) {
+  if (path.empty())
+    return;
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  folders_.try_emplace(error ? path : (real / "").string(), path);
 }
 
 Progress::Progress(bool quiet) : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {

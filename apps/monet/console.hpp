@@ -2,9 +2,8 @@
 // or not at all.
 #pragma once
 
-#include "outputs.hpp"
-
 #include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
 #include "monet/base/stage.hpp"
 #include "monet/optimise/search.hpp"
 
@@ -14,6 +13,7 @@
 #include <condition_variable>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -86,6 +86,20 @@ Json read_json(const std::string& path);
 void write_json(const std::string& path, const Json& json);
 /// The JSON where --json asks for it, and the table unless that has taken stdout.
 void write_output(const std::string& json_path, const Json& json, std::string_view table);
+
+/// The places that a command writes its results to, tried before any work is done for them. Folders
+/// are this command's alone while it lives.
+class Outputs {
+public:
+  /// OutputError where the file cannot be written; standard output is "-", none "".
+  void file(const std::string& path);
+  /// OutputError where the folder cannot be made or written, or another run writes into it; none
+  /// "".
+  void folder(const std::string& path);
+
+private:
+  std::map<std::string, HeldFolder> folders_; ///< two options may name the same
+};
 
 /// Says on stderr what is going on, once a command takes longer than two seconds: on a terminal
 /// which stage runs, and how far a search has come; elsewhere the searches alone, every few seconds

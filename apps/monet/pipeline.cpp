@@ -5,11 +5,9 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
-#include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/report/cluster_result.hpp"
 #include "monet/tiling/mapping_check.hpp"
-#include "monet/tiling/stacks_file.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"

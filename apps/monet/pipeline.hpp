@@ -89,8 +89,7 @@ auto collecting(ProblemList& problems, Read&& read) -> std::optional<decltype(re
   try {
     return std::forward<Read>(read)();
   } catch (const InputError& error) {
-    for (const InputProblem& p : error.problems())
-      problems.add(p.where, p.what, p.hint);
+    problems.add(error.problems());
     return std::nullopt;
   }
 }

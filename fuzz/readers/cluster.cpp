@@ -5,7 +5,7 @@
 #include "monet/base/yaml.hpp"
 #include "monet/cluster/collectives.hpp"
 #include "monet/cluster/kernel_table.hpp"
-#include "monet/cluster/strategy_space.hpp"
+#include "monet/cluster/strategy.hpp"
 #include "monet/workload/transformer.hpp"
 
 namespace monet::fuzz {

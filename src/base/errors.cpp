@@ -65,6 +65,10 @@ void ProblemList::add(SourceLoc where, std::string_view what, std::string_view h
   problems_.push_back({std::move(where), std::string(what), std::string(hint)});
 }
 
+void ProblemList::add(const std::vector<InputProblem>& problems) {
+  problems_.insert(problems_.end(), problems.begin(), problems.end());
+}
+
 void ProblemList::throw_if_any() const {
   if (!problems_.empty())
     throw InputError(problems_);

@@ -160,8 +160,7 @@ Core core_from_file(const YamlNode& name, bool offchip, const NodeOpener& open,
   try {
     core = parse_core_node(open(*text, name.where), problems, offchip);
   } catch (const InputError& error) {
-    for (const InputProblem& problem : error.problems())
-      problems.add(problem.where, problem.what, problem.hint);
+    problems.add(error.problems());
   }
   seen.emplace(key, core);
   return core;

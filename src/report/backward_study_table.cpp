@@ -1,4 +1,4 @@
-#include "monet/report/backward_study_result.hpp"
+#include "monet/report/backward_result.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
-#include "monet/report/graph_svg.hpp"
-
 #include "monet/base/errors.hpp"
+#include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 #include "report/timeline_json.hpp"
 
 #include "monet/base/text.hpp"
-#include "monet/report/graph_svg.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/training/liveness.hpp"

@@ -1,5 +1,4 @@
 // The JSON of one modelled step; docs/result.md describes every key.
-#include "report/gradient_bytes.hpp"
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/timeline_json.hpp"
@@ -7,17 +6,17 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
 #include "monet/model/bypassed.hpp"
-#include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/slice_memory.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/workload/product_gradients.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace monet {
 
@@ -228,6 +227,60 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
   return layers;
 }
 
+struct GradientBits {
+  bool paired = false;
+  Bits x, w, dy, dx, dw, other;
+
+  /// Where bits of a tensor count that are moved for one of the gradients.
+  Bits& of(const GradientTensors& tensors, TensorId moved) {
+    if (moved == tensors.dy)
+      return dy;
+    if (moved == tensors.x)
+      return x;
+    if (moved == tensors.w)
+      return w;
+    if (moved == tensors.dx)
+      return dx;
+    return moved == tensors.dw ? dw : other;
+  }
+};
+
+/// What the gradients of products move from and to the off-chip memory, by tensor. Per product of
+/// the step with a gradient, in the products' order: name, whether both gradients are computed by
+/// one operator, and the bytes that pass the off-chip port for the operators that compute them, by
+/// what is moved (X, W, dY, dX, dW, and what has to make room for these). Empty where nothing is
+/// differentiated.
+Json gradient_bytes_json(const StepResult& result, const Chip& chip) {
+  const Graph& graph = result.step->graph;
+  std::map<OpId, GradientBits> rows; // by product
+  for (const Operator& op : graph.operators()) {
+    const auto tensors = op.forward_op ? gradient_tensors(op) : std::nullopt;
+    if (tensors)
+      rows[*op.forward_op].paired |= tensors->dx && tensors->dw;
+  }
+  for (const Transfer& transfer : result.timeline->transfers) {
+    const Operator& op = graph.op(transfer.op);
+    const Route& route = result.timeline->route_of(transfer);
+    if (!op.forward_op || !chip.offchip ||
+        (route.from != *chip.offchip && route.to.front() != *chip.offchip))
+      continue;
+    if (const auto tensors = gradient_tensors(op))
+      rows[*op.forward_op].of(*tensors, transfer.tensor) += result.timeline->bits_of(transfer);
+  }
+  Json json = Json::array();
+  for (const auto& [product, bits] : rows) {
+    json.push_back({{"layer", valid_utf8(graph.op(product).name)},
+                    {"paired", bits.paired},
+                    {"x_bytes", bytes_of(bits.x)},
+                    {"w_bytes", bytes_of(bits.w)},
+                    {"dy_bytes", bytes_of(bits.dy)},
+                    {"dx_bytes", bytes_of(bits.dx)},
+                    {"dw_bytes", bytes_of(bits.dw)},
+                    {"other_bytes", bytes_of(bits.other)}});
+  }
+  return json;
+}
+
 } // namespace
 
 Json step_json(const StepResult& result, const Chip& chip) {
@@ -285,26 +338,24 @@ Json strings_json(const Map& strings) {
 
 /// Memories that operands pass by: memory, core, operand, bits, operators and the first one.
 Json bypassed_json(const StepResult& result, const Chip& chip) {
-  Json json = Json::array();
-  for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {
-    json.push_back({{"memory", valid_utf8(one.memory)},
-                    {"core", valid_utf8(one.core)},
-                    {"operand", name_of(one.operand)},
-                    {"element_bits", one.element_bits},
-                    {"memory_bits", one.memory_bits},
-                    {"operators", one.operators},
-                    {"first", valid_utf8(result.step->graph.op(one.first).name)}});
-  }
-  return json;
+  return json_list(bypassed_memories(*result.step, *result.tiles, chip),
+                   [&](const BypassedMemory& one) -> Json {
+                     return {{"memory", valid_utf8(one.memory)},
+                             {"core", valid_utf8(one.core)},
+                             {"operand", name_of(one.operand)},
+                             {"element_bits", one.element_bits},
+                             {"memory_bits", one.memory_bits},
+                             {"operators", one.operators},
+                             {"first", valid_utf8(result.step->graph.op(one.first).name)}};
+                   });
 }
 
 } // namespace
 
 Json buffers_json(const Graph& graph) {
-  Json buffers = Json::array();
-  for (const FoundBuffer& buffer : graph.buffers)
-    buffers.push_back({{"name", valid_utf8(buffer.name)}, {"why", buffer.why}});
-  return buffers;
+  return json_list(graph.buffers, [](const FoundBuffer& buffer) -> Json {
+    return {{"name", valid_utf8(buffer.name)}, {"why", buffer.why}};
+  });
 }
 
 Json provenance_json(const Provenance& provenance) {

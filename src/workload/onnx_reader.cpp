@@ -84,8 +84,7 @@ private:
   void report() {
     if (!result.unsupported.empty() && options_.explain) {
       model_.nodes = std::move(visited_);
-      for (const InputProblem& problem : options_.explain(outline(model_, result, problems)))
-        problems.add(problem.where, problem.what, problem.hint);
+      problems.add(options_.explain(outline(model_, result, problems)));
     }
     problems.throw_if_any();
   }

@@ -1,6 +1,6 @@
 #include "training/tiny_network.hpp"
 
-#include "monet/report/graph_svg.hpp"
+#include "monet/report/optimise_result.hpp"
 
 #include <gtest/gtest.h>
 

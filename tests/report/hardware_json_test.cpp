@@ -1,5 +1,5 @@
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/report/hardware_result.hpp"
+#include "monet/report/result.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

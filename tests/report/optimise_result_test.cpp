@@ -1,6 +1,5 @@
 #include "report/hand_made_step.hpp"
 
-#include "monet/report/graph_svg.hpp"
 #include "monet/report/optimise_result.hpp"
 
 #include <gtest/gtest.h>

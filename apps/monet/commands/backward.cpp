@@ -142,11 +142,7 @@ int run_backward(const BackwardArguments& arguments, bool partition_given, Sessi
   plan.options = arguments.choices.options(inputs.chip, plan.machine);
   const std::vector<BackwardLayer> layers = session.stage("map pairs", [&] {
     return map_backward(inputs.network, plan, [&](std::int64_t done, std::int64_t total) {
-      SearchProgress state;
-      state.phase = "pairs";
-      state.done = done;
-      state.total = total;
-      session.progress.search(state);
+      session.progress.search({.phase = "pairs", .done = done, .total = total});
     });
   });
   std::vector<std::string> files = files_of(inputs.chip);

@@ -3,7 +3,7 @@
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/report/backward_study_result.hpp"
+#include "monet/report/backward_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
@@ -319,11 +319,7 @@ Json study_json(const Study& study, StudySheets& sheets, Session& session) {
   const auto total = static_cast<std::int64_t>(study.assumptions.size()) + 1;
   std::int64_t done = 0;
   const auto tell = [&](std::int64_t, std::int64_t) {
-    SearchProgress state;
-    state.phase = "choices";
-    state.done = done;
-    state.total = total;
-    session.progress.search(state);
+    session.progress.search({.phase = "choices", .done = done, .total = total});
   };
   FigureMaker maker(study, sheets, study.choices,
                     study.searches ? kStudyTechniques : kPaperTechniques, tell);

@@ -1,10 +1,8 @@
 // monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
-#include "options/cluster_inputs.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/files.hpp"
 #include "monet/report/cluster_result.hpp"
 
 #include <fmt/core.h>

@@ -6,7 +6,6 @@
 #include "monet/base/checked.hpp"
 #include "monet/base/text.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/report/hardware_result.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/report/cluster_result.hpp"
 #include "monet/report/explore_result.hpp"
 #include "monet/report/text.hpp"

@@ -1,11 +1,11 @@
 // monet formats: number formats, and numbers, arrays and products of matrices in them.
-#include "commands/formats.hpp"
-
 #include "commands/commands.hpp"
+#include "options/formats_options.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/npy.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/text.hpp"
 #include "monet/numerics/blocks.hpp"
@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -23,6 +24,42 @@
 namespace monet::cli {
 
 namespace {
+
+/// An array that is to be written once everything is known.
+struct ArrayFile {
+  std::string path; ///< empty: nobody asked for it
+  std::string bytes;
+};
+
+/// Whether numbers are written in 4 bytes: single precision holds the format, and no finite number
+/// is too large for it.
+NpyType float_type(const NumberFormat& format, std::span<const double> numbers) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  const bool fits = fits_single(format) &&
+                    std::all_of(numbers.begin(), numbers.end(),
+                                [](double x) { return !std::isfinite(x) || std::abs(x) <= kMost; });
+  return fits ? NpyType::f4 : NpyType::f8;
+}
+
+/// The files, with the answer behind them.
+void write_answer(std::span<const ArrayFile> files, const std::string& json_path, const Json& json,
+                  const std::string& table) {
+  check_stop();
+  for (const ArrayFile& file : files) {
+    if (!file.path.empty())
+      write_file_atomically(file.path, file.bytes);
+  }
+  write_output(json_path, json, table);
+}
+
+/// Of the array files that were read, hashed where the answer is asked for as JSON.
+Provenance formats_provenance(const FormatsArguments& arguments,
+                              const std::vector<std::string>& files) {
+  Provenance provenance =
+      provenance_of(arguments.json.empty() ? std::vector<std::string>{} : files);
+  provenance.seed = arguments.numbers.seed;
+  return provenance;
+}
 
 /// Those of the common names that are no other name of one before; elements go by their own.
 std::vector<NamedTensorFormat> common_formats() {
@@ -182,33 +219,64 @@ int quantise_array(const FormatsArguments& arguments, Session& session) {
   return kExitOk;
 }
 
-} // namespace
+struct Matrices {
+  NpyArray a;
+  NpyArray b;
+  GemmShape shape;
+};
 
-NpyType float_type(const NumberFormat& format, std::span<const double> numbers) {
-  constexpr double kMost = std::numeric_limits<float>::max();
-  const bool fits = fits_single(format) &&
-                    std::all_of(numbers.begin(), numbers.end(),
-                                [](double x) { return !std::isfinite(x) || std::abs(x) <= kMost; });
-  return fits ? NpyType::f4 : NpyType::f8;
-}
-
-void write_answer(std::span<const ArrayFile> files, const std::string& json_path, const Json& json,
-                  const std::string& table) {
-  check_stop();
-  for (const ArrayFile& file : files) {
-    if (!file.path.empty())
-      write_file_atomically(file.path, file.bytes);
+Matrices read_matrices(const std::vector<std::string>& files) {
+  Matrices result;
+  result.a = read_npy(files[0]);
+  result.b = read_npy(files[1]);
+  const auto& left = result.a.shape;
+  const auto& right = result.b.shape;
+  ProblemList problems;
+  for (const auto& [file, shape] : {std::pair(&files[0], &left), std::pair(&files[1], &right)}) {
+    if (shape->size() != 2)
+      problems.add({*file},
+                   fmt::format("has shape [{}]: a matrix has two axes", fmt::join(*shape, ", ")));
   }
-  write_output(json_path, json, table);
+  if (problems.empty() && left[1] != right[0])
+    problems.add({files[0]},
+                 fmt::format("has shape [{}], which cannot be multiplied by {} with [{}]",
+                             fmt::join(left, ", "), files[1], fmt::join(right, ", ")));
+  problems.throw_if_any();
+  result.shape = {left[0], right[1], left[1]};
+  return result;
 }
 
-Provenance formats_provenance(const FormatsArguments& arguments,
-                              const std::vector<std::string>& files) {
-  Provenance provenance =
-      provenance_of(arguments.json.empty() ? std::vector<std::string>{} : files);
-  provenance.seed = arguments.numbers.seed;
-  return provenance;
+/// `monet formats --gemm`.
+int multiply_matrices(const FormatsArguments& arguments, const Command& command, Session& session) {
+  const ParsedUnit unit = parse_unit(arguments.unit, arguments.numbers, command);
+  const GemmOptions options = arguments.unit.options();
+  const Matrices read = session.stage("read files", [&] { return read_matrices(arguments.gemm); });
+  const std::vector<double> a = read.a.numbers();
+  const std::vector<double> b = read.b.numbers();
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<double> c = session.stage("multiply", [&] {
+    return unit.blocks
+               ? emulate_block_gemm(read.shape, a, b, unit.blocks->format, unit.mac, options)
+               : emulate_gemm(read.shape, a, b, unit.mac, options);
+  });
+  ProductResult result;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.shape = read.shape;
+  result.unit = unit.mac;
+  result.blocks = unit.blocks;
+  result.hybrid = unit.hybrid;
+  result.deviation = session.stage("compare with the exact product", [&] {
+    return deviation(precise_product(read.shape, a, b, options.jobs), c);
+  });
+  const Json json = product_json(result, formats_provenance(arguments, arguments.gemm));
+  const std::vector<std::int64_t> shape{read.shape.m, read.shape.n};
+  const NpyType type = float_type(unit.mac.sum.value_or(kSinglePrecision), c);
+  const std::vector<ArrayFile> written{{arguments.output, npy_bytes(shape, c, type)}};
+  write_answer(written, arguments.json, json, product_table(json));
+  return kExitOk;
 }
+
+} // namespace
 
 void add_formats_command(Command& monet) {
   auto arguments = std::make_shared<FormatsArguments>();

@@ -6,8 +6,8 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
-#include "monet/report/graph_svg.hpp"
 #include "monet/report/operator_table.hpp"
+#include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/training/liveness.hpp"

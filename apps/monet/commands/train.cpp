@@ -1,7 +1,7 @@
 // monet train EXPERIMENT.yaml: trains a network with emulated arithmetic, variant by variant and
 // seed by seed.
 #include "commands/commands.hpp"
-#include "options/instructions.hpp"
+#include "options/formats_options.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
 
@@ -158,11 +158,8 @@ private:
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     trained.seconds += took.count();
     ++trained.timed_steps;
-    SearchProgress progress;
-    progress.phase = phase_;
-    progress.done = run.steps();
-    progress.total = total_;
-    session_.progress.search(progress, SearchControl{}.seconds_left());
+    session_.progress.search({.phase = phase_, .done = run.steps(), .total = total_},
+                             SearchControl{}.seconds_left());
   }
 
   /// False where Ctrl-C ended it: nothing has happened then.

@@ -1,11 +1,12 @@
-// The file that `monet cluster` takes: which network is trained on which cluster, and how it is
-// divided over its devices.
+// The file that `monet cluster` takes, and those that it names: which network is trained on which
+// cluster, and how it is divided over its devices.
 #pragma once
 
 #include "monet/cluster/device.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/cluster/strategy.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/step_settings.hpp"
+#include "monet/report/result.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -36,5 +37,21 @@ enum class ParallelForm { strategy, space };
 ClusterExperiment read_cluster_experiment(const std::string& path,
                                           const std::vector<std::string>& settings,
                                           ParallelForm form = ParallelForm::strategy);
+
+/// The files of an experiment, read.
+struct ClusterInputs {
+  Cluster cluster;
+  ClusterDevice device;
+  ClusterWorkload workload;
+};
+
+/// One InputError with the problems of all files. InfeasibleError where the cluster cannot have so
+/// many devices.
+ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment);
+
+/// Files, without options.
+Provenance provenance_of(const ClusterExperiment& experiment, const ClusterInputs& inputs);
+/// What --set says.
+void add_settings(const std::vector<std::string>& settings, Provenance& provenance);
 
 } // namespace monet::cli

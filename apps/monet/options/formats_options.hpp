@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet::cli {
@@ -90,5 +91,10 @@ struct FormatsArguments {
 
 /// A named format, or InputError with the nearest name.
 NamedTensorFormat tensor_format_named(const std::string& name, const char* option);
+
+/// Adds `--instructions`, under a heading of --help if there is one.
+void add_instructions(Command& command, std::string& word, std::string_view group = {});
+/// What the word says; InputError where this machine has none of them.
+Instructions instructions_of(const std::string& word);
 
 } // namespace monet::cli

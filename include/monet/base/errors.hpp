@@ -69,6 +69,7 @@ void internal_check(bool condition, std::string_view what,
 class ProblemList {
 public:
   void add(SourceLoc where, std::string_view what, std::string_view hint = {});
+  void add(const std::vector<InputProblem>& problems);
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size(); }
   /// Throws InputError with everything collected; does nothing when there is nothing.

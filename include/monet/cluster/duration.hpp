@@ -1,6 +1,9 @@
 // Durations of a cluster: whole nanoseconds, so that sums do not depend on their order.
 #pragma once
 
+#include "monet/base/errors.hpp"
+
+#include <cmath>
 #include <cstdint>
 
 namespace monet {
@@ -9,6 +12,10 @@ using Nanoseconds = std::int64_t;
 
 /// A duration in nanoseconds as a whole number, rounded up. InternalError unless it is one that
 /// fits.
-Nanoseconds whole_nanoseconds(double nanoseconds);
+inline Nanoseconds whole_nanoseconds(double nanoseconds) {
+  constexpr double kLongest = 9e18; // 285 years
+  internal_check(nanoseconds >= 0 && nanoseconds < kLongest, "a duration is none that can be");
+  return static_cast<Nanoseconds>(std::ceil(nanoseconds));
+}
 
 } // namespace monet

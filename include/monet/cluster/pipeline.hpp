@@ -164,9 +164,6 @@ struct StageTimes {
   /// waits for, too.
   std::int64_t most_held = 0, most_held_or_waiting = 0;
   std::int64_t most_bytes = 0; ///< of activation_bytes and weight_bytes at a time
-  /// Sum over those pairs of the time from the start of the forward pass to the last pass that
-  /// needs what it kept: divided by the period, the mean number held.
-  Nanoseconds held_time = 0;
 };
 
 struct PipelineTimeline : PipelineTimes {

@@ -4,7 +4,7 @@
 
 #include "monet/base/objective.hpp"
 #include "monet/cluster/cluster_step.hpp"
-#include "monet/cluster/strategy_space.hpp"
+#include "monet/cluster/strategy.hpp"
 #include "monet/optimise/search.hpp"
 
 #include <cstdint>

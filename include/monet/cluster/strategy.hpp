@@ -21,7 +21,6 @@ enum class RecomputeKind {
   full,      ///< of every layer only its input is stored, and all of it runs again
 };
 std::string_view name_of(RecomputeKind kind);
-std::span<const std::string_view> recompute_kind_names(); ///< in the order of their kinds
 
 /// What waits in the host's memory while no device needs it.
 enum class OffloadKind {
@@ -66,9 +65,27 @@ struct ParallelStrategy {
   friend bool operator==(const ParallelStrategy&, const ParallelStrategy&) = default;
 };
 
+/// The strategies that are compared: every combination of these values that fits together. An empty
+/// list is all values that divide what they must; of schedules, recomputation and offload all
+/// kinds.
+struct StrategySpace {
+  std::vector<std::int64_t> data, tensor, pipeline, virtual_stages, context, expert, micro_batch;
+  std::vector<std::int64_t> zero;
+  std::vector<bool> sequence;
+  std::vector<PipelineKind> schedule;
+  std::vector<RecomputeKind> recompute;
+  std::vector<OffloadKind> offload;
+  std::int64_t global_batch = 1;
+  bool overlap = true;
+};
+
 /// Keys as the fields, and `virtual`; what is left out is 1, none, or for global_batch what one
 /// micro-batch a data rank and pipeline stage comes to. Unknown keys and values are problems.
 ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems);
+/// `parallel:` of an experiment where a key may be one value or a list; what is left out is free.
+/// `global_batch` must be there, one number; `overlap` is one value. Unknown keys and values are
+/// problems, as are values given twice.
+StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems);
 /// "d16 t8 p8 v3 seq zero1 interleaved mb1 selective": what differs from the defaults.
 std::string to_string(const ParallelStrategy& strategy);
 /// What does not fit together, each in a sentence with its numbers: degrees and the cluster's

@@ -30,6 +30,16 @@ struct Metric {
 /// none was), both 0 to 1 and means over its seeds.
 inline constexpr std::string_view kTrainedMetrics[] = {"error", "gradients_flushed"};
 
+/// What a short training of a design's arithmetic came to in one run, as it is kept and sent. Equal
+/// recipes from equal seeds come to equal numbers, whoever trains.
+struct TrainingRecord {
+  std::string key; ///< of what decides the numbers: the recipe and its network; no chip
+  std::uint64_t seed = 0;
+  double error = 0;             ///< share of the test's images taken for another class, 0 to 1
+  double gradients_flushed = 0; ///< share of gradients' numbers rounded to 0, 0 to 1
+  friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
+};
+
 /// What a step on a cluster comes to besides its figures: 0 where samples are no sequences, and
 /// where the device has no peak.
 inline constexpr std::string_view kClusterMetrics[] = {"samples_per_second", "tokens_per_second",

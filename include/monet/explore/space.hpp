@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/base/yaml.hpp"
+#include "monet/cluster/cluster_step.hpp"
 #include "monet/explore/design.hpp"
 #include "monet/explore/step_settings.hpp"
 #include "monet/hardware/chip.hpp"
@@ -98,5 +99,29 @@ public:
 /// One InputError with every problem of the file.
 Space read_space(const std::string& path);
 Space parse_space(std::string_view text, const std::string& origin);
+
+/// A design without its strategy.
+struct DesignedCluster {
+  Cluster cluster;
+  ClusterDevice device;
+  ClusterWorkload workload;
+  std::string network; ///< path; empty: a transformer
+};
+
+/// Whether the space has `cluster:`.
+bool is_of_clusters(const Space& space);
+
+// Of a space of clusters. InputError where the design's values make none.
+
+/// Equal for designs that differ in `parallel:` alone.
+std::string cluster_key(const Space& space, DesignId id);
+/// InfeasibleError where the cluster cannot have so many devices.
+DesignedCluster cluster_of(const Space& space, DesignId id);
+/// `parallel:` with the degree that is `rest`. InfeasibleError where nothing whole is left for it.
+ParallelStrategy strategy_of(const Space& space, DesignId id, std::int64_t devices);
+/// experiment.yaml for `monet cluster`, and the files it names that are the design's own: name and
+/// text. To be written to the folder, which what is named elsewhere is seen from.
+std::vector<std::pair<std::string, std::string>> cluster_files(const Space& space, DesignId id,
+                                                               const std::string& folder);
 
 } // namespace monet

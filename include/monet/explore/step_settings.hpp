@@ -2,12 +2,14 @@
 #pragma once
 
 #include "monet/base/yaml.hpp"
+#include "monet/cluster/cluster_step.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
+#include "monet/workload/transformer.hpp"
 
 #include <optional>
 #include <string>
@@ -61,5 +63,24 @@ void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& setti
 /// `schedule:` mode, halo, stacks, stream_like, model, priority, objective, lpf_limit.
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems);
+
+/// What is trained on a cluster: the sections that an experiment of `monet cluster` and a space of
+/// clusters share.
+struct ClusterSettings : StepSettings {
+  std::optional<TransformerShape> transformer; ///< none: `network`
+  bool in_place_loss = true;                   ///< of the transformer, see ClusterWorkload
+};
+
+/// `workload:` of a cluster: a transformer by its sizes, or a network. Batches are refused: they
+/// are what `parallel:` says.
+void read_cluster_workload(const YamlNode& node, const std::string& path, ClusterSettings& settings,
+                           ProblemList& problems);
+/// `training:` of a cluster, inline or the name of a file. Micro-batches are refused likewise.
+/// `settings.training` is there in any case.
+void read_cluster_training(const YamlNode& node, const std::string& path, ClusterSettings& settings,
+                           ProblemList& problems);
+
+/// What a model of a cluster takes.
+ClusterWorkload workload_of(const ClusterSettings& settings);
 
 } // namespace monet

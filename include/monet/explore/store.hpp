@@ -3,7 +3,6 @@
 
 #include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
-#include "monet/explore/training_record.hpp"
 
 #include <functional>
 #include <memory>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "monet/explore/design.hpp"
-#include "monet/explore/design_set.hpp"
 #include "monet/explore/evaluator.hpp"
 #include "monet/explore/space.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +15,24 @@
 #include <vector>
 
 namespace monet {
+
+/// The designs of a space as strategies see them: mixed-radix numbers, the first parameter most
+/// significant; constraints exclude some.
+struct DesignSet {
+  std::vector<std::uint32_t> values; ///< per parameter, how many; at least 1 each
+  /// Whether constraints exclude a design; may be empty: none are. Called from several threads.
+  std::function<bool(DesignId)> excludes;
+  std::vector<FrontRequest> fronts;
+
+  /// Excluded designs included. InternalError beyond 64 bits.
+  std::uint64_t size() const;
+  bool keeps(DesignId id) const { return !excludes || !excludes(id); }
+  std::vector<std::uint32_t> choices(DesignId id) const;
+  DesignId id_of(const std::vector<std::uint32_t>& choices) const;
+};
+
+/// Keeps a reference to the space.
+DesignSet design_set(const Space& space);
 
 /// The fronts of the results so far (src/explore/strategy/design_fronts.hpp).
 class KnownFronts;

@@ -1,4 +1,5 @@
-// What `monet backward` found, as JSON (docs/backward.schema.json) and as tables.
+// What `monet backward` found, as JSON (docs/backward.schema.json) and as tables; its
+// studies (study.json) as tables.
 #pragma once
 
 #include "monet/core_cost/backward_network.hpp"
@@ -24,5 +25,17 @@ nlohmann::ordered_json backward_json(const BackwardResult& result, const Provena
 /// A line for every layer with the time of every technique as a part of the first one's, and a
 /// table of the techniques in total. At most 120 columns wide.
 std::string backward_table(const nlohmann::ordered_json& json);
+
+/// What the paper finds, and whether the study's figures say so, too: a list of `text` and `holds`
+/// (null where figures that it needs are not there).
+nlohmann::ordered_json backward_study_statements(const nlohmann::ordered_json& study);
+
+/// Every figure beside the published one with its range, the statements, the choices.
+std::string backward_study_table(const nlohmann::ordered_json& study);
+
+/// A line for every figure, a column for every assumption.
+std::string backward_figures_csv(const nlohmann::ordered_json& study);
+/// A line for every network, machine and technique.
+std::string backward_networks_csv(const nlohmann::ordered_json& study);
 
 } // namespace monet

@@ -1,7 +1,9 @@
-// What a step on a cluster came to, as JSON, tables and a trace.
+// What a step on a cluster came to, as JSON, tables and a trace; what a search for its strategy
+// found.
 #pragma once
 
 #include "monet/cluster/cluster_step.hpp"
+#include "monet/cluster/planner.hpp"
 #include "monet/report/result.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -38,5 +40,19 @@ std::string cluster_trace(const nlohmann::ordered_json& result);
 /// Where the step does not fit: the stage that lacks most, by how much, and its owners, the largest
 /// first. Empty where it fits.
 std::string memory_overflow(const ClusterStep& step);
+
+/// What `monet optimise parallelism` found: docs/optimise.schema.json.
+struct ParallelismOutcome {
+  const ClusterResult* best = nullptr;
+  const PlannerResult* found = nullptr; ///< with a best
+  std::string objective;                ///< or "front"
+  double seconds = 0;
+  std::string repeat; ///< command that models the best, up to its --set
+};
+
+nlohmann::ordered_json parallelism_json(const ParallelismOutcome& outcome,
+                                        const Provenance& provenance);
+/// The best, what became of the others, and those next to it or on the front.
+std::string parallelism_table(const nlohmann::ordered_json& result);
 
 } // namespace monet

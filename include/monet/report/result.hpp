@@ -66,4 +66,11 @@ std::string trace_json(const nlohmann::ordered_json& result);
 /// Every name is data (escaped), never markup.
 std::string report_html(const nlohmann::ordered_json& result);
 
+/// area_mm2, peak_power_w (null without a frequency), and by core its area, its array's figures and
+/// its memories; of those priced by our model, how. Described by docs/result.schema.json.
+nlohmann::ordered_json hardware_json(const Chip& chip);
+
+/// The same as a table, a row for each array and memory; equal cores share their rows.
+std::string hardware_table(const nlohmann::ordered_json& hardware);
+
 } // namespace monet

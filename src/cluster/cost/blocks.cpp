@@ -1,8 +1,6 @@
 #include "cluster/cost/blocks.hpp"
 
-#include "cluster/cost/chip_costs.hpp"
-#include "cluster/cost/exchanges.hpp"
-#include "cluster/cost/kernels.hpp"
+#include "cluster/cost/costs.hpp"
 #include "cluster/cost/layout.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,4 +1,4 @@
-#include "cluster/cost/chip_costs.hpp"
+#include "cluster/cost/costs.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"

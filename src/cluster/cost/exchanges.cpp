@@ -1,4 +1,4 @@
-#include "cluster/cost/exchanges.hpp"
+#include "cluster/cost/costs.hpp"
 
 #include "monet/cluster/collectives.hpp"
 #include "monet/workload/operators.hpp"

@@ -1,5 +1,4 @@
-#include "cluster/cost/kernels.hpp"
-
+#include "cluster/cost/costs.hpp"
 #include "cluster/partition/placement.hpp"
 
 #include "monet/base/errors.hpp"

@@ -17,25 +17,19 @@ namespace {
 constexpr double kMostBytesOfDevice = 1e15;
 constexpr double kLongestConstant = 1e12;
 
-std::optional<KernelType> type_named(std::string_view name) {
-  for (std::size_t t = 0; t < kKernelTypes; ++t) {
-    if (name_of(static_cast<KernelType>(t)) == name)
-      return static_cast<KernelType>(t);
-  }
-  return std::nullopt;
-}
-
-std::optional<VectorKernel> kernel_named(std::string_view name) {
-  for (std::size_t t = 0; t < kVectorKernels; ++t) {
-    if (name_of(static_cast<VectorKernel>(t)) == name)
-      return static_cast<VectorKernel>(t);
+/// Of so many types or kernels.
+template <class Kind>
+std::optional<Kind> kind_named(std::string_view name, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    if (name_of(static_cast<Kind>(k)) == name)
+      return static_cast<Kind>(k);
   }
   return std::nullopt;
 }
 
 std::optional<KernelType> type_cell(const PointRow& row, std::size_t column,
                                     ProblemList& problems) {
-  const std::optional<KernelType> type = type_named(row.cells[column]);
+  const std::optional<KernelType> type = kind_named<KernelType>(row.cells[column], kKernelTypes);
   if (!type)
     problems.add(row.where, fmt::format("no element type '{}'", row.cells[column].substr(0, 30)),
                  "fp64, fp32, tf32, bf16, fp16, fp8 or int8");
@@ -134,7 +128,7 @@ void add_vector_points(const YamlNode& node, const std::array<double, kVectorKer
   constexpr std::array<std::string_view, 5> kColumns{"kernel", "rows", "columns", "type", "ns"};
   std::map<std::array<std::int64_t, 4>, SourceLoc> seen;
   for (const PointRow& row : read_points(node, kColumns, open, problems)) {
-    const auto kernel = kernel_named(row.cells[0]);
+    const auto kernel = kind_named<VectorKernel>(row.cells[0], kVectorKernels);
     if (!kernel)
       problems.add(row.where, fmt::format("no kernel '{}'", row.cells[0].substr(0, 30)),
                    "elementwise, gelu, layernorm, softmax, gelu_backward, layernorm_backward, "
@@ -269,8 +263,7 @@ void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, Kerne
     for (MatmulPoint& point : table.matmul_points)
       point.log_slowdown -= std::log(efficiency);
   } catch (const InputError& error) {
-    for (const InputProblem& problem : error.problems())
-      problems.add(problem.where, problem.what, problem.hint);
+    problems.add(error.problems());
   }
 }
 

@@ -120,8 +120,7 @@ std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::str
       const FileText file = open(node.scalar, node.where);
       return parse_points(file.text, file.path, columns, problems);
     } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems())
-        problems.add(problem.where, problem.what, problem.hint);
+      problems.add(error.problems());
       return {};
     }
   }

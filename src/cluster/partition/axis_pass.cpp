@@ -1,6 +1,5 @@
-#include "cluster/partition/axis_pass.hpp"
-
 #include "cluster/partition/choose.hpp"
+#include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"

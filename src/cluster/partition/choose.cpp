@@ -1,6 +1,5 @@
 #include "cluster/partition/choose.hpp"
 
-#include "cluster/partition/readers.hpp"
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"

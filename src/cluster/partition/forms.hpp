@@ -1,4 +1,5 @@
-// The forms in which the ranks have a tensor, and the collectives that make one of another.
+// The forms in which the ranks have a tensor, and the collectives that make one of another; the
+// step of a rank along one axis of the mesh.
 #pragma once
 
 #include "cluster/partition/placement.hpp"
@@ -92,5 +93,16 @@ private:
   std::vector<Source> sources_;
   std::unordered_set<std::string> tensor_names_, op_names_;
 };
+
+/// What a pass has made, and where its tensors come from.
+struct AxisStep {
+  TrainingGraph step;
+  std::vector<Forms::Source> sources;        ///< by tensor of the step
+  std::vector<TensorId> rank_numbers;        ///< scalars that hold the rank's number
+  std::vector<std::optional<Placement>> own; ///< by tensor of the source: as it was made or begun
+};
+
+/// Divides a step with divisors (see with_divisors()) over the axis' ranks, at least 2.
+AxisStep divide_along(const TrainingGraph& source, const PassAxis& axis);
 
 } // namespace monet::mesh

@@ -1,4 +1,4 @@
-#include "cluster/partition/axis_pass.hpp"
+#include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/checked.hpp"

@@ -1,4 +1,3 @@
-#include "cluster/partition/readers.hpp"
 
 #include "cluster/partition/sums.hpp"
 

@@ -1,4 +1,4 @@
-#include "cluster/pipeline/compiled.hpp"
+#include "cluster/pipeline/problem.hpp"
 
 #include "monet/base/errors.hpp"
 

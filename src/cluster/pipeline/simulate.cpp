@@ -164,7 +164,6 @@ private:
       p.weight_done = true;
       --(split_ ? s.waiting : s.held);
       s.bytes -= split_ ? cost.weight_bytes : cost.activation_bytes;
-      times.held_time += s.free - p.forward_start;
       break;
     }
     times.most_held = std::max(times.most_held, s.held);

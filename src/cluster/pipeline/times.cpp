@@ -1,6 +1,5 @@
 // How long a step takes, fast: the compiled schedule from front to back, of fewer micro-batches
 // where that is shown to be enough.
-#include "cluster/pipeline/compiled.hpp"
 #include "cluster/pipeline/problem.hpp"
 
 #include "monet/cluster/pipeline.hpp"

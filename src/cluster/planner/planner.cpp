@@ -2,9 +2,7 @@
 
 #include "cluster/cost/blocks.hpp"
 #include "cluster/step/bounds.hpp"
-#include "cluster/step/build.hpp"
-#include "cluster/step/offload.hpp"
-#include "cluster/step/unequal.hpp"
+#include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"

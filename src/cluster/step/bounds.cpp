@@ -1,8 +1,6 @@
 #include "cluster/step/bounds.hpp"
 
-#include "cluster/step/chunks.hpp"
-#include "cluster/step/offload.hpp"
-#include "cluster/step/unequal.hpp"
+#include "cluster/step/step.hpp"
 
 #include <algorithm>
 #include <cmath>

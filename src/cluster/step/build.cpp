@@ -1,8 +1,4 @@
-#include "cluster/step/build.hpp"
-
-#include "cluster/step/chunks.hpp"
-#include "cluster/step/offload.hpp"
-#include "cluster/step/unequal.hpp"
+#include "cluster/step/step.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "cluster/step/chunks.hpp"
+#include "cluster/step/step.hpp"
 
 #include <algorithm>
 #include <ranges>

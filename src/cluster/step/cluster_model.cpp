@@ -1,9 +1,7 @@
 // What strategies of one workload share: profiles of blocks.
 #include "cluster/cost/blocks.hpp"
 #include "cluster/cost/layout.hpp"
-#include "cluster/step/build.hpp"
-#include "cluster/step/offload.hpp"
-#include "cluster/step/unequal.hpp"
+#include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"

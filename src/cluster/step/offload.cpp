@@ -1,4 +1,4 @@
-#include "cluster/step/offload.hpp"
+#include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,4 +1,4 @@
-#include "cluster/step/unequal.hpp"
+#include "cluster/step/step.hpp"
 
 #include <fmt/core.h>
 

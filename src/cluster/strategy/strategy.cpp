@@ -1,7 +1,5 @@
 #include "monet/cluster/strategy.hpp"
 
-#include "cluster/strategy/choice.hpp"
-
 #include "monet/base/checked.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -19,6 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kOffload{"none", "states", "activations", "both"};
 constexpr std::int64_t kMost = std::int64_t{1} << 30; ///< of any degree or batch
+constexpr std::size_t kMostValues = 1000;             ///< of one key
 
 /// The product, or the largest number where it is more.
 std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
@@ -33,17 +32,32 @@ std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
 struct DegreeKey {
   std::string_view key;
   std::int64_t ParallelStrategy::*field;
+  std::vector<std::int64_t> StrategySpace::*values; ///< null: one value
 };
 constexpr DegreeKey kDegrees[]{
-    {"data", &ParallelStrategy::data},
-    {"tensor", &ParallelStrategy::tensor},
-    {"pipeline", &ParallelStrategy::pipeline},
-    {"virtual", &ParallelStrategy::virtual_stages},
-    {"context", &ParallelStrategy::context},
-    {"expert", &ParallelStrategy::expert},
-    {"micro_batch", &ParallelStrategy::micro_batch},
-    {"global_batch", &ParallelStrategy::global_batch},
+    {"data", &ParallelStrategy::data, &StrategySpace::data},
+    {"tensor", &ParallelStrategy::tensor, &StrategySpace::tensor},
+    {"pipeline", &ParallelStrategy::pipeline, &StrategySpace::pipeline},
+    {"virtual", &ParallelStrategy::virtual_stages, &StrategySpace::virtual_stages},
+    {"context", &ParallelStrategy::context, &StrategySpace::context},
+    {"expert", &ParallelStrategy::expert, &StrategySpace::expert},
+    {"micro_batch", &ParallelStrategy::micro_batch, &StrategySpace::micro_batch},
+    {"global_batch", &ParallelStrategy::global_batch, nullptr},
 };
+
+/// Which of `names` the node says; of none a problem.
+std::optional<std::size_t> choice_of(const YamlNode& node, std::span<const std::string_view> names,
+                                     ProblemList& problems) {
+  const auto word = as_string(node, problems);
+  if (!word)
+    return std::nullopt;
+  const auto found = std::ranges::find(names, *word);
+  if (found != names.end())
+    return static_cast<std::size_t>(found - names.begin());
+  problems.add(node.where, fmt::format("'{}' is none of {}", word->substr(0, 20),
+                                       fmt::join(names.begin(), names.end(), ", ")));
+  return std::nullopt;
+}
 
 std::optional<std::size_t> choice(YamlMap& map, std::string_view key,
                                   std::span<const std::string_view> names, ProblemList& problems) {
@@ -84,14 +98,64 @@ void check_divides(std::vector<std::string>& found, std::string_view what, std::
                               by, parts, whole % parts));
 }
 
+/// Values of one key: one or a list.
+class ValueReader {
+public:
+  ValueReader(YamlMap& map, ProblemList& problems) : map_(map), problems_(problems) {}
+
+  template <class T, class Read>
+  void read(std::string_view key, std::vector<T>& values, Read one) {
+    const YamlNode* node = map_.find(key);
+    if (node == nullptr)
+      return;
+    if (node->kind != YamlNode::Kind::sequence) {
+      add(*node, key, values, one);
+      return;
+    }
+    if (node->items.empty() || node->items.size() > kMostValues) {
+      problems_.add(node->where, fmt::format("'{}' lists {} values, not 1 to {}", key,
+                                             node->items.size(), kMostValues));
+      return;
+    }
+    for (const YamlNode& item : node->items)
+      add(item, key, values, one);
+  }
+
+private:
+  template <class T, class Read>
+  void add(const YamlNode& node, std::string_view key, std::vector<T>& values, Read one) {
+    const std::optional<T> value = one(node);
+    if (!value)
+      return;
+    if (std::ranges::find(values, *value) != values.end())
+      problems_.add(node.where, fmt::format("'{}' lists a value twice", key));
+    else
+      values.push_back(*value);
+  }
+
+  YamlMap& map_;
+  ProblemList& problems_;
+};
+
+std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view key,
+                                       std::int64_t least, std::int64_t most,
+                                       ProblemList& problems) {
+  const auto value = as_integer(node, problems);
+  if (!value || (*value >= least && *value <= most))
+    return value;
+  problems.add(node.where, fmt::format("{} is {}, not {} to {}", key, *value, least, most));
+  return std::nullopt;
+}
+
+template <class Kind>
+std::optional<Kind> kind_of(std::optional<std::size_t> choice) {
+  return choice ? std::optional(static_cast<Kind>(*choice)) : std::nullopt;
+}
+
 } // namespace
 
 std::string_view name_of(RecomputeKind kind) {
   return kRecompute.at(static_cast<std::size_t>(kind));
-}
-
-std::span<const std::string_view> recompute_kind_names() {
-  return kRecompute;
 }
 
 std::string_view name_of(OffloadKind kind) {
@@ -141,6 +205,36 @@ ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
     strategy.global_batch = bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
   map.finish();
   return strategy;
+}
+
+StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
+  YamlMap map(node, problems);
+  ValueReader reader(map, problems);
+  StrategySpace space;
+  for (const auto& [key, field, values] : kDegrees) {
+    if (values != nullptr)
+      reader.read(key, space.*values, [&, key = key](const YamlNode& value) {
+        return integer_in(value, key, 1, kMost, problems);
+      });
+  }
+  reader.read("zero", space.zero,
+              [&](const YamlNode& value) { return integer_in(value, "zero", 0, 3, problems); });
+  reader.read("sequence", space.sequence,
+              [&](const YamlNode& value) { return as_boolean(value, problems); });
+  reader.read("schedule", space.schedule, [&](const YamlNode& value) {
+    return kind_of<PipelineKind>(choice_of(value, pipeline_kind_names(), problems));
+  });
+  reader.read("recompute", space.recompute, [&](const YamlNode& value) {
+    return kind_of<RecomputeKind>(choice_of(value, kRecompute, problems));
+  });
+  reader.read("offload", space.offload, [&](const YamlNode& value) {
+    return kind_of<OffloadKind>(choice_of(value, kOffload, problems));
+  });
+  space.overlap = map.boolean_or("overlap", true);
+  if (const YamlNode* batch = map.require("global_batch"))
+    space.global_batch = integer_in(*batch, "global_batch", 1, kMost, problems).value_or(1);
+  map.finish();
+  return space;
 }
 
 std::string to_string(const ParallelStrategy& strategy) {

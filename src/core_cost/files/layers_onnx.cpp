@@ -253,8 +253,7 @@ NetworkLayers zigzag_layers(const Graph& graph) {
       result.layers.push_back(convolves ? convolution(graph, op) : product(graph, op));
       layer_of[i] = result.layers.size() - 1;
     } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems())
-        problems.add(problem.where, problem.what, problem.hint);
+      problems.add(error.problems());
     }
   }
   problems.throw_if_any();

@@ -1,9 +1,6 @@
-#include "explore/evaluate/cluster_evaluator.hpp"
+#include "explore/evaluate/evaluators.hpp"
 
-#include "explore/evaluate/chip_limits.hpp"
-#include "explore/evaluate/shared_costs.hpp"
-
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,58 @@
 #include "explore/evaluate/design_steps.hpp"
 
+#include "monet/base/stop.hpp"
+#include "monet/optimise/step_bounds.hpp"
 #include "monet/training/explain.hpp"
 #include "monet/workload/foreign.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace monet {
+
+StepFloors::Traffic StepFloors::traffic(const Chip& chip) {
+  // More memory needs no more traffic: chips are taken for the next larger step of a fourth root
+  // of 2, so that there are few.
+  constexpr double kPerOctave = 4;
+  const int step = static_cast<int>(std::ceil(std::log2(onchip_bits(chip) + 1) * kPerOctave));
+  const std::lock_guard lock(mutex_);
+  if (const auto known = known_.find(step); known != known_.end())
+    return known->second;
+  StepBoundOptions options;
+  options.made_once = made_once_;
+  options.onchip.value = static_cast<std::int64_t>(std::min(1e18, std::exp2(step / kPerOctave)));
+  options.separators = 128;
+  Traffic found;
+  try {
+    const StepBounds bounds = step_bounds(*step_, chip, options);
+    found.read = static_cast<double>(bounds.offchip_read().value);
+    found.written = static_cast<double>(bounds.offchip_written().value);
+    found.peak_bytes = bounds.peak_memory_bytes;
+  } catch (const InfeasibleError&) {
+    return found; // of this chip: it has no core for some operator
+  }
+  check_stop(); // bounds that were cut short are bounds, but not those of the next run
+  return known_.emplace(step, found).first->second;
+}
+
+StepFigures StepFloors::of(const Chip& chip) {
+  StepFigures least;
+  const Traffic bits = traffic(chip);
+  least.peak_memory_bytes = bits.peak_bytes;
+  if (!chip.offchip)
+    return least;
+  const OffchipPort port = offchip_port(chip);
+  const auto in = static_cast<double>(std::max<std::int64_t>(1, port.read_bits_per_cycle));
+  const auto out = static_cast<double>(std::max<std::int64_t>(1, port.write_bits_per_cycle));
+  const double cycles = port.shared ? (bits.read + bits.written) / std::max(in, out)
+                                    : std::max(bits.read / in, bits.written / out);
+  constexpr double kSums = 1 - 1e-9; // of doubles
+  least.latency_cycles = static_cast<std::int64_t>(cycles * kSums);
+  constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule; // per transfer of one bit or more
+  least.energy_pj = kSums * (bits.read * std::max(0.0, port.read_pj_per_bit - kRounding) +
+                             bits.written * std::max(0.0, port.write_pj_per_bit - kRounding));
+  return least;
+}
 
 AllDesignSteps::AllDesignSteps(const Space& space) : space_(space) {
   if (!space.workload.mapping.empty())

@@ -2,8 +2,6 @@
 // designs choose.
 #pragma once
 
-#include "explore/evaluate/step_floors.hpp"
-
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/explore/space.hpp"
 #include "monet/optimise/step_mode.hpp"
@@ -17,6 +15,30 @@
 #include <vector>
 
 namespace monet {
+
+/// Least figures of a step on any schedule, from little of a chip. Microseconds a chip, but for the
+/// first chip of each size of memory.
+class StepFloors {
+public:
+  /// A step whose views are folded. `made_once`: as StepBoundOptions has it.
+  StepFloors(const TrainingGraph& step, bool made_once) : step_(&step), made_once_(made_once) {}
+
+  /// Latency and energy of the off-chip memory for the traffic that is compulsory, and for what has
+  /// no room in all memories together; the peak of live memory. From several threads.
+  StepFigures of(const Chip& chip);
+
+private:
+  struct Traffic {
+    double read = 0, written = 0; ///< bits
+    std::int64_t peak_bytes = 0;
+  };
+  Traffic traffic(const Chip& chip);
+
+  const TrainingGraph* step_;
+  bool made_once_;
+  std::mutex mutex_;
+  std::map<int, Traffic> known_; ///< by size of the memories, in steps
+};
 
 struct DesignSteps {
   std::vector<TrainingGraph> graphs;                ///< per run, views folded; never moved

@@ -1,12 +1,8 @@
-#include "monet/explore/evaluator.hpp"
-
-#include "explore/evaluate/chip_limits.hpp"
-#include "explore/evaluate/cluster_evaluator.hpp"
 #include "explore/evaluate/design_steps.hpp"
-#include "explore/evaluate/shared_costs.hpp"
+#include "explore/evaluate/evaluators.hpp"
 #include "explore/evaluate/short_trainings.hpp"
 
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/step_mode.hpp"
@@ -14,7 +10,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 
 namespace monet {
 
@@ -206,6 +201,29 @@ private:
 };
 
 } // namespace
+
+std::string judge_chips(const Chip& chip, double count, const DesignBudgets& budgets,
+                        DesignResult& result) {
+  result.area_mm2 = count * chip.area_mm2();
+  result.peak_power_w = count * peak_power_w(chip).value_or(0);
+  const auto over = [](const char* what, double value, double budget, const char* unit) {
+    return fmt::format("{} {:.4g} {} is over the budget of {:.4g} {}", what, value, unit, budget,
+                       unit);
+  };
+  if (budgets.area_mm2 > 0 && result.area_mm2 > budgets.area_mm2)
+    return over("area", result.area_mm2, budgets.area_mm2, "mm2");
+  if (budgets.peak_power_w > 0 && result.peak_power_w > budgets.peak_power_w)
+    return over("peak power", result.peak_power_w, budgets.peak_power_w, "W");
+  if (budgets.offchip_bits_per_cycle > 0 && chip.offchip) {
+    const OffchipPort port = offchip_port(chip);
+    const auto bits = static_cast<double>(
+        port.shared ? std::max(port.read_bits_per_cycle, port.write_bits_per_cycle)
+                    : port.read_bits_per_cycle + port.write_bits_per_cycle);
+    if (bits > budgets.offchip_bits_per_cycle)
+      return over("off-chip bandwidth", bits, budgets.offchip_bits_per_cycle, "bits per cycle");
+  }
+  return {};
+}
 
 std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store) {
   if (is_of_clusters(space))

@@ -3,7 +3,6 @@
 
 #include "monet/explore/space.hpp"
 #include "monet/explore/store.hpp"
-#include "monet/explore/training_record.hpp"
 
 #include <condition_variable>
 #include <cstddef>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "monet/explore/strategy.hpp"
-#include "monet/explore/training_record.hpp"
 
 #include <cstdint>
 #include <exception>

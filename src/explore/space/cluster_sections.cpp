@@ -1,9 +1,9 @@
-#include "explore/space/cluster_sections.hpp"
+#include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/cluster/kernel_table.hpp"
-#include "monet/explore/cluster_settings.hpp"
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
 
@@ -16,13 +16,7 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kMostClusters = 10'000; ///< that are looked at for the files that they name
-constexpr std::size_t kMostClusterFiles = 1000;
 constexpr std::size_t kMostCheckedValues = 1000; ///< of a parameter
-
-void add_problems(const InputError& error, ProblemList& problems) {
-  for (const InputProblem& problem : error.problems())
-    problems.add(problem.where, problem.what, problem.hint);
-}
 
 const YamlNode* value_of(const YamlNode& node, std::string_view key) {
   const auto entry = std::ranges::find(node.entries, key, &YamlNode::Entry::key);
@@ -30,28 +24,16 @@ const YamlNode* value_of(const YamlNode& node, std::string_view key) {
 }
 
 /// The cluster files that a path may name.
-void read_cluster_files(SpaceFile& file, const YamlNode& path) {
+void read_cluster_files(const SpaceFile& file, const YamlNode& path) {
   ProblemList said; // with the whole section
-  const YamlTemplate paths(path, file.names, said);
-  std::set<std::size_t> slots;
-  paths.add_slots(slots);
-  try {
-    const std::vector<Values> ways = file.made_of.ways(file.space, slots, kMostClusterFiles);
-    if (ways.empty())
-      file.problems.add(path.where,
-                        fmt::format("the path may name more than {} files", kMostClusterFiles));
-    for (const Values& values : ways) {
-      const std::string name = paths.expand(values).scalar;
-      auto& files = file.made_of.clusters->files;
-      if (!files.contains(name))
-        files.emplace(name, load_yaml(resolve_beside(file.space.origin, name)));
-    }
-  } catch (const InputError& error) {
-    add_problems(error, file.problems);
-  }
+  each_path(file, YamlTemplate(path, file.names, said), path.where, [&](const std::string& name) {
+    auto& files = file.made_of.clusters->files;
+    if (!files.contains(name))
+      files.emplace(name, load_yaml(resolve_beside(file.space.origin, name)));
+  });
 }
 
-void read_cluster(SpaceFile& file, const YamlNode& node) {
+void read_cluster(const SpaceFile& file, const YamlNode& node) {
   Space::Template::ClusterTemplate& made = *file.made_of.clusters;
   if (node.kind == YamlNode::Kind::scalar) {
     read_cluster_files(file, node);
@@ -72,7 +54,7 @@ void read_cluster(SpaceFile& file, const YamlNode& node) {
 
 /// What is wrong with values that keys of `parallel:` take from one parameter, or have as they are:
 /// known before any design is made. Others are looked at with their designs.
-void check_keys(SpaceFile& file, const YamlNode& keys) {
+void check_keys(const SpaceFile& file, const YamlNode& keys) {
   std::set<std::string> said;
   for (const YamlNode::Entry& entry : keys.entries) {
     ProblemList ignored; // of expressions: the section says them
@@ -104,15 +86,12 @@ void check_keys(SpaceFile& file, const YamlNode& keys) {
   }
 }
 
-void read_parallel(SpaceFile& file, const YamlNode& node) {
-  Space::Template::VariedSection& parallel = file.made_of.clusters->parallel;
-  parallel.fixed = node;
+void read_parallel(const SpaceFile& file, const YamlNode& node) {
   if (node.kind != YamlNode::Kind::map) {
     file.problems.add(node.where, "expected how a step is divided, like 'data: rest'");
     return;
   }
-  if (is_varied(node))
-    parallel.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);
+  file.made_of.clusters->parallel = varied_section(file, node);
   check_keys(file, node);
   const YamlNode* variants = value_of(node, "variants");
   for (const YamlNode::Entry& parameter :
@@ -122,17 +101,12 @@ void read_parallel(SpaceFile& file, const YamlNode& node) {
   }
 }
 
-void add_slots_of(const Space::Template::VariedSection& section, std::set<std::size_t>& slots) {
-  if (section.varied)
-    section.varied->add_slots(slots);
-}
-
 /// Of all that decides a design but `parallel:`: so many are values, counters of `for:` follow.
 std::set<std::size_t> slots_of(const Space::Template& made_of, std::size_t values) {
   std::set<std::size_t> slots;
   made_of.clusters->cluster.add_slots(slots);
-  add_slots_of(made_of.workload, slots);
-  add_slots_of(made_of.training, slots);
+  made_of.workload.add_slots(slots);
+  made_of.training.add_slots(slots);
   made_of.system.add_slots(slots);
   for (const auto& [name, core] : made_of.cores) {
     core.core.add_slots(slots);
@@ -148,7 +122,7 @@ class NamedFiles {
 public:
   explicit NamedFiles(const Space& space) : space_(space) {
     for (const auto& [name, root] : space.made_of->clusters->files)
-      add(root.where.origin);
+      add_once(root.where.origin, files);
     std::set<std::size_t> slots;
     space.made_of->clusters->cluster.add_slots(slots);
     const std::vector<Values> ways = space.made_of->ways(space, slots, kMostClusters);
@@ -163,17 +137,12 @@ public:
   bool has_tables = false; ///< some device is a kernel table
 
 private:
-  void add(const std::string& path) {
-    if (std::ranges::find(files, path) == files.end())
-      files.push_back(path);
-  }
-
   /// What is wrong with a cluster is told with its design.
   void read(const Values& values) {
     const FileOpener open = [&](const std::string& name, const SourceLoc& where) {
       FileText file{resolve_beside(where.origin, name), {}};
       file.text = read_file(file.path);
-      add(file.path);
+      add_once(file.path, files);
       return file;
     };
     try {
@@ -186,14 +155,14 @@ private:
       if (!devices_.insert(path).second)
         return;
       if (cluster.device.kind == DeviceFile::Kind::table) {
-        add(path);
+        add_once(path, files);
         parse_kernel_table(read_file(path), path, open);
         return;
       }
       const Chip chip = read_cluster_device(cluster.device).chip.value();
-      add(chip.origin);
+      add_once(chip.origin, files);
       for (const Core& core : chip.cores)
-        add(core.origin);
+        add_once(core.origin, files);
     } catch (const InputError&) {
     }
   }
@@ -221,7 +190,7 @@ void check_first_design(const Space& space) {
 
 } // namespace
 
-void read_cluster_sections(SpaceFile file) {
+void read_cluster_sections(const SpaceFile& file) {
   file.made_of.clusters = Space::Template::ClusterTemplate{};
   file.made_of.clusters->has_own_chip = file.map.has("chip");
   if (const YamlNode* cluster = file.map.require("cluster"))

@@ -1,12 +1,11 @@
-#include "monet/explore/cluster_space.hpp"
-
 #include "base/shared/yaml_overlay.hpp"
 #include "explore/space/template.hpp"
 #include "explore/space/yaml_template.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/space.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "explore/space/hardware_choice.hpp"
+#include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -14,32 +14,12 @@ namespace {
 
 constexpr std::size_t kMostFiles = 1000;
 
-void collect(const InputError& error, ProblemList& problems) {
-  for (const InputProblem& problem : error.problems())
-    problems.add(problem.where, problem.what, problem.hint);
-}
-
 /// What a path may come to, each text once.
-std::set<std::string> texts_of(const YamlTemplate& path, const Space& space,
-                               const Space::Template& made_of, const SourceLoc& where,
-                               ProblemList& problems) {
-  std::set<std::size_t> slots;
-  path.add_slots(slots);
+std::set<std::string> texts_of(const SpaceFile& file, const YamlTemplate& path,
+                               const SourceLoc& where) {
   std::set<std::string> texts;
-  try {
-    for (const Values& values : made_of.ways(space, slots, kMostFiles))
-      texts.insert(path.expand(values).scalar);
-    if (texts.empty())
-      problems.add(where, fmt::format("the path may name more than {} files", kMostFiles));
-  } catch (const InputError& error) {
-    collect(error, problems);
-  }
+  each_path(file, path, where, [&](const std::string& text) { texts.insert(text); });
   return texts;
-}
-
-void add_file(const std::string& file, std::vector<std::string>& files) {
-  if (std::ranges::find(files, file) == files.end())
-    files.push_back(file);
 }
 
 /// Opens the core files that a system file names.
@@ -49,7 +29,7 @@ void read_cores_of(Space::Template::SystemFile& system, std::vector<std::string>
       return; // what is wrong with it, the chip's reader says
     const std::string file = find_core_file(system.path, name.scalar, name.where);
     system.cores.emplace(name.scalar, load_yaml(file));
-    add_file(file, files);
+    add_once(file, files);
   };
   for (const YamlNode::Entry& entry : system.root.entries) {
     if (entry.key == "offchip_core")
@@ -63,31 +43,49 @@ void read_cores_of(Space::Template::SystemFile& system, std::vector<std::string>
 
 } // namespace
 
-void read_core_files(const HalfReadSpace& of, Space::Template::CoreTemplate& core,
-                     const SourceLoc& where, std::vector<std::string>& files,
-                     ProblemList& problems) {
-  for (const std::string& text : texts_of(core.core, of.space, of.made_of, where, problems)) {
-    const std::string file = resolve_beside(of.space.origin, text);
-    files.push_back(file);
+void each_path(const SpaceFile& file, const YamlTemplate& path, const SourceLoc& where,
+               const std::function<void(const std::string& text)>& use) {
+  std::set<std::size_t> slots;
+  path.add_slots(slots);
+  try {
+    const std::vector<Values> ways = file.made_of.ways(file.space, slots, kMostFiles);
+    if (ways.empty())
+      file.problems.add(where, fmt::format("the path may name more than {} files", kMostFiles));
+    for (const Values& values : ways)
+      use(path.expand(values).scalar);
+  } catch (const InputError& error) {
+    file.problems.add(error.problems());
+  }
+}
+
+void add_once(const std::string& path, std::vector<std::string>& files) {
+  if (std::ranges::find(files, path) == files.end())
+    files.push_back(path);
+}
+
+void read_core_files(const SpaceFile& file, Space::Template::CoreTemplate& core,
+                     const SourceLoc& where, std::vector<std::string>& files) {
+  for (const std::string& text : texts_of(file, core.core, where)) {
+    const std::string path = resolve_beside(file.space.origin, text);
+    files.push_back(path);
     try {
-      core.files.emplace(text, YamlTemplate(load_yaml(file), of.names, problems));
+      core.files.emplace(text, YamlTemplate(load_yaml(path), file.names, file.problems));
     } catch (const InputError& error) {
-      collect(error, problems);
+      file.problems.add(error.problems());
     }
   }
 }
 
-void read_systems(const Space& space, Space::Template& made_of, const SourceLoc& where,
-                  std::vector<std::string>& files, ProblemList& problems) {
-  for (const std::string& text : texts_of(made_of.system, space, made_of, where, problems)) {
+void read_systems(const SpaceFile& file, const SourceLoc& where, std::vector<std::string>& files) {
+  for (const std::string& text : texts_of(file, file.made_of.system, where)) {
     try {
-      Space::Template::SystemFile system{resolve_beside(space.origin, text), {}};
-      add_file(system.path, files);
+      Space::Template::SystemFile system{resolve_beside(file.space.origin, text), {}};
+      add_once(system.path, files);
       system.root = load_yaml(system.path);
       read_cores_of(system, files);
-      made_of.systems.emplace(text, std::move(system));
+      file.made_of.systems.emplace(text, std::move(system));
     } catch (const InputError& error) {
-      collect(error, problems);
+      file.problems.add(error.problems());
     }
   }
 }

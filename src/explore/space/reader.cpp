@@ -1,9 +1,6 @@
 // space.yaml -> Space; docs/exploration.md describes every key.
 #include "base/shared/fnv1a.hpp"
-#include "explore/space/cluster_sections.hpp"
-#include "explore/space/hardware_choice.hpp"
-#include "explore/space/template.hpp"
-#include "explore/space/trained_sections.hpp"
+#include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
@@ -58,7 +55,7 @@ public:
     const YamlNode* fronts = map.find("fronts");
     read_fronts(fronts);
     if (!of_clusters || map.has("chip"))
-      read_hardware(map);
+      read_hardware(file);
     map.finish();
     problems_.throw_if_any();
     space_.made_of = made_of_;
@@ -176,22 +173,22 @@ private:
     }
   }
 
-  void read_hardware(YamlMap& map) {
-    const YamlNode* chip = map.require("chip");
+  void read_hardware(const SpaceFile& file) {
+    const YamlNode* chip = file.map.require("chip");
     made_of_->system_is_path = chip != nullptr && chip->kind == YamlNode::Kind::scalar;
     if (chip != nullptr)
       made_of_->system = YamlTemplate(*chip, names_, problems_);
     if (!made_of_->system_is_path) {
-      if (const YamlNode* cores = map.require("cores"))
-        read_cores(*cores);
+      if (const YamlNode* cores = file.map.require("cores"))
+        read_cores(file, *cores);
       return;
     }
-    if (const YamlNode* cores = map.find("cores"))
+    if (const YamlNode* cores = file.map.find("cores"))
       problems_.add(cores->where, "the cores of a chip of a file are those that it names");
-    read_systems(space_, *made_of_, chip->where, core_files_, problems_);
+    read_systems(file, chip->where, core_files_);
   }
 
-  void read_cores(const YamlNode& node) {
+  void read_cores(const SpaceFile& file, const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map || node.entries.empty()) {
       problems_.add(node.where, "expected cores by name: a core, or a core file");
       return;
@@ -200,8 +197,7 @@ private:
       Space::Template::CoreTemplate core{YamlTemplate(entry.value, names_, problems_)};
       core.is_path = entry.value.kind == YamlNode::Kind::scalar;
       if (core.is_path)
-        read_core_files({space_, *made_of_, names_}, core, entry.value.where, core_files_,
-                        problems_);
+        read_core_files(file, core, entry.value.where, core_files_);
       if (!made_of_->cores.emplace(entry.key, std::move(core)).second)
         problems_.add(entry.key_where, fmt::format("core '{}' is there already", entry.key));
     }
@@ -367,10 +363,8 @@ private:
       space_.files.push_back(space_.workload.network);
     if (!space_.workload.mapping.empty())
       space_.files.push_back(space_.workload.mapping);
-    for (const auto* files : {&core_files_, &cluster_files_})
+    for (const auto* files : {&core_files_, &cluster_files_, &trained_files_})
       space_.files.insert(space_.files.end(), files->begin(), files->end());
-    for (const std::string& file : trained_files_)
-      space_.files.push_back(file);
     for (std::size_t i = 1; i < space_.files.size(); ++i)
       hashed += hash(read_file(space_.files[i]));
     space_.content_hash = hash(hashed);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "explore/space/expression.hpp"
-#include "explore/space/section.hpp"
 #include "explore/space/yaml_template.hpp"
 
 #include "monet/cluster/device.hpp"
@@ -40,6 +39,10 @@ struct Space::Template {
     YamlNode fixed;
     std::optional<SectionTemplate> varied{};
     YamlNode of(const Values& values) const { return varied ? varied->expand(values) : fixed; }
+    void add_slots(std::set<std::size_t>& slots) const {
+      if (varied)
+        varied->add_slots(slots);
+    }
   };
 
   /// `cluster:` and `parallel:` of a space of clusters.

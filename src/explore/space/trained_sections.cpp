@@ -1,7 +1,7 @@
-#include "explore/space/trained_sections.hpp"
+#include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_settings.hpp"
+#include "monet/explore/step_settings.hpp"
 
 #include <fmt/core.h>
 
@@ -31,26 +31,18 @@ YamlNode training_node(const YamlNode& node, const std::string& space_file) {
   }
 }
 
-void read_training(SpaceFile& file, const YamlNode& node) {
+void read_training(const SpaceFile& file, const YamlNode& node) {
   if (!is_varied(node)) {
     file.made_of.training.fixed = training_node(node, file.space.origin);
   } else if (node.kind == YamlNode::Kind::map) {
-    file.made_of.training.varied =
-        SectionTemplate(node, file.names, file.space.parameters, file.problems);
+    file.made_of.training = varied_section(file, node);
   } else {
     file.problems.add(node.where, "expressions choose no training file",
                       "write the section here, with 'variants:'");
   }
 }
 
-void read_workload(SpaceFile& file, const YamlNode& node) {
-  file.made_of.workload.fixed = node;
-  if (is_varied(node))
-    file.made_of.workload.varied =
-        SectionTemplate(node, file.names, file.space.parameters, file.problems);
-}
-
-void read_accuracy(SpaceFile& file, const YamlNode& node) {
+void read_accuracy(const SpaceFile& file, const YamlNode& node) {
   if (node.kind != YamlNode::Kind::map) {
     file.problems.add(node.where, "expected a short training: data, epochs or steps, ...");
     return;
@@ -64,11 +56,7 @@ void read_accuracy(SpaceFile& file, const YamlNode& node) {
                                     "are in the formats of 'training:'",
                                     entry.key));
   }
-  file.made_of.accuracy = Space::Template::VariedSection{};
-  Space::Template::VariedSection& section = *file.made_of.accuracy;
-  section.fixed = node;
-  if (is_varied(node))
-    section.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);
+  file.made_of.accuracy = varied_section(file, node);
   file.space.workload.metrics.assign(std::begin(kTrainedMetrics), std::end(kTrainedMetrics));
 }
 
@@ -81,8 +69,7 @@ public:
     try {
       work(problems);
     } catch (const InputError& error) {
-      for (const InputProblem& problem : error.problems())
-        problems.add(problem.where, problem.what, problem.hint);
+      problems.add(error.problems());
     }
     for (const InputProblem& problem : problems.problems()) {
       if (said_.insert(problem.to_string()).second)
@@ -108,10 +95,8 @@ void add_files(const std::string& path, std::vector<std::string>& files) {
   } else {
     found.push_back(path);
   }
-  for (std::string& file : found) {
-    if (std::ranges::find(files, file) == files.end())
-      files.push_back(std::move(file));
-  }
+  for (const std::string& file : found)
+    add_once(file, files);
 }
 
 void add_files(const TrainStudy& study, std::vector<std::string>& files) {
@@ -127,18 +112,13 @@ void add_files(const TrainStudy& study, std::vector<std::string>& files) {
     add_files(recipe.initial.path, files);
 }
 
-void add_slots(const Space::Template::VariedSection& section, std::set<std::size_t>& slots) {
-  if (section.varied)
-    section.varied->add_slots(slots);
-}
-
 /// Every network that designs may choose is there.
 void check_workloads(const Space& space, const Space::Template& made_of, Collected& problems,
                      std::vector<std::string>& files) {
   if (!made_of.workload.varied)
     return;
   std::set<std::size_t> slots;
-  add_slots(made_of.workload, slots);
+  made_of.workload.add_slots(slots);
   const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
   if (ways.empty())
     throw InputError(made_of.workload.fixed.where,
@@ -157,13 +137,20 @@ void check_workloads(const Space& space, const Space::Template& made_of, Collect
 
 } // namespace
 
-void read_trained_sections(SpaceFile file) {
+Space::Template::VariedSection varied_section(const SpaceFile& file, const YamlNode& node) {
+  Space::Template::VariedSection section{node};
+  if (is_varied(node))
+    section.varied = SectionTemplate(node, file.names, file.space.parameters, file.problems);
+  return section;
+}
+
+void read_trained_sections(const SpaceFile& file) {
   if (const YamlNode* training = file.map.find("training"))
     read_training(file, *training);
   if (const YamlNode* accuracy = file.map.find("accuracy"))
     read_accuracy(file, *accuracy);
   if (const YamlNode* workload = file.map.find("workload"))
-    read_workload(file, *workload);
+    file.made_of.workload = varied_section(file, *workload);
 }
 
 std::vector<std::string> check_trained_sections(Space& space, const Space::Template& made_of) {
@@ -171,7 +158,7 @@ std::vector<std::string> check_trained_sections(Space& space, const Space::Templ
   std::vector<std::string> files;
   check_workloads(space, made_of, problems, files);
   std::set<std::size_t> slots;
-  add_slots(made_of.training, slots);
+  made_of.training.add_slots(slots);
   if (made_of.training.varied) {
     for (const Values& values : made_of.ways(space, slots, kMostTrainings))
       problems.of(
@@ -182,8 +169,8 @@ std::vector<std::string> check_trained_sections(Space& space, const Space::Templ
     static_cast<StepSettings&>(space.workload) = space.settings(space.first_design());
   if (!made_of.accuracy)
     return files;
-  add_slots(made_of.workload, slots);
-  add_slots(*made_of.accuracy, slots);
+  made_of.workload.add_slots(slots);
+  made_of.accuracy->add_slots(slots);
   const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
   if (ways.empty())
     throw InputError(made_of.accuracy->fixed.where,

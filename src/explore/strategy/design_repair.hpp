@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/base/rng.hpp"
-#include "monet/explore/design_set.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <cstdint>
 #include <optional>

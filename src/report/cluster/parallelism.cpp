@@ -1,7 +1,8 @@
 #include "report/cluster/cluster_text.hpp"
+#include "report/json_list.hpp"
 
 #include "monet/base/text.hpp"
-#include "monet/report/parallelism_result.hpp"
+#include "monet/report/cluster_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -25,10 +26,8 @@ Json planned_json(const PlannedStrategy& planned, bool has_energy) {
 }
 
 Json planned_list(const std::vector<PlannedStrategy>& list, bool has_energy) {
-  Json rows = Json::array();
-  for (const PlannedStrategy& planned : list)
-    rows.push_back(planned_json(planned, has_energy));
-  return rows;
+  return json_list(
+      list, [&](const PlannedStrategy& planned) { return planned_json(planned, has_energy); });
 }
 
 /// The strategy's keys as --set takes them.

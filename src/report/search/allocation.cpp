@@ -1,3 +1,5 @@
+#include "report/json_list.hpp"
+
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
@@ -22,14 +24,12 @@ Json cost_json(const StepFigures& cost) {
 }
 
 Json allocation_front_json(const AllocationResult& result) {
-  Json front = Json::array();
-  for (const AllocationPoint& point : result.front) {
+  return json_list(result.front, [&](const AllocationPoint& point) {
     Json row = cost_json(point.figures);
     if (point.figures == result.best.figures)
       row["chosen"] = true;
-    front.push_back(std::move(row));
-  }
-  return front;
+    return row;
+  });
 }
 
 /// At most so many rows, the last one included.

@@ -1,3 +1,5 @@
+#include "report/json_list.hpp"
+
 #include "monet/base/units.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
@@ -52,8 +54,7 @@ Certificate certificate_of(const CheckpointOutcome& outcome, const CheckpointRow
 }
 
 Json budgets_json(const CheckpointOutcome& outcome) {
-  Json rows = Json::array();
-  for (const CheckpointRow& row : outcome.rows) {
+  return json_list(outcome.rows, [&](const CheckpointRow& row) {
     const Certificate found = certificate_of(outcome, row);
     Json json = {{"budget_bytes", row.budget},          {"best", number_json(found.best)},
                  {"bound", number_json(found.bound)},   {"gap", number_json(found.gap())},
@@ -64,9 +65,8 @@ Json budgets_json(const CheckpointOutcome& outcome) {
       json["stored_bytes"] = row.point->stored_bytes;
       json["method"] = row.result.method;
     }
-    rows.push_back(std::move(json));
-  }
-  return rows;
+    return json;
+  });
 }
 
 Json checkpoint_front_json(const CheckpointOutcome& outcome) {

@@ -1,5 +1,4 @@
 #include "monet/base/text.hpp"
-#include "monet/report/graph_svg.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"

@@ -257,8 +257,7 @@ private:
         if (std::ranges::find(study_.files, file) == study_.files.end())
           study_.files.push_back(file);
       } catch (const InputError& error) {
-        for (const InputProblem& problem : error.problems())
-          problems.add(problem.where, problem.what, problem.hint);
+        problems.add(error.problems());
         map.entries.erase(entry);
         return map;
       }

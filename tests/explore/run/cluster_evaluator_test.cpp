@@ -1,6 +1,6 @@
 // Designs of a space of clusters come to what a cluster's model alone gives.
-#include "monet/explore/cluster_space.hpp"
 #include "monet/explore/evaluator.hpp"
+#include "monet/explore/space.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "explore/toys.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/explore/cluster_space.hpp"
+#include "monet/explore/space.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,51 @@
-// A model's blocks as the parts that stages of a pipeline run.
+// From the costs of blocks to a step of the whole cluster: its stages with their devices, the ways
+// to the host's memory, and the blocks as the parts that stages run.
 #pragma once
 
 #include "cluster/cost/blocks.hpp"
 
+#include "monet/cluster/cluster_step.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace monet::cluster_step {
+
+/// `profile` is the strategy's. `tokens` are those of a sample; 0 where samples are no sequences.
+ClusterStep build_step(const Cluster& cluster, const ClusterDevice& device,
+                       const cluster_cost::Profile& profile, const ParallelStrategy& strategy,
+                       std::int64_t tokens);
+
+/// What limits a stage: its ranks wait for each other, and keep as much each.
+struct StageDevices {
+  double speed = 1;        ///< of the slowest
+  std::int64_t memory = 0; ///< of the smallest; 0: not known
+};
+
+/// Stage i has the devices from i * data * context * tensor on.
+StageDevices devices_of(const Cluster& cluster, const ClusterDevice& device,
+                        const ParallelStrategy& strategy, std::int64_t stage);
+
+/// No device of the cluster is faster, or has more memory.
+StageDevices best_devices(const Cluster& cluster, const ClusterDevice& device);
+
+/// Why steps of the cluster are not modelled; empty where they are.
+std::string unequal_misfit(const Cluster& cluster);
+
+/// The cluster's, else the one that its device's table has; without bandwidth there is none.
+HostLink host_link_of(const Cluster& cluster, const ClusterDevice& device);
+
+/// Why the strategy's offload is impossible; empty where it is not.
+std::string offload_misfit(const HostLink& link, const ParallelStrategy& strategy);
+
+/// The same blocks with the copies that a strategy's offload makes. The link carries as much each
+/// way at once: what a block stores goes out behind its forward pass while the next one computes,
+/// and comes in before its backward pass; states come in and go out around the update.
+cluster_cost::Profile offloaded(const cluster_cost::Profile& profile, const HostLink& link,
+                                const ParallelStrategy& strategy);
 
 /// A pass on one device: kernels and collectives one after another, no faster than the host
 /// launches them; what may run beside it, where it does, counts as far as it is longer.
