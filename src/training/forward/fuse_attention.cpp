@@ -32,9 +32,8 @@ public:
     for (const TensorId id : graph.outputs)
       is_output_[id.index()] = true;
     for (const Operator& op : graph.operators()) {
-      const bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
-        return input && trained_[input->index()];
-      });
+      const bool any = std::ranges::any_of(
+          op.inputs, [&](const auto& input) { return input && trained_[input->index()]; });
       for (const auto& output : op.outputs) {
         if (output && any)
           trained_[output->index()] = is_floating(graph.tensor(*output).type);

@@ -80,8 +80,7 @@ SliceRange slice_range(const Graph& graph, const Operator& op) {
 /// dY between zeros, spread out where the slice skipped or reversed elements.
 void slice(GradientContext& context) {
   const SliceRange range = slice_range(context.graph(), context.op());
-  const bool dense = std::all_of(range.steps.begin(), range.steps.end(),
-                                 [](std::int64_t step) { return step == 1; });
+  const bool dense = std::ranges::all_of(range.steps, [](std::int64_t step) { return step == 1; });
   if (dense) {
     context.give(0, pad(context, context.dy(), range.starts, context.input_shape(0)));
     return;
@@ -123,7 +122,7 @@ void pad_rule(GradientContext& context) {
     context.emit({"PadGrad", {context.dy()}, {{"pads", pads}, {"mode", mode}}});
     return;
   }
-  const bool cuts = std::any_of(pads.begin(), pads.end(), [](std::int64_t v) { return v < 0; });
+  const bool cuts = std::ranges::any_of(pads, [](std::int64_t v) { return v < 0; });
   if (cuts) {
     for (std::int64_t& amount : pads)
       amount = -amount;

@@ -115,8 +115,8 @@ private:
   }
 
   bool requires_grad_by_output(const Operator& op) const {
-    return std::any_of(op.outputs.begin(), op.outputs.end(),
-                       [&](const auto& output) { return output && requires_grad(*output); });
+    return std::ranges::any_of(
+        op.outputs, [&](const auto& output) { return output && requires_grad(*output); });
   }
 
   /// x[:, 0]: one index taken out of an axis is a view in PyTorch.
@@ -329,8 +329,8 @@ private:
       for (const TensorId id : graph_.inputs)
         fed_[id.index()] = true;
       for (const Operator& each : graph_.operators()) {
-        const bool any = std::any_of(each.inputs.begin(), each.inputs.end(),
-                                     [&](const auto& id) { return id && fed_[id->index()]; });
+        const bool any = std::ranges::any_of(
+            each.inputs, [&](const auto& id) { return id && fed_[id->index()]; });
         for (const TensorId id : present(each.outputs))
           fed_[id.index()] = any;
       }
@@ -430,11 +430,10 @@ private:
     requires_grad_.resize(graph_.tensors().size(), false);
     std::vector<bool> flat(graph_.tensors().size(), false);
     const auto any = [](const Operator& op, const std::vector<bool>& of) {
-      return std::any_of(op.inputs.begin(), op.inputs.end(),
-                         [&](const auto& id) { return id && of[id->index()]; });
+      return std::ranges::any_of(op.inputs, [&](const auto& id) { return id && of[id->index()]; });
     };
     for (const Operator& op : graph_.operators()) {
-      const bool is_flat = std::find(kFlat.begin(), kFlat.end(), op.op_type) != kFlat.end();
+      const bool is_flat = std::ranges::find(kFlat, op.op_type) != kFlat.end();
       if (op.phase != Phase::forward || !(any(op, flat) || (is_flat && any(op, requires_grad_))))
         continue;
       for (const TensorId id : present(op.outputs))

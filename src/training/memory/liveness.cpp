@@ -52,14 +52,13 @@ bool overwrites(const Operator& op, TensorId output, TensorId input) {
   if (!written || written->mode != AccessMode::write || written->opaque || written->passes != 1)
     return false;
   for (std::size_t dim = 0; dim < nest.dims.size(); ++dim) {
-    const bool used =
-        std::any_of(written->axes.begin(), written->axes.end(), [&](const AxisExpr& axis) {
-          return axis.terms.size() == 1 && axis.terms[0].dim == dim;
-        });
+    const bool used = std::ranges::any_of(written->axes, [&](const AxisExpr& axis) {
+      return axis.terms.size() == 1 && axis.terms[0].dim == dim;
+    });
     if (nest.dims[dim].coupled || (!used && nest.dims[dim].size > 1))
       return false;
   }
-  return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& access) {
+  return std::ranges::all_of(nest.operands, [&](const Access& access) {
     return access.tensor != input || (access.axes == written->axes && !access.opaque &&
                                       access.passes == 1 && access.mode == AccessMode::read);
   });
@@ -178,7 +177,7 @@ private:
   bool is_for_recomputing(TensorId tensor, std::int64_t until) const {
     const auto runs_again = [&](OpId id) { return graph_.op(id).phase == Phase::recompute; };
     const auto& consumers = graph_.tensor(tensor).consumers;
-    if (std::any_of(consumers.begin(), consumers.end(), runs_again))
+    if (std::ranges::any_of(consumers, runs_again))
       return true;
     const auto producer = graph_.tensor(tensor).producer;
     const auto end = static_cast<std::size_t>(until);
@@ -227,8 +226,8 @@ private:
       if (memory_[t] == TensorId(t) && first_[t] >= 0)
         order.push_back(t);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return first_[a] < first_[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return first_[a] < first_[b]; });
     return order;
   }
 

@@ -152,9 +152,8 @@ std::optional<Sizes> padding_of(const Graph& graph, const Operator* pad, std::si
     return std::nullopt;
   const auto begin = pads->begin();
   const auto half = static_cast<std::ptrdiff_t>(axes + 2);
-  const bool others =
-      begin[0] != 0 || begin[1] != 0 || begin[half] != 0 || begin[half + 1] != 0 ||
-      std::any_of(pads->begin(), pads->end(), [](std::int64_t value) { return value < 0; });
+  const bool others = begin[0] != 0 || begin[1] != 0 || begin[half] != 0 || begin[half + 1] != 0 ||
+                      std::ranges::any_of(*pads, [](std::int64_t value) { return value < 0; });
   if (others)
     return std::nullopt;
   Sizes result(begin + 2, begin + half);

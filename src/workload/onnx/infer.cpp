@@ -396,7 +396,7 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
   if (input->is_constant && input->values) {
     stated = std::visit(
         [](const auto& list) {
-          return std::count_if(list.begin(), list.end(), [](auto number) { return number != 0; });
+          return std::ranges::count_if(list, [](auto number) { return number != 0; });
         },
         *input->values);
   }
@@ -417,8 +417,7 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node) || !inferred_as(node).empty())
     return true;
-  return std::any_of(std::begin(kSameAs), std::end(kSameAs),
-                     [&](const SameAs& row) { return is_for(row, node); });
+  return std::ranges::any_of(kSameAs, [&](const SameAs& row) { return is_for(row, node); });
 }
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
@@ -456,9 +455,9 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   for (const auto& output : outputs) {
     if (!output)
       continue;
-    const bool sane = output->shape.size() <= kMaxRank &&
-                      std::all_of(output->shape.begin(), output->shape.end(),
-                                  [](std::int64_t size) { return size >= 0; });
+    const bool sane =
+        output->shape.size() <= kMaxRank &&
+        std::ranges::all_of(output->shape, [](std::int64_t size) { return size >= 0; });
     if (!sane)
       throw InputError(at_node(model, node), "an output would have a negative size");
   }

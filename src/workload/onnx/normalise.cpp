@@ -123,7 +123,7 @@ constexpr BecameInput kBecameInputs[]{
 void from_older(const Model& model, Node& node, Values& values) {
   const std::string& op = node.op_type;
   const auto is = [&](std::initializer_list<const char*> names) {
-    return std::find(names.begin(), names.end(), op) != names.end();
+    return std::ranges::find(names, op) != names.end();
   };
   node.attributes = without(node.attributes, {"consumed_inputs"});
   if (node.opset < 7 && is({"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal",
@@ -157,8 +157,7 @@ void from_older(const Model& model, Node& node, Values& values) {
 bool is_legacy_softmax(const Node& node) {
   static constexpr std::array<std::string_view, 3> kNames{"Softmax", "LogSoftmax", "Hardmax"};
   return node.domain.empty() && node.opset < 13 && node.inputs.size() == 1 &&
-         node.outputs.size() == 1 &&
-         std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+         node.outputs.size() == 1 && std::ranges::find(kNames, node.op_type) != kNames.end();
 }
 
 /// Reshape to rows, softmax over their elements, Reshape back. Empty when one axis is normalised.
@@ -196,7 +195,7 @@ std::vector<Node> expand_microsoft(const Node& node) {
   static constexpr std::array<std::string_view, 4> kNames{"BiasGelu", "FastGelu", "Gelu",
                                                           "QuickGelu"};
   if (node.domain != "com.microsoft" || node.inputs.empty() || node.outputs.size() != 1 ||
-      std::find(kNames.begin(), kNames.end(), node.op_type) == kNames.end()) {
+      std::ranges::find(kNames, node.op_type) == kNames.end()) {
     return {};
   }
   Node function{.name = node.name, .op_type = "Gelu", .domain = "", .opset = 20};
@@ -223,7 +222,7 @@ std::vector<Node> expand_microsoft(const Node& node) {
 Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped) {
   Attributes kept;
   for (const auto& [name, value] : attributes.all()) {
-    if (std::find(dropped.begin(), dropped.end(), name) == dropped.end())
+    if (std::ranges::find(dropped, name) == dropped.end())
       kept.set(name, value);
   }
   return kept;
@@ -246,10 +245,10 @@ void drop_empty_parts(Node& node, const Values& values) {
     return;
   const auto is_empty = [&](const std::string& name) {
     const auto part = values.find(name);
-    return part != values.end() && std::find(part->second.shape.begin(), part->second.shape.end(),
-                                             0) != part->second.shape.end();
+    return part != values.end() &&
+           std::ranges::find(part->second.shape, 0) != part->second.shape.end();
   };
-  if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_empty))
+  if (!std::ranges::all_of(node.inputs, is_empty))
     std::erase_if(node.inputs, is_empty);
 }
 

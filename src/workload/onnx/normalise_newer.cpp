@@ -131,12 +131,12 @@ std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
     return static_cast<double>(sizes[axis]) / static_cast<double>(shape[axis]);
   };
   const auto less = [&](std::size_t a, std::size_t b) { return scale_of(a) < scale_of(b); };
-  if (resized.empty() || std::any_of(resized.begin(), resized.end(), [&](std::size_t axis) {
+  if (resized.empty() || std::ranges::any_of(resized, [&](std::size_t axis) {
         return shape[axis] < 1 || sizes[axis] < 1;
       }))
     return {};
-  const double scale = scale_of(within ? *std::min_element(resized.begin(), resized.end(), less)
-                                       : *std::max_element(resized.begin(), resized.end(), less));
+  const double scale = scale_of(within ? *std::ranges::min_element(resized, less)
+                                       : *std::ranges::max_element(resized, less));
   for (const std::size_t axis : resized) {
     constexpr double kRounding = 1e-9;
     const double size = scale * static_cast<double>(shape[axis]);
@@ -192,8 +192,7 @@ bool only_enlarges(const Newer& at, const std::vector<std::int64_t>& shape) {
       if (i >= shape.size() || (*sizes)[i] < shape[i])
         return false;
     }
-    if (scales != nullptr &&
-        std::any_of(scales->begin(), scales->end(), [](double scale) { return scale < 1.0; }))
+    if (scales != nullptr && std::ranges::any_of(*scales, [](double scale) { return scale < 1.0; }))
       return false;
   }
   return true;
@@ -216,7 +215,7 @@ void resize(const Newer& at) {
   for (std::int64_t i = 0; all && i < rank; ++i)
     axes.push_back(i);
   const bool inside =
-      std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= -rank && a < rank; });
+      std::ranges::all_of(axes, [&](std::int64_t a) { return a >= -rank && a < rank; });
   if ((!all || policy != "stretch") && (!inside || !spread_sizes(at, shape, axes, policy)))
     at.refuse(policy == "stretch" ? "Resize along computed axes"
                                   : "Resize with this keep_aspect_ratio_policy and these sizes");
@@ -275,7 +274,7 @@ void cast(const Newer& at) {
 /// Dilations of one are none.
 void pool(const Newer& at) {
   const auto dilations = at.node.attributes.integers("dilations");
-  if (std::all_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d == 1; }))
+  if (std::ranges::all_of(dilations, [](std::int64_t d) { return d == 1; }))
     at.drop({"dilations"});
 }
 
@@ -354,9 +353,8 @@ void from_newer(const Model& model, Node& node, Values& values) {
   const Newer at{model, node, values};
   if (node.opset > kNewestOpset)
     at.refuse("an operator");
-  const auto* rule =
-      std::find_if(std::begin(kNewerRules), std::end(kNewerRules),
-                   [&](const NewerRule& row) { return row.op_type == node.op_type; });
+  const auto* rule = std::ranges::find_if(
+      kNewerRules, [&](const NewerRule& row) { return row.op_type == node.op_type; });
   if (rule != std::end(kNewerRules))
     rule->rewrite(at);
 }
@@ -388,8 +386,7 @@ void settle_axes(const Model& model, Node& node, Values& values) {
   }
   const bool none = axes.empty() && node.attributes.integer("noop_with_empty_axes", 0) != 0;
   if (none) {
-    if (std::find(kKeepOneElement.begin(), kKeepOneElement.end(), node.op_type) ==
-        kKeepOneElement.end())
+    if (std::ranges::find(kKeepOneElement, node.op_type) == kKeepOneElement.end())
       throw InputError(at_node(model, node, "attribute 'noop_with_empty_axes'"),
                        "over no axes, this reduction is not supported");
     node.op_type = "Identity";

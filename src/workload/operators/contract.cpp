@@ -228,11 +228,10 @@ std::vector<Contract> collect_contracts() {
   std::vector<Contract> rows;
   for (const Signatures& group : kSignatures)
     add_group(group, rows);
-  std::sort(rows.begin(), rows.end(),
-            [](const Contract& a, const Contract& b) { return contract_key(a) < contract_key(b); });
-  const auto twice = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return contract_key(a) == contract_key(b);
-  });
+  std::ranges::sort(
+      rows, [](const Contract& a, const Contract& b) { return contract_key(a) < contract_key(b); });
+  const auto twice = std::ranges::adjacent_find(
+      rows, [](const auto& a, const auto& b) { return contract_key(a) == contract_key(b); });
   internal_check(twice == rows.end(), "two contracts for one operator");
   return rows;
 }
@@ -313,8 +312,7 @@ private:
                          words_for(kind)),
              detail());
     }
-    if (!row.may_be_empty &&
-        std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end())
+    if (!row.may_be_empty && std::ranges::find(tensor.shape, 0) != tensor.shape.end())
       refuse(fmt::format("'{}' has no elements", tensor.name), detail());
   }
 
@@ -344,8 +342,8 @@ const Contract* contract_of(const Operator& op) {
   if (at != rows.end() && contract_key(*at) == wanted)
     return &*at;
   const auto updates = formula_operators();
-  const bool is_update = op.domain == kMonetDomain &&
-                         std::find(updates.begin(), updates.end(), op.op_type) != updates.end();
+  const bool is_update =
+      op.domain == kMonetDomain && std::ranges::find(updates, op.op_type) != updates.end();
   return is_update ? &update_contract() : nullptr;
 }
 
@@ -354,7 +352,7 @@ void check_contract(const Graph& graph, const Operator& op) {
   internal_check(contract != nullptr,
                  fmt::format("no contract for '{}' of domain '{}'", op.op_type, op.domain));
   const auto is_there = [](const auto& operand) { return operand.has_value(); };
-  if (std::none_of(op.outputs.begin(), op.outputs.end(), is_there))
+  if (std::ranges::none_of(op.outputs, is_there))
     throw InputError(location_of(graph, op), "it has no result");
   ContractCheck checker(graph, op);
   checker.check(contract->inputs, op.inputs, "input");

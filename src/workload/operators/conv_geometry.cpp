@@ -17,8 +17,8 @@ std::vector<std::int64_t> steps(const Graph& graph, const Operator& op, const ch
   auto values = op.attributes.integers(name, std::vector<std::int64_t>(count, 1));
   if (values.empty())
     values.assign(count, 1);
-  const bool positive = std::all_of(values.begin(), values.end(),
-                                    [](std::int64_t v) { return v >= 1 && v <= kLargestStep; });
+  const bool positive =
+      std::ranges::all_of(values, [](std::int64_t v) { return v >= 1 && v <= kLargestStep; });
   if (values.size() != count || !positive) {
     fail(graph, op, fmt::format("{} values of at least 1 are expected", count),
          fmt::format("attribute '{}'", name));
@@ -40,9 +40,8 @@ ConvGeometry window_geometry(const Graph& graph, const Operator& op,
   auto pads = op.attributes.integers("pads");
   if (pads.empty())
     pads.assign(2 * count, 0);
-  const bool sane = std::all_of(pads.begin(), pads.end(), [](std::int64_t v) {
-    return v >= -kLargestStep && v <= kLargestStep;
-  });
+  const bool sane = std::ranges::all_of(
+      pads, [](std::int64_t v) { return v >= -kLargestStep && v <= kLargestStep; });
   if (pads.size() != 2 * count || !sane) {
     fail(graph, op, fmt::format("{} values are expected", 2 * count), "attribute 'pads'");
   }

@@ -13,8 +13,7 @@ namespace monet {
 /// The row of a table for an operator's type. It must be there.
 template <class Table>
 const auto& row_of(const Table& table, const Operator& op) {
-  return *std::find_if(std::begin(table), std::end(table),
-                       [&](const auto& row) { return row.op_type == op.op_type; });
+  return *std::ranges::find_if(table, [&](const auto& row) { return row.op_type == op.op_type; });
 }
 
 /// A rule for every row of a table.

@@ -14,8 +14,7 @@ AxisExpr axis(LoopIndex loop, std::int64_t coefficient, std::int64_t offset) {
 }
 
 AxisExpr axis_sum(std::vector<AffineTerm> terms, std::int64_t offset) {
-  std::sort(terms.begin(), terms.end(),
-            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
   return AxisExpr{std::move(terms), offset, false};
 }
 

@@ -152,8 +152,7 @@ AxisExpr linear_index(const std::vector<AxisExpr>& axes, std::span<const std::in
     }
     stride = checked_multiply(stride, view[i]);
   }
-  std::sort(terms.begin(), terms.end(),
-            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
   for (const AffineTerm& term : terms) {
     if (!linear.terms.empty() && linear.terms.back().dim == term.dim) {
       linear.terms.back().coefficient += term.coefficient;
@@ -426,7 +425,7 @@ constexpr std::array<std::string_view, 4> kStepNames{"Reshape", "Transpose", "Sl
 
 std::optional<ViewStep> copied_step(const Operator& op) {
   const std::string view = op.attributes.text("view", "Reshape");
-  const auto name = std::find(kStepNames.begin(), kStepNames.end(), view);
+  const auto name = std::ranges::find(kStepNames, view);
   if (name == kStepNames.end())
     return std::nullopt;
   return ViewStep{static_cast<ViewStep::Kind>(name - kStepNames.begin()),
@@ -441,7 +440,7 @@ bool fits(const ViewStep& step, std::size_t rank) {
   if (step.kind != ViewStep::Kind::transpose)
     return true;
   std::vector<std::int64_t> sorted = step.perm;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<std::int64_t>(i))
       return false;
