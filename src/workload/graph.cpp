@@ -211,6 +211,14 @@ void verify(const Graph& graph) {
   }
 }
 
+std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
+                                                        std::size_t input) {
+  if (input >= op.inputs.size() || !op.inputs[input])
+    return std::nullopt;
+  const auto* integers = integers_of(graph.tensor(*op.inputs[input]).values);
+  return integers ? std::optional(*integers) : std::nullopt;
+}
+
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t total = 0;
   for (const Tensor& tensor : graph.tensors()) {

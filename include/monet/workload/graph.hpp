@@ -38,6 +38,14 @@ constexpr bool is_gradient(TensorKind kind) {
 
 /// Numbers known at compile time, row-major: integers exactly, everything else as double.
 using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<double>>;
+/// The integers, or the real numbers, of a constant; null where none are known or it has the
+/// others.
+inline const std::vector<std::int64_t>* integers_of(const std::optional<ConstantValues>& values) {
+  return values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
+}
+inline const std::vector<double>* reals_of(const std::optional<ConstantValues>& values) {
+  return values ? std::get_if<std::vector<double>>(&*values) : nullptr;
+}
 
 struct Tensor {
   std::string name;
@@ -149,6 +157,10 @@ private:
 /// with a number for each element, operands that keep the operator's contract (their count and
 /// kinds), nests whose operands are the operator's tensors with one axis expression per axis.
 void verify(const Graph& graph);
+
+/// Integers of a constant input; nullopt when it is left out or they are not known.
+std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
+                                                        std::size_t input);
 
 /// Elements of all parameters (each once, however often it is used).
 std::int64_t parameter_count(const Graph& graph);

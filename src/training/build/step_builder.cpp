@@ -173,35 +173,14 @@ TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& s
   return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
 }
 
-namespace {
-
-const ConstantValues* values_of(const Graph& graph, const Operator& op, std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return nullptr;
-  const Tensor& tensor = graph.tensor(*op.inputs[input]);
-  return tensor.values ? &*tensor.values : nullptr;
-}
-
-} // namespace
-
-std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
-                                                        std::size_t input) {
-  const ConstantValues* values = values_of(graph, op, input);
-  const auto* integers = values ? std::get_if<std::vector<std::int64_t>>(values) : nullptr;
-  if (!integers)
-    return std::nullopt;
-  return *integers;
-}
-
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input) {
-  const ConstantValues* values = values_of(graph, op, input);
-  if (!values)
+  if (input >= op.inputs.size() || !op.inputs[input] || !graph.tensor(*op.inputs[input]).values)
     return std::nullopt;
-  if (const auto* numbers = std::get_if<std::vector<double>>(values)) {
-    return numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
-  }
-  const auto& integers = std::get<std::vector<std::int64_t>>(*values);
-  return integers.size() == 1 ? std::optional(static_cast<double>(integers.front())) : std::nullopt;
+  return std::visit(
+      [](const auto& list) {
+        return list.size() == 1 ? std::optional(static_cast<double>(list.front())) : std::nullopt;
+      },
+      *graph.tensor(*op.inputs[input]).values);
 }
 
 double dropout_ratio(const Graph& graph, const Operator& op) {

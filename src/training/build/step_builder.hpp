@@ -91,9 +91,6 @@ private:
   ScaledGradients scaled_gradients_;
 };
 
-/// Integers known at compile time, or nullopt.
-std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
-                                                        std::size_t input);
 /// A number known at compile time, or nullopt.
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input);
 /// Share of elements that a Dropout drops.

@@ -60,10 +60,8 @@ void trilu(GradientContext& context) {
 
 const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
                                          std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return nullptr;
-  const auto& values = graph.tensor(*op.inputs[input]).values;
-  return values ? std::get_if<std::vector<double>>(&*values) : nullptr;
+  const bool has = input < op.inputs.size() && op.inputs[input];
+  return has ? reals_of(graph.tensor(*op.inputs[input]).values) : nullptr;
 }
 
 /// Every element of dY is shared out to the elements it was interpolated from.

@@ -45,9 +45,8 @@ bool is_copy(const Tensor& copy, const Tensor& of) {
 /// Indices that repeat along an axis were expanded, which an export of constants spells out.
 std::int64_t kept_bytes(const Tensor& one) {
   const std::int64_t all = bytes_of(size_of(one));
-  const auto* list = one.kind == TensorKind::constant && one.values && one.shape.size() > 1
-                         ? std::get_if<std::vector<std::int64_t>>(&*one.values)
-                         : nullptr;
+  const bool spelt_out = one.kind == TensorKind::constant && one.shape.size() > 1;
+  const auto* list = spelt_out ? integers_of(one.values) : nullptr;
   if (!list || std::adjacent_find(list->begin(), list->end(), std::not_equal_to<>()) == list->end())
     return all;
   std::int64_t bytes = all;

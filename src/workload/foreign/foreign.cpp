@@ -22,15 +22,6 @@ const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor,
   return op.domain.empty() && op.op_type == op_type ? &op : nullptr;
 }
 
-std::optional<std::vector<std::int64_t>> integers_of(const Graph& graph, const Operator& op,
-                                                     std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return std::nullopt;
-  const auto& values = graph.tensor(*op.inputs[input]).values;
-  const auto* integers = values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
-  return integers ? std::optional(*integers) : std::nullopt;
-}
-
 } // namespace foreign
 
 namespace {

@@ -437,7 +437,7 @@ bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
 
 std::string buffer_by_name(std::string_view name, const Value& value) {
   const std::string leaf = leaf_of(name);
-  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* list = reals_of(value.values);
   const bool likely = list == nullptr || is_binary({*list, {}});
   const bool begins = std::ranges::any_of(
       kBufferBeginnings, [&](std::string_view beginning) { return leaf.starts_with(beginning); });
@@ -448,7 +448,7 @@ std::string buffer_by_name(std::string_view name, const Value& value) {
 }
 
 std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
-  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* list = reals_of(value.values);
   if (list == nullptr || list->size() < 2)
     return {};
   Numbers numbers{*list, {}};

@@ -182,9 +182,9 @@ std::optional<ControlFlow::Names> ControlFlow::copy(const Body& body, const Name
 
 std::optional<std::int64_t> ControlFlow::number(const std::string& name) const {
   const auto value = values_.find(name);
-  if (value == values_.end() || !value->second.values || !value->second.is_constant)
+  if (value == values_.end() || !value->second.is_constant)
     return std::nullopt;
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*value->second.values);
+  const auto* numbers = integers_of(value->second.values);
   return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front())
                                                     : std::nullopt;
 }

@@ -96,8 +96,7 @@ constexpr Unary kUnary[]{
 
 template <class Row, std::size_t kRows>
 const Row* row_of(const Row (&table)[kRows], std::string_view op_type) {
-  const Row* row = std::find_if(std::begin(table), std::end(table),
-                                [&](const Row& entry) { return entry.op_type == op_type; });
+  const Row* row = std::ranges::find(table, op_type, &Row::op_type);
   return row == std::end(table) ? nullptr : row;
 }
 

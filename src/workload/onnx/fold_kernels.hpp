@@ -71,7 +71,7 @@ struct Inputs {
   const Value* get(std::size_t i) const { return i < list.size() ? list[i] : nullptr; }
   const Integers* integers(std::size_t i) const {
     const Value* value = get(i);
-    return value && value->values ? std::get_if<Integers>(&*value->values) : nullptr;
+    return value ? integers_of(value->values) : nullptr;
   }
   std::optional<Reals> reals(std::size_t i) const {
     const Value* value = get(i);

@@ -25,8 +25,7 @@ const Node* GateSources::maker(const std::string& name) const {
 std::optional<std::vector<std::int64_t>> GateSources::integers(const Node& node,
                                                                std::size_t input) const {
   const Value* value = input_value(node, input, values_);
-  const auto* list =
-      value && value->values ? std::get_if<std::vector<std::int64_t>>(&*value->values) : nullptr;
+  const auto* list = value ? integers_of(value->values) : nullptr;
   return list ? std::optional(*list) : std::nullopt;
 }
 

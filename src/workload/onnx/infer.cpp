@@ -32,7 +32,7 @@ std::optional<onnx::TensorProto> to_proto(const Value& value) {
   proto.set_data_type(onnx_type(value.type));
   for (const std::int64_t size : value.shape)
     proto.add_dims(size);
-  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&*value.values)) {
+  if (const auto* integers = integers_of(value.values)) {
     if (integers->size() > kMaxDataForInference)
       return std::nullopt;
     for (const std::int64_t number : *integers) {
@@ -311,9 +311,7 @@ std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Val
   const Value* input = input_value(node, 0, values);
   const Value* size = input_value(node, 2, values);
   std::vector<std::optional<Value>> outputs(node.outputs.size());
-  const auto* shape = size != nullptr && size->values
-                          ? std::get_if<std::vector<std::int64_t>>(&*size->values)
-                          : nullptr;
+  const auto* shape = size != nullptr ? integers_of(size->values) : nullptr;
   if (!outputs.empty() && input != nullptr && shape != nullptr)
     outputs[0] = Value{input->type, *shape, std::nullopt, false};
   return outputs;

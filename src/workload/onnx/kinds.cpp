@@ -82,12 +82,12 @@ bool listed(std::span<const Places> table, const Use& use) {
 }
 
 bool is_zero(const Value& value) {
-  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* numbers = reals_of(value.values);
   return numbers != nullptr && std::ranges::all_of(*numbers, [](double v) { return v == 0.0; });
 }
 
 bool is_filled(const Value& value) {
-  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* numbers = reals_of(value.values);
   return numbers != nullptr && !numbers->empty() &&
          std::ranges::all_of(*numbers, [&](double v) { return v == numbers->front(); });
 }

@@ -30,9 +30,8 @@ public:
     if (constant == nullptr)
       return {};
     const auto tensor = constant->tensors.find("value");
-    if (tensor == constant->tensors.end() || !tensor->second.values)
-      return {};
-    const auto* list = std::get_if<std::vector<std::int64_t>>(&*tensor->second.values);
+    const auto* list =
+        tensor == constant->tensors.end() ? nullptr : integers_of(tensor->second.values);
     return list == nullptr ? std::vector<std::int64_t>{} : *list;
   }
 

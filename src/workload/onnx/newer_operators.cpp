@@ -36,8 +36,7 @@ public:
   /// A constant vector of numbers between 0 and 2^31.
   Integers sizes(std::size_t i) const {
     const Value& value = input(i);
-    const auto* list =
-        value.values && value.is_constant ? std::get_if<Integers>(&*value.values) : nullptr;
+    const auto* list = value.is_constant ? integers_of(value.values) : nullptr;
     if (list == nullptr)
       refuse(fmt::format("input {} depends on data", i));
     return checked(*list, fmt::format("input {}", i));
@@ -262,8 +261,7 @@ constexpr NewerOperator kNewerOperators[]{
     {"AffineGrid", affine_grid}, {"CenterCropPad", center_crop_pad}, {"Col2Im", col2im}};
 
 const NewerOperator* newer_operator(const Node& node) {
-  const auto* found = std::ranges::find_if(
-      kNewerOperators, [&](const NewerOperator& row) { return row.op_type == node.op_type; });
+  const auto* found = std::ranges::find(kNewerOperators, node.op_type, &NewerOperator::op_type);
   return found == std::end(kNewerOperators) || !node.domain.empty() ? nullptr : found;
 }
 

@@ -275,10 +275,10 @@ std::vector<Node> slice_one(const Node& node, Values& values) {
   const Value* data = input_value(node, 0, values);
   const Value* index = input_value(node, 1, values);
   if (!node.domain.empty() || node.op_type != "Gather" || node.outputs.size() != 1 ||
-      data == nullptr || data->is_constant || index == nullptr || !index->values ||
-      index->shape.size() > 1 || data->shape.empty())
+      data == nullptr || data->is_constant || index == nullptr || index->shape.size() > 1 ||
+      data->shape.empty())
     return {};
-  const auto* at = std::get_if<std::vector<std::int64_t>>(&*index->values);
+  const auto* at = integers_of(index->values);
   const auto rank = static_cast<std::int64_t>(data->shape.size());
   std::int64_t axis = node.attributes.integer("axis", 0);
   axis += axis < 0 ? rank : 0;

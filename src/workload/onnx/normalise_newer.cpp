@@ -36,9 +36,7 @@ struct Newer {
   bool has(std::size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
   const std::vector<std::int64_t>* integers(std::size_t i) const {
     const Value* value = input_value(node, i, values);
-    return value != nullptr && value->values
-               ? std::get_if<std::vector<std::int64_t>>(&*value->values)
-               : nullptr;
+    return value != nullptr ? integers_of(value->values) : nullptr;
   }
   void drop(std::initializer_list<std::string_view> names) const {
     node.attributes = without(node.attributes, names);
@@ -182,10 +180,8 @@ bool only_enlarges(const Newer& at, const std::vector<std::int64_t>& shape) {
     const Value* value = at.has(list) ? input_value(at.node, list, at.values) : nullptr;
     if (value == nullptr)
       continue;
-    const auto* sizes =
-        value->values ? std::get_if<std::vector<std::int64_t>>(&*value->values) : nullptr;
-    const auto* scales =
-        value->values ? std::get_if<std::vector<double>>(&*value->values) : nullptr;
+    const auto* sizes = integers_of(value->values);
+    const auto* scales = reals_of(value->values);
     if (sizes == nullptr && scales == nullptr)
       return false;
     for (std::size_t i = 0; sizes != nullptr && i < sizes->size(); ++i) {
@@ -353,8 +349,7 @@ void from_newer(const Model& model, Node& node, Values& values) {
   const Newer at{model, node, values};
   if (node.opset > kNewestOpset)
     at.refuse("an operator");
-  const auto* rule = std::ranges::find_if(
-      kNewerRules, [&](const NewerRule& row) { return row.op_type == node.op_type; });
+  const auto* rule = std::ranges::find(kNewerRules, node.op_type, &NewerRule::op_type);
   if (rule != std::end(kNewerRules))
     rule->rewrite(at);
 }
@@ -376,9 +371,8 @@ void settle_axes(const Model& model, Node& node, Values& values) {
   const bool is_input = node.inputs.size() > 1 && !node.inputs[1].empty();
   if (is_input) {
     const Value* value = input_value(node, 1, values);
-    const auto* known = value != nullptr && value->values && value->is_constant
-                            ? std::get_if<std::vector<std::int64_t>>(&*value->values)
-                            : nullptr;
+    const auto* known =
+        value != nullptr && value->is_constant ? integers_of(value->values) : nullptr;
     if (known == nullptr)
       throw InputError(at_node(model, node, "input 1"), "the axes depend on data",
                        "export the network with constant axes");

@@ -120,8 +120,7 @@ private:
       refuse("peephole connections are not supported", "input 7");
     if (!has(4))
       return;
-    const auto& lengths = values_.at(node_.inputs[4]).values;
-    const auto* list = lengths ? std::get_if<std::vector<std::int64_t>>(&*lengths) : nullptr;
+    const auto* list = integers_of(values_.at(node_.inputs[4]).values);
     if (list == nullptr || std::any_of(list->begin(), list->end(),
                                        [&](std::int64_t length) { return length != steps_; }))
       refuse("sequences of different lengths are not supported", "input 4");

@@ -43,9 +43,7 @@ struct Sequences::Context {
 
   std::vector<std::int64_t> integers(std::size_t i, std::string_view what) const {
     const Value& value = tensor(i);
-    const auto* numbers = value.values && value.is_constant
-                              ? std::get_if<std::vector<std::int64_t>>(&*value.values)
-                              : nullptr;
+    const auto* numbers = value.is_constant ? integers_of(value.values) : nullptr;
     if (numbers == nullptr)
       refuse(fmt::format("the {} depends on data", what), fmt::format("input {}", i));
     return *numbers;

@@ -52,7 +52,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   }
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  const auto constant = constant_integers(graph, op, 1);
+  const auto constant = known_integers(graph, op, 1);
   const auto affine = constant ? progression(indices, *constant, data[at]) : std::nullopt;
   std::vector<AxisExpr> from;
   for (std::size_t i = 0; i < data.size(); ++i) {

@@ -33,7 +33,7 @@ LoopNest build_concat(const Graph& graph, const Operator& op) {
 
 LoopNest build_pad(const Graph& graph, const Operator& op) {
   const auto& out = output_shape(graph, op, 0);
-  const auto pads = constant_integers(graph, op, 1);
+  const auto pads = known_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
   nest.output(0, "O", axes_of(loops));

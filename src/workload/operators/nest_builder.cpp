@@ -92,17 +92,6 @@ std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axi
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
-std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
-                                                           std::size_t index) {
-  if (!has_input(op, index))
-    return std::nullopt;
-  const auto& values = graph.tensor(*op.inputs[index]).values;
-  if (!values)
-    return std::nullopt;
-  const auto* integers = std::get_if<std::vector<std::int64_t>>(&*values);
-  return integers ? std::optional(*integers) : std::nullopt;
-}
-
 LoopNestBuilder::LoopNestBuilder(const Graph& graph, const Operator& op, ComputeKind compute,
                                  VectorWork work)
     : graph_(graph), op_(op) {

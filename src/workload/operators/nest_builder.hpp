@@ -56,10 +56,6 @@ std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axi
                         std::size_t rank);
 /// Roles of operands without names of their own: I, W, I2, I3, ...
 std::string input_role(std::size_t index);
-/// Integers of a constant input; nullopt when absent or not known.
-std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
-                                                           std::size_t index);
-
 class LoopNestBuilder {
 public:
   LoopNestBuilder(const Graph& graph, const Operator& op, ComputeKind compute,

@@ -37,7 +37,7 @@ std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& 
   if (op.op_type.rfind("Arg", 0) == 0) {
     axes = {op.attributes.integer("axis", 0)};
   } else if (has_input(op, 1)) {
-    const auto constant = constant_integers(graph, op, 1);
+    const auto constant = known_integers(graph, op, 1);
     if (!constant)
       return std::nullopt;
     axes = *constant;
@@ -91,7 +91,7 @@ LoopNest build_running_sum(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
   const auto& shape = output_shape(graph, op, 0);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  const auto along = constant_integers(graph, op, 1);
+  const auto along = known_integers(graph, op, 1);
   for (std::size_t d = 0; d < loops.size(); ++d) {
     if (!along || along->size() != 1 || normal_axis(graph, op, along->front(), shape.size()) == d)
       nest.couple(loops[d]);

@@ -353,26 +353,18 @@ bool is_view(const Graph& graph, const Operator& op) {
 
 namespace {
 
-const std::vector<std::int64_t>* known_integers(const Graph& graph, const Operator& op,
-                                                std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return nullptr;
-  const auto& values = graph.tensor(*op.inputs[input]).values;
-  return values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
-}
-
 std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   const auto& shape = graph.tensor(*op.inputs[0]).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto* starts = known_integers(graph, op, 1);
-  if (starts == nullptr)
+  const auto starts = known_integers(graph, op, 1);
+  if (!starts)
     return std::nullopt;
   const bool has_axes = op.inputs.size() > 3 && op.inputs[3];
   const bool has_steps = op.inputs.size() > 4 && op.inputs[4];
-  const auto* axes = known_integers(graph, op, 3);
-  const auto* steps = known_integers(graph, op, 4);
-  const auto fits_starts = [&](bool given, const std::vector<std::int64_t>* list) {
-    return !given || (list != nullptr && list->size() == starts->size());
+  const auto axes = known_integers(graph, op, 3);
+  const auto steps = known_integers(graph, op, 4);
+  const auto fits_starts = [&](bool given, const auto& list) {
+    return !given || (list && list->size() == starts->size());
   };
   if (!fits_starts(has_axes, axes) || !fits_starts(has_steps, steps))
     return std::nullopt;
@@ -381,13 +373,13 @@ std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
                 std::vector<std::int64_t>(shape.size(), 0),
                 std::vector<std::int64_t>(shape.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    std::int64_t axis = axes != nullptr ? (*axes)[i] : static_cast<std::int64_t>(i);
+    std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
     if (axis < 0)
       axis += rank;
     if (axis < 0 || axis >= rank)
       return std::nullopt;
     const auto at = static_cast<std::size_t>(axis);
-    step.steps[at] = steps != nullptr ? (*steps)[i] : 1;
+    step.steps[at] = steps ? (*steps)[i] : 1;
     const std::int64_t last = step.steps[at] > 0 ? shape[at] : shape[at] - 1;
     const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[at] : (*starts)[i];
     step.starts[at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
@@ -404,7 +396,7 @@ std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::
   if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size()))
     return std::nullopt;
   const auto at = static_cast<std::size_t>(axis);
-  const auto* sizes = known_integers(graph, op, 1);
+  const auto sizes = known_integers(graph, op, 1);
   ViewStep step{ViewStep::Kind::slice,
                 {},
                 std::vector<std::int64_t>(shape.size(), 0),
@@ -412,7 +404,7 @@ std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::
   for (std::size_t i = 0; i < output; ++i) {
     if (op.outputs[i]) {
       step.starts[at] += graph.tensor(*op.outputs[i]).shape.at(at);
-    } else if (sizes != nullptr && i < sizes->size()) {
+    } else if (sizes && i < sizes->size()) {
       step.starts[at] += (*sizes)[i];
     } else {
       return std::nullopt;
