@@ -1,7 +1,6 @@
 // What ranks of a mesh exchange. The nest is a rank's own: what it reads of its operand and writes
 // of its result.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

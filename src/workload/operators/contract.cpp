@@ -1,15 +1,16 @@
 #include "workload/operators/contract.hpp"
 
+#include "workload/operators/families.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
 #include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <tuple>
 
 namespace monet {
 
@@ -177,21 +178,10 @@ constexpr Signatures kSignatures[]{
 };
 
 OperandKind kind_of(char letter) {
-  switch (letter) {
-  case 'r':
-    return OperandKind::real;
-  case 'i':
-    return OperandKind::integer;
-  case 'b':
-    return OperandKind::truth;
-  case 'w':
-    return OperandKind::whole;
-  case 's':
-    return OperandKind::same;
-  default:
-    internal_check(letter == 'n', "a signature has a letter that stands for nothing");
-    return OperandKind::number;
-  }
+  constexpr std::string_view kLetters = "ribwns"; // in the order of OperandKind
+  const std::size_t kind = kLetters.find(letter);
+  internal_check(kind != kLetters.npos, "a signature has a letter that stands for nothing");
+  return static_cast<OperandKind>(kind);
 }
 
 std::vector<OperandContract> parse_operands(std::string_view list) {
@@ -212,10 +202,6 @@ std::vector<OperandContract> parse_operands(std::string_view list) {
   return operands;
 }
 
-auto contract_key(const Contract& contract) {
-  return std::tuple(contract.domain, contract.op_type);
-}
-
 void add_group(const Signatures& group, std::vector<Contract>& rows) {
   const std::size_t arrow = group.signature.find('>');
   const auto inputs = parse_operands(group.signature.substr(0, arrow));
@@ -228,11 +214,7 @@ std::vector<Contract> collect_contracts() {
   std::vector<Contract> rows;
   for (const Signatures& group : kSignatures)
     add_group(group, rows);
-  std::ranges::sort(
-      rows, [](const Contract& a, const Contract& b) { return contract_key(a) < contract_key(b); });
-  const auto twice = std::ranges::adjacent_find(
-      rows, [](const auto& a, const auto& b) { return contract_key(a) == contract_key(b); });
-  internal_check(twice == rows.end(), "two contracts for one operator");
+  sort_by_operator(rows, "two contracts for one operator");
   return rows;
 }
 
@@ -257,18 +239,10 @@ bool fits(ElementType type, OperandKind kind) {
 }
 
 std::string_view words_for(OperandKind kind) {
-  switch (kind) {
-  case OperandKind::real:
-    return "real numbers";
-  case OperandKind::integer:
-    return "integers";
-  case OperandKind::truth:
-    return "truth values";
-  case OperandKind::whole:
-    return "integers or truth values";
-  default:
-    return "numbers";
-  }
+  // In the order of OperandKind.
+  static constexpr std::array<std::string_view, 6> kWords{
+      "real numbers", "integers", "truth values", "integers or truth values", "numbers", "numbers"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 /// Checks one list of operands of one operator.
@@ -335,12 +309,8 @@ const Contract& update_contract() {
 
 const Contract* contract_of(const Operator& op) {
   static const std::vector<Contract> rows = collect_contracts();
-  const auto wanted = std::tuple(std::string_view(op.domain), std::string_view(op.op_type));
-  const auto at = std::lower_bound(
-      rows.begin(), rows.end(), wanted,
-      [](const Contract& row, const auto& target) { return contract_key(row) < target; });
-  if (at != rows.end() && contract_key(*at) == wanted)
-    return &*at;
+  if (const Contract* row = find_by_operator(rows, op.domain, op.op_type))
+    return row;
   const auto updates = formula_operators();
   const bool is_update =
       op.domain == kMonetDomain && std::ranges::find(updates, op.op_type) != updates.end();

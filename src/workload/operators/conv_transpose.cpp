@@ -3,7 +3,6 @@
 // then IZ,IY,IX and FZ,FY,FX. K and C count per group.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 

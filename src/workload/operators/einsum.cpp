@@ -2,9 +2,8 @@
 // and the second are B, H, ...; of the result and one operand D and K; summed ones C; further ones
 // of a kind are numbered. A letter that stands twice in an operand reads its diagonal. More than
 // two operands are contracted in pairs when a network is read.
-#include "workload/shared/einsum_equation.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
+#include "workload/shared/einsum_equation.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,6 @@
 // Reading and writing at indices. Constant indices in arithmetic progression become affine; all
 // others make their axis data-dependent.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

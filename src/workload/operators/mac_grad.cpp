@@ -5,7 +5,6 @@
 //   fy, ...] ConvGradWeight (X, dY) -> dW     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] *
 //   dY[b, k, oy, ...]
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"

@@ -3,7 +3,6 @@
 // batch axes (B; B,H; B0,B1,...,H), then D rows, C the reduced axis, K columns. A one-dimensional
 // operand has no D or no K.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,7 @@
 // Operators that only move data and are no views: their output is new storage.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
-
-#include <algorithm>
 
 namespace monet {
 

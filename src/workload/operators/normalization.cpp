@@ -1,7 +1,6 @@
 // Normalisations and the softmax family. Statistics need one sweep over the input, the result a
 // second one.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

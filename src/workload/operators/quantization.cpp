@@ -2,7 +2,6 @@
 // most) - z) * s. Scale s and zero point z are one number each, or one for each slice of attribute
 // `axis`; quant_min and quant_max are attributes.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

@@ -1,7 +1,6 @@
 // Reductions over axes, arg-reductions, running sums. Loops are the input's axes; the output lacks
 // the reduced ones.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

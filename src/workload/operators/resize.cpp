@@ -3,7 +3,6 @@
 // neighbours, or each output is made of taps `factor` apart. Other factors, and corners that are
 // aligned, touch the input in an order that is not affine.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

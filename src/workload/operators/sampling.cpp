@@ -3,7 +3,6 @@
 // of, each sweep looking up one pixel for each output. Where a sample lies is the same for all
 // channels and not counted. Loops N,C,H,W (GridSample) and R,C,OY,OX (RoiAlign).
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,6 @@
 // is swept anyway, one maximum for each index of the first two axes (one axis of a matrix, none of
 // a vector), so that tiles need not wait for each other; what reads them takes the largest.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 

@@ -3,7 +3,6 @@
 // tables that sparse gradients update, and what clipping and loss scaling need: a look at whether
 // numbers are finite, and the next scale.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/workload/update_formula.hpp"
 
