@@ -10,7 +10,7 @@
 #include "monet/report/cluster_result.hpp"
 #include "monet/tiling/mapping_check.hpp"
 #include "monet/tiling/stacks_file.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"

@@ -1,6 +1,5 @@
 // Random numbers for the tensors that a graph expects from outside.
 
-#include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"

@@ -1,7 +1,7 @@
 #include "report/gradient_bytes.hpp"
 
 #include "monet/report/text.hpp"
-#include "monet/workload/product_gradients.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -9,7 +9,6 @@
 #include "monet/base/files.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/text.hpp"
-#include "monet/execute/alternate.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/report/text.hpp"
 

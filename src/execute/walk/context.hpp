@@ -1,21 +1,78 @@
 // What a kernel sees of the operator it executes: its tensors, whole or through the loop nest.
 #pragma once
 
-#include "execute/walk/function_ref.hpp"
 #include "execute/walk/map_block.hpp"
 #include "execute/walk/operand.hpp"
-#include "execute/walk/tensor_store.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/numerics/mac.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace monet {
+
+/// Refers to a function of these arguments, which must outlive the call that it is passed to: walks
+/// are compiled once, whatever they call.
+template <class... Arguments>
+class FunctionRef {
+public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(
+      F&& function) // NOLINT(google-explicit-constructor): lambdas are passed as they are
+      : object_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* object, Arguments... arguments) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(arguments...);
+        }) {}
+
+  void operator()(Arguments... arguments) const { call_(object_, arguments...); }
+
+private:
+  void* object_;
+  void (*call_)(void*, Arguments...);
+};
+
+template <class Real>
+struct TensorNumbers {
+  std::vector<Real> real;
+  std::vector<std::int64_t> whole;
+  bool present = false;
+};
+
+/// The numbers of every tensor of a graph, reals and integers apart.
+template <class Real>
+class TensorStore {
+public:
+  explicit TensorStore(const Graph& graph) : graph_(&graph), tensors_(graph.tensors().size()) {}
+
+  const Graph& graph() const { return *graph_; }
+  const TensorNumbers<Real>& operator[](TensorId id) const { return tensors_[id.index()]; }
+  TensorNumbers<Real>& operator[](TensorId id) { return tensors_[id.index()]; }
+
+  /// Zeros for every element.
+  TensorNumbers<Real>& allocate(TensorId id) {
+    const Tensor& tensor = graph_->tensor(id);
+    TensorNumbers<Real>& numbers = tensors_[id.index()];
+    const auto count = static_cast<std::size_t>(element_count(tensor));
+    if (is_floating(tensor.type)) {
+      numbers.real.assign(count, Real{0});
+    } else {
+      numbers.whole.assign(count, 0);
+    }
+    numbers.present = true;
+    return numbers;
+  }
+  void free(TensorId id) { tensors_[id.index()] = {}; }
+
+private:
+  const Graph* graph_;
+  std::vector<TensorNumbers<Real>> tensors_;
+};
 
 /// One operand of a group of iterations.
 template <class Real>

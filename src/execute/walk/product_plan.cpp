@@ -2,8 +2,6 @@
 // contiguous.
 #include "execute/walk/product_plan.hpp"
 
-#include "monet/base/errors.hpp"
-
 namespace monet {
 
 namespace {

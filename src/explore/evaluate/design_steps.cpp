@@ -1,6 +1,6 @@
 #include "explore/evaluate/design_steps.hpp"
 
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 
 namespace monet {

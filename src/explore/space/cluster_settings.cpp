@@ -1,6 +1,6 @@
 #include "monet/explore/cluster_settings.hpp"
 
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 
 #include <fmt/core.h>

@@ -2,9 +2,9 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
-#include "monet/train/batches.hpp"
+#include "monet/train/dataset.hpp"
 #include "monet/train/run.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>

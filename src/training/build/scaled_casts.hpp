@@ -5,10 +5,23 @@
 
 #include "training/build/step_builder.hpp"
 
-#include <optional>
+#include "monet/training/options.hpp"
+#include "monet/workload/graph.hpp"
+
 #include <vector>
 
 namespace monet {
+
+/// A product of a layer: one operand is computed from parameters alone, the other is not.
+struct LayerProduct {
+  OpId op;
+  std::size_t weight = 1;           ///< its input
+  std::vector<TensorId> parameters; ///< of the weight, at least one
+};
+
+/// Those that the options choose, in the order of operators. InputError when a pattern matches no
+/// weight of a product, or no product is left.
+std::vector<LayerProduct> chosen_products(const Graph& network, const ScaledProducts& options);
 
 /// A cast with a scale, or what finds its scale.
 bool casts_scaled(const Operator& op);

@@ -5,8 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 namespace monet {
 
 GradientContext::GradientContext(Differentiator& owner, OpId forward)

@@ -1,13 +1,10 @@
-#include "training/gradients/row_gradients.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/gradients/differentiate.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>
-
-#include <algorithm>
 
 namespace monet {
 

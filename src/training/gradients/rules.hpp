@@ -115,6 +115,5 @@ std::vector<GradientRule> movement_gradients();
 std::vector<GradientRule> reduction_gradients();
 std::vector<GradientRule> quantization_gradients();
 std::vector<GradientRule> loss_gradients();
-std::vector<GradientRule> sampling_gradients();
 
 } // namespace monet

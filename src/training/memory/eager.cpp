@@ -1,11 +1,7 @@
-#include "training/memory/eager.hpp"
-
 #include "training/build/scaled_casts.hpp"
 #include "training/build/step_builder.hpp"
-#include "training/memory/eager_fused.hpp"
-#include "training/memory/eager_kept.hpp"
-#include "training/memory/eager_loss.hpp"
-#include "training/memory/eager_products.hpp"
+#include "training/memory/eager_parts.hpp"
+#include "training/memory/storage.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"

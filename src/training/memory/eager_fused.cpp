@@ -1,6 +1,5 @@
-#include "training/memory/eager_fused.hpp"
-
 #include "training/build/step_builder.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include "monet/workload/views.hpp"
 

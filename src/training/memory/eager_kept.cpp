@@ -1,7 +1,6 @@
-#include "training/memory/eager_kept.hpp"
-
 #include "training/build/block_copies.hpp"
 #include "training/build/scaled_casts.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include "monet/workload/views.hpp"
 

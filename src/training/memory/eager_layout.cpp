@@ -1,6 +1,5 @@
-#include "training/memory/eager_layout.hpp"
-
 #include "training/build/step_builder.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include <algorithm>
 

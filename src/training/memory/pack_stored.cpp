@@ -1,6 +1,5 @@
-#include "training/memory/pack_stored.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/memory/storage.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"

@@ -1,5 +1,3 @@
-#include "training/memory/recompute.hpp"
-
 #include "training/memory/run_sequence.hpp"
 #include "training/memory/storage.hpp"
 

@@ -1,8 +1,5 @@
 #include "training/memory/storage.hpp"
 
-#include "training/memory/eager.hpp"
-#include "training/memory/recompute.hpp"
-
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"

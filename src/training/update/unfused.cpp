@@ -7,8 +7,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 namespace monet {
 
 namespace {

@@ -5,7 +5,6 @@
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -5,8 +5,6 @@
 
 #include "workload/onnx/model.hpp"
 
-#include <initializer_list>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include "workload/shared/einsum_equation.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 #include <onnx/defs/schema.h>

@@ -8,6 +8,7 @@
 #include "monet/workload/onnx_reader.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -205,5 +206,18 @@ bool can_infer(const Node& node);
 /// Computes a node whose inputs are constants (or which only asks for shapes). `outputs` have their
 /// shapes already. Returns false when the operator is not one that is folded here.
 bool fold_constant(const Node& node, const Values& values, std::vector<Value>& outputs);
+
+Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped);
+/// Makes a constant vector input `index`.
+void set_integers(Node& node, std::size_t index, std::string_view name,
+                  std::vector<std::int64_t> list, Values& values);
+
+/// InputError where the node has attributes, or words for them, that its opset has not.
+void check_opset(const Model& model, const Node& node);
+/// A node of opset 18 or later. InputError where opset 17 has no such form.
+void from_newer(const Model& model, Node& node, Values& values);
+/// Axes of a reduction, of any opset, are known; those of all but ReduceSum are an attribute. One
+/// over no axes becomes what it computes then. InputError where they depend on data.
+void settle_axes(const Model& model, Node& node, Values& values);
 
 } // namespace monet::onnx_file

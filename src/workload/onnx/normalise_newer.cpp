@@ -1,6 +1,6 @@
 // Nodes of opsets 18 to 22 in the form of opset 17. Operators that opset 17 lacks altogether are
 // in newer_operators.cpp.
-#include "workload/onnx/normalise.hpp"
+#include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
 #include "monet/base/checked.hpp"

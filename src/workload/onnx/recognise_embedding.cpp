@@ -2,9 +2,6 @@
 // and would give the table a gradient of its size for every bag.
 #include "workload/onnx/recognise.hpp"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <array>
 
 namespace monet::onnx_file {

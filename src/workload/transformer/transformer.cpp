@@ -2,8 +2,7 @@
 // values, r queries of a group, d numbers of a head.
 #include "monet/workload/transformer.hpp"
 
-#include "workload/transformer/layers.hpp"
-#include "workload/transformer/shape.hpp"
+#include "workload/transformer/writer.hpp"
 
 #include <fmt/format.h>
 
