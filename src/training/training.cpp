@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 
 namespace monet {

@@ -13,7 +13,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <optional>
 
 namespace monet {
 

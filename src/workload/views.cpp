@@ -5,10 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace monet {
 

@@ -3,9 +3,6 @@
 
 #include "monet/training/training.hpp"
 
-#include <string>
-#include <vector>
-
 namespace monet {
 
 /// Why the operator cannot run again with the same result and without a second effect ("draws

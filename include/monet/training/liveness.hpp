@@ -7,9 +7,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <vector>
 
 namespace monet {
 

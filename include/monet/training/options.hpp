@@ -4,12 +4,7 @@
 #include "monet/numerics/mac.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 namespace monet {
 

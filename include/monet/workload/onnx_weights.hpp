@@ -3,10 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <map>
-#include <string>
-#include <string_view>
-
 namespace monet {
 
 /// Numbers by name of all initialisers whose numbers are in the file, or in files beside it that

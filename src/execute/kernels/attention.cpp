@@ -2,7 +2,6 @@
 #include "execute/kernels/walk.hpp"
 
 #include <cmath>
-#include <string_view>
 
 namespace monet {
 

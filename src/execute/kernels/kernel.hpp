@@ -5,8 +5,6 @@
 #include "execute/walk/context.hpp"
 
 #include <array>
-#include <string_view>
-#include <vector>
 
 namespace monet {
 

@@ -3,9 +3,6 @@
 
 #include "execute/kernels/kernel.hpp"
 
-#include <string_view>
-#include <vector>
-
 namespace monet {
 
 using PlaceFunction = FunctionRef<const std::vector<std::int64_t>&>;

@@ -10,10 +10,7 @@
 #include "monet/workload/graph.hpp"
 
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 namespace monet {
 

@@ -4,11 +4,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
 namespace monet {
 
 /// 0 <= offset + sum(coefficient * loop) < extent.

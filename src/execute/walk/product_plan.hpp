@@ -10,11 +10,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <vector>
 
 namespace monet {
 

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <filesystem>
 #include <numbers>
-#include <optional>
 
 namespace monet {
 

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <utility>
-#include <vector>
 
 namespace monet {
 

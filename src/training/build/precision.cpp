@@ -4,8 +4,6 @@
 
 #include "monet/workload/views.hpp"
 
-#include <map>
-
 namespace monet {
 
 namespace {

@@ -6,8 +6,6 @@
 
 #include "monet/training/training.hpp"
 
-#include <vector>
-
 namespace monet {
 
 /// An array multiplies the two as they are: the same type; tf32 and fp32; formats of at most 8 bits

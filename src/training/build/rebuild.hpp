@@ -4,11 +4,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 namespace monet {
 

@@ -8,8 +8,6 @@
 #include "monet/training/options.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <vector>
-
 namespace monet {
 
 /// A product of a layer: one operand is computed from parameters alone, the other is not.

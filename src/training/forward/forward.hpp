@@ -5,9 +5,7 @@
 #include "training/build/step_builder.hpp"
 #include "training/gradients/differentiate.hpp"
 
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace monet {
 

@@ -4,8 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 namespace monet {
 
 namespace {

@@ -5,8 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 namespace monet {
 
 namespace {

@@ -3,11 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 namespace monet {
 
 /// Shortest ways, counted in operators, from trained parameters to every operator and on to the

@@ -7,7 +7,6 @@
 #include "monet/workload/views.hpp"
 
 #include <numeric>
-#include <optional>
 
 namespace monet {
 

@@ -7,10 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
-#include <string_view>
 
 namespace monet {
 

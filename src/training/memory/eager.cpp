@@ -9,10 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
 #include <set>
-#include <string_view>
 
 namespace monet {
 

@@ -5,10 +5,7 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <set>
-#include <vector>
 
 namespace monet {
 

@@ -3,7 +3,6 @@
 
 #include "monet/workload/views.hpp"
 
-#include <map>
 #include <set>
 
 namespace monet {

@@ -7,7 +7,6 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace monet {
 

@@ -6,7 +6,6 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace monet {

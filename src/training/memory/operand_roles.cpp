@@ -3,7 +3,6 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace monet {

@@ -5,9 +5,7 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <string_view>
 
 namespace monet {
 

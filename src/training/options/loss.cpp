@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <span>
-
 namespace monet {
 
 namespace {

@@ -5,9 +5,6 @@
 #include "monet/training/training.hpp"
 
 #include <array>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace monet {
 

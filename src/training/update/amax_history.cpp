@@ -1,8 +1,6 @@
 #include "training/build/scaled_casts.hpp"
 #include "training/update/optimizer.hpp"
 
-#include <map>
-
 namespace monet {
 
 namespace {

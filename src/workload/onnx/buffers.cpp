@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
-#include <optional>
 
 namespace monet::onnx_file {
 

@@ -3,10 +3,6 @@
 
 #include "workload/onnx/model.hpp"
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace monet::onnx_file {
 
 /// A use of a value: input `input` of a node.

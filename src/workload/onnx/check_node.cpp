@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <string_view>
 
 namespace monet::onnx_file {
 

@@ -5,10 +5,7 @@
 
 #include "workload/onnx/model.hpp"
 
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 namespace monet::onnx_file {
 

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <span>
 #include <unordered_set>
 
 namespace monet::onnx_file {

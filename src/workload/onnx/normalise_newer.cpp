@@ -12,8 +12,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <optional>
-#include <span>
 #include <utility>
 
 namespace monet::onnx_file {

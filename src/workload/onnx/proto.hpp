@@ -3,9 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <optional>
-#include <string>
-
 namespace onnx {
 class AttributeProto;
 }

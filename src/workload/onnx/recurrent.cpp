@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <optional>
 
 namespace monet::onnx_file {
 

@@ -4,10 +4,7 @@
 
 #include "workload/onnx/model.hpp"
 
-#include <cstdint>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 namespace monet::onnx_file {
 

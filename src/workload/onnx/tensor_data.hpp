@@ -3,11 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace onnx {
 class ModelProto;
 class TensorProto;

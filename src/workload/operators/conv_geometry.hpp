@@ -4,10 +4,6 @@
 
 #include "workload/operators/nest_builder.hpp"
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 namespace monet {
 
 struct ConvGeometry {

@@ -7,8 +7,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 namespace monet {
 
 namespace {

@@ -6,9 +6,7 @@
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace monet {
 

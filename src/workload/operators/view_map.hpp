@@ -3,11 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
 namespace monet {
 
 /// How the elements of a view T are found in the viewed tensor S.

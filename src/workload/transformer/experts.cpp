@@ -12,8 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 namespace monet::transformer {
 
 namespace {

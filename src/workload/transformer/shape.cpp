@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <vector>
 
 namespace monet {
 
