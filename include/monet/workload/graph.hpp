@@ -38,6 +38,12 @@ constexpr bool is_gradient(TensorKind kind) {
   return kind == TensorKind::gradient || kind == TensorKind::parameter_gradient;
 }
 
+/// There before a step and after it.
+constexpr bool is_state(TensorKind kind) {
+  return kind == TensorKind::parameter || kind == TensorKind::buffer ||
+         kind == TensorKind::constant || kind == TensorKind::optimizer_state;
+}
+
 /// Numbers known at compile time, row-major: integers exactly, everything else as double.
 using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<double>>;
 /// The integers, or the real numbers, of a constant; null where none are known or it has the

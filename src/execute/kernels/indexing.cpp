@@ -145,12 +145,6 @@ constexpr auto kNonZero = [](OperatorContext& context) {
                      fmt::format("{} elements are not zero, {} were stated", found, room));
 };
 
-/// Data first, through the nest.
-template <class Real>
-void copy_data(KernelContext<Real>& context) {
-  copy_through_nest(context);
-}
-
 /// Updates replace, or join, elements of output 0.
 template <class Real>
 class Updater {
@@ -189,7 +183,7 @@ private:
 };
 
 constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {
-  copy_data(context);
+  copy_through_nest(context); // the data first
   const Updater put(context);
   for_each_slice(context, context.output_shape(0), 0,
                  [&](std::size_t part, std::size_t whole, std::size_t count) {
@@ -199,7 +193,7 @@ constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {
 };
 
 constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
-  copy_data(context);
+  copy_through_nest(context); // the data first
   const Integers& shape = context.output_shape(0);
   const Integers strides = strides_of(shape);
   const std::size_t axis = front_axis(context.attributes().integer("axis", 0), shape.size());

@@ -62,20 +62,6 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
-/// where an element comes from.
-template <class Real>
-void copy_as_view(KernelContext<Real>& context);
-
-/// One element for one through the nest.
-constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
-  if (context.op().nest.operands.at(1).opaque) {
-    copy_as_view(context);
-    return;
-  }
-  copy_through_nest(context);
-};
-
 constexpr auto kTranspose = [](OperatorContext& context) {
   const std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
   std::vector<std::int64_t> order(strides.size());
@@ -96,6 +82,8 @@ constexpr auto kExpand = [](OperatorContext& context) {
   gather_axes(context, 0, 0, repeated);
 };
 
+/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
+/// where an element comes from.
 template <class Real>
 void copy_as_view(KernelContext<Real>& context) {
   const std::string view = context.attributes().text("view", "Reshape");
@@ -110,6 +98,15 @@ void copy_as_view(KernelContext<Real>& context) {
     kSameOrder(context);
   }
 }
+
+/// One element for one through the nest.
+constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
+  if (context.op().nest.operands.at(1).opaque) {
+    copy_as_view(context);
+    return;
+  }
+  copy_through_nest(context);
+};
 
 /// What ranks exchange is not one rank's to compute: who runs them all does it between the parts of
 /// their runs.

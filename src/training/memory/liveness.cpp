@@ -13,17 +13,8 @@ namespace monet {
 namespace {
 
 bool is_permanent(const Tensor& tensor) {
-  switch (tensor.kind) {
-  case TensorKind::parameter:
-  case TensorKind::buffer:
-  case TensorKind::constant:
-  case TensorKind::optimizer_state:
-    return true;
-  case TensorKind::parameter_gradient: // summed over several steps
-    return !tensor.producer;
-  default:
-    return false;
-  }
+  const bool summed_over_steps = tensor.kind == TensorKind::parameter_gradient && !tensor.producer;
+  return is_state(tensor.kind) || summed_over_steps;
 }
 
 /// The tensor whose memory this one lies in: what it views or overwrites.

@@ -11,11 +11,6 @@ namespace monet {
 
 namespace {
 
-bool is_state(TensorKind kind) {
-  return kind == TensorKind::parameter || kind == TensorKind::buffer ||
-         kind == TensorKind::constant || kind == TensorKind::optimizer_state;
-}
-
 bool made_before_backward(const std::vector<bool>& backward, const Tensor& tensor) {
   if (is_state(tensor.kind))
     return false;
