@@ -85,9 +85,8 @@ std::string Attributes::text(std::string_view name, std::string_view fallback) c
   const auto* value = get_attribute<std::string>(values_, name);
   return value ? *value : std::string(fallback);
 }
-std::vector<std::int64_t> Attributes::integers(std::string_view name,
-                                               std::vector<std::int64_t> fallback) const {
-  const auto* value = get_attribute<std::vector<std::int64_t>>(values_, name);
+Integers Attributes::integers(std::string_view name, Integers fallback) const {
+  const auto* value = get_attribute<Integers>(values_, name);
   if (value)
     return *value;
   return fallback;
@@ -211,8 +210,7 @@ void verify(const Graph& graph) {
   }
 }
 
-std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
-                                                        std::size_t input) {
+std::optional<Integers> known_integers(const Graph& graph, const Operator& op, std::size_t input) {
   if (input >= op.inputs.size() || !op.inputs[input])
     return std::nullopt;
   const auto* integers = integers_of(graph.tensor(*op.inputs[input]).values);

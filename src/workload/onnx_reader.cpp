@@ -325,9 +325,8 @@ private:
         wanted->shape.size() != output.shape.size() || wanted->shape == output.shape) {
       return;
     }
-    const auto strides =
-        node.attributes.integers("strides", std::vector<std::int64_t>(output.shape.size() - 2, 1));
-    std::vector<std::int64_t> padding;
+    const auto strides = node.attributes.integers("strides", Integers(output.shape.size() - 2, 1));
+    Integers padding;
     for (std::size_t i = 0; i < strides.size(); ++i) {
       padding.push_back(wanted->shape[2 + i] - output.shape[2 + i]);
       if (padding.back() < 0 || padding.back() >= strides[i])

@@ -33,7 +33,7 @@ public:
       return;
     const std::size_t count = std::visit([](const auto& list) { return list.size(); }, *numbers);
     const std::int64_t elements =
-        checked_product(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+        checked_product(Integers(tensor.dims().begin(), tensor.dims().end()));
     if (count == 0 && elements != 0)
       return; // weights were stripped
     if (static_cast<std::int64_t>(count) != elements)

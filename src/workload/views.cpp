@@ -50,9 +50,7 @@ public:
 private:
   using Use = std::pair<std::size_t, std::size_t>; ///< operator, operand
 
-  const std::vector<std::int64_t>& shape_of(std::size_t tensor) const {
-    return graph_.tensors()[tensor].shape;
-  }
+  const Integers& shape_of(std::size_t tensor) const { return graph_.tensors()[tensor].shape; }
   LoopNest& nest_of(const Use& use) { return graph_.op(OpId(use.first)).nest; }
 
   /// Elements of the inner one of two axes that this one can be.

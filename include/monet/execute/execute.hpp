@@ -148,7 +148,7 @@ private:
 
   std::vector<const TrainingGraph*> steps_;
   std::deque<Execution> executions_;
-  std::vector<std::int64_t> runs_; ///< of each step
+  Integers runs_; ///< of each step
 };
 
 } // namespace monet

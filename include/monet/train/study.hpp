@@ -25,7 +25,7 @@ struct RateSchedule {
   Kind kind = Kind::constant;
   std::int64_t warmup = 0; ///< steps in which it grows from 1 / warmup to 1; cosine and linear
                            ///< begin behind them
-  std::vector<std::int64_t> milestones; ///< epochs, counted from 0, that begin with a lower rate
+  Integers milestones;     ///< epochs, counted from 0, that begin with a lower rate
   double factor = 0.1;
   double last = 0.0; ///< share where the run ends
 

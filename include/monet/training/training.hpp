@@ -68,7 +68,7 @@ struct InitialState {
 struct WeightPart {
   std::string name;
   std::string whole; ///< the file's name
-  std::vector<std::int64_t> whole_shape;
+  Integers whole_shape;
   std::size_t axis = 0;
   std::int64_t from = 0; ///< first of its slices along the axis
 };

@@ -11,8 +11,6 @@ namespace monet {
 
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
 std::int64_t checked_index(const Graph& graph, const Operator& op, std::int64_t index,
                            std::int64_t size) {
   if (index < -size || index >= size)
@@ -178,8 +176,8 @@ private:
   bool is_real_;
   std::vector<Real>& real_;
   const std::vector<Real>& real_updates_;
-  std::vector<std::int64_t>& whole_;
-  const std::vector<std::int64_t>& whole_updates_;
+  Integers& whole_;
+  const Integers& whole_updates_;
 };
 
 constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {

@@ -63,11 +63,11 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
 };
 
 constexpr auto kTranspose = [](OperatorContext& context) {
-  const std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
-  std::vector<std::int64_t> order(strides.size());
+  const Integers strides = strides_of(context.input_shape(0));
+  Integers order(strides.size());
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});
   order = context.attributes().integers("perm", order);
-  std::vector<std::int64_t> permuted;
+  Integers permuted;
   for (const std::int64_t axis : order)
     permuted.push_back(strides.at(static_cast<std::size_t>(axis)));
   gather_axes(context, 0, 0, permuted);
@@ -75,8 +75,8 @@ constexpr auto kTranspose = [](OperatorContext& context) {
 
 constexpr auto kExpand = [](OperatorContext& context) {
   const auto& shape = context.input_shape(0);
-  const std::vector<std::int64_t> strides = strides_of(shape);
-  std::vector<std::int64_t> repeated(context.output_shape(0).size() - shape.size(), 0);
+  const Integers strides = strides_of(shape);
+  Integers repeated(context.output_shape(0).size() - shape.size(), 0);
   for (std::size_t d = 0; d < shape.size(); ++d)
     repeated.push_back(shape[d] == 1 ? 0 : strides[d]);
   gather_axes(context, 0, 0, repeated);

@@ -37,7 +37,7 @@ private:
 template <class Real>
 struct TensorNumbers {
   std::vector<Real> real;
-  std::vector<std::int64_t> whole;
+  Integers whole;
   bool present = false;
 };
 
@@ -75,13 +75,13 @@ private:
 template <class Real>
 struct GroupRow {
   std::vector<Real> real;
-  std::vector<std::int64_t> whole;
-  std::vector<std::int64_t> address;
+  Integers whole;
+  Integers address;
   std::optional<OperandMap> map;
-  std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
-  std::int64_t first = 0;          ///< element that they are offsets from
-  std::size_t run = 1;             ///< offsets that follow each other, one after another
-  bool constant = false;           ///< all offsets are 0
+  Integers table;         ///< offsets of the inner iterations, if never outside
+  std::int64_t first = 0; ///< element that they are offsets from
+  std::size_t run = 1;    ///< offsets that follow each other, one after another
+  bool constant = false;  ///< all offsets are 0
   TensorNumbers<Real>* numbers = nullptr;
   std::int64_t count = 0; ///< of the tensor's numbers
   bool integral = false;  ///< the tensor holds integers
@@ -151,7 +151,7 @@ struct ElementArray {
 /// What does not depend on the precision of real numbers.
 class OperatorContext {
 public:
-  using Shape = std::vector<std::int64_t>;
+  using Shape = Integers;
 
   const Graph& graph() const { return graph_; }
   const Operator& op() const { return op_; }
@@ -168,8 +168,8 @@ public:
   const Shape& input_shape(std::size_t i) const;
   const Shape& output_shape(std::size_t i) const;
   bool is_real_input(std::size_t i) const;
-  const std::vector<std::int64_t>& integers(std::size_t i) const { return whole(id_of_input(i)); }
-  std::vector<std::int64_t>& output_integers(std::size_t i) { return whole(id_of_output(i)); }
+  const Integers& integers(std::size_t i) const { return whole(id_of_input(i)); }
+  Integers& output_integers(std::size_t i) { return whole(id_of_output(i)); }
   ElementArray input_elements(std::size_t i) const { return elements(id_of_input(i)); }
   ElementArray output_elements(std::size_t i) { return elements(id_of_output(i)); }
   /// One number of a tensor of either kind.
@@ -191,7 +191,7 @@ protected:
   OperatorContext(const Graph& graph, const Operator& op, const KernelSettings& settings)
       : graph_(graph), op_(op), settings_(settings), index_(index_operands(op)) {}
   ~OperatorContext() = default;
-  virtual std::vector<std::int64_t>& whole(TensorId tensor) const = 0;
+  virtual Integers& whole(TensorId tensor) const = 0;
   virtual ElementArray elements(TensorId tensor) const = 0;
   TensorId id_of_input(std::size_t i) const;
   TensorId id_of_output(std::size_t i) const;
@@ -234,7 +234,7 @@ public:
   void for_each_group(const std::vector<bool>& inner, FunctionRef<Group&> f);
 
 private:
-  std::vector<std::int64_t>& whole(TensorId tensor) const override;
+  Integers& whole(TensorId tensor) const override;
   ElementArray elements(TensorId tensor) const override;
   std::vector<WalkedOperand<Real>> walked_operands(bool outputs) const;
 

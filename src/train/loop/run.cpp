@@ -203,10 +203,10 @@ struct TrainRun::Parts {
   std::vector<ImageBatch> batches; ///< of one epoch
   std::int64_t epoch_of_batches = -1;
   bool is_first_test = true;
-  std::vector<std::int64_t> labels; ///< of the step
-  ScoreSums sums;                   ///< of the step
-  bool overflowed = false;          ///< a scaled gradient of the step
-  std::vector<double> numbers;      ///< of a micro-batch's images
+  Integers labels;             ///< of the step
+  ScoreSums sums;              ///< of the step
+  bool overflowed = false;     ///< a scaled gradient of the step
+  std::vector<double> numbers; ///< of a micro-batch's images
 };
 
 TrainRun::TrainRun(const TrainSetup& setup, const TrainRunOptions& options)

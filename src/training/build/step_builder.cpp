@@ -48,8 +48,8 @@ std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::str
   return candidate;
 }
 
-TensorId StepBuilder::add_tensor(std::string name, std::vector<std::int64_t> shape,
-                                 ElementType type, TensorKind kind) {
+TensorId StepBuilder::add_tensor(std::string name, Integers shape, ElementType type,
+                                 TensorKind kind) {
   return graph_.add_tensor({.name = unique(tensor_names_, std::move(name)),
                             .shape = std::move(shape),
                             .type = type,
@@ -126,7 +126,7 @@ TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& re
   return result;
 }
 
-TensorId StepBuilder::integers(const std::vector<std::int64_t>& values) {
+TensorId StepBuilder::integers(const Integers& values) {
   if (const auto found = integers_.find(values); found != integers_.end())
     return found->second;
   const TensorId id = add_tensor(fmt::format("ints_{}", fmt::join(values, "_")),
@@ -149,7 +149,7 @@ TensorId StepBuilder::scalar(double value, ElementType type) {
 }
 
 TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
-                                 const std::vector<std::int64_t>& shape, NewOperator like) {
+                                 const Integers& shape, NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
   const Tensor& source = graph_.tensor(tensor);
@@ -163,13 +163,11 @@ TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suff
   return result;
 }
 
-TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
-                              NewOperator like) {
+TensorId StepBuilder::reshape(TensorId tensor, const Integers& shape, NewOperator like) {
   return give_shape("Reshape", ".reshaped", tensor, shape, std::move(like));
 }
 
-TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& shape,
-                             NewOperator like) {
+TensorId StepBuilder::expand(TensorId tensor, const Integers& shape, NewOperator like) {
   return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 /// dY with every repetition as an axis of its own, summed over those.
 void tile(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
-  const std::vector<std::int64_t> whole = context.dy_shape();
-  std::vector<std::int64_t> apart;
-  std::vector<std::int64_t> axes;
+  const Integers shape = context.input_shape(0);
+  const Integers whole = context.dy_shape();
+  Integers apart;
+  Integers axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (whole[i] != shape[i]) {
       axes.push_back(static_cast<std::int64_t>(apart.size()));
@@ -35,11 +35,11 @@ void depth_to_space(GradientContext& context) {
     context.emit({"SpaceToDepth", {context.dy()}, {{"blocksize", block}}});
     return;
   }
-  const std::vector<std::int64_t> deep = context.input_shape(0); // [N, C*b*b, H, W]
+  const Integers deep = context.input_shape(0); // [N, C*b*b, H, W]
   const std::int64_t channels = deep[1] / (block * block);
   const TensorId parts =
       context.reshape(context.dy(), {deep[0], channels, deep[2], block, deep[3], block});
-  const std::vector<std::int64_t> order{0, 1, 3, 5, 2, 4};
+  const Integers order{0, 1, 3, 5, 2, 4};
   const TensorId turned = context.emit_value({"Transpose", {parts}, {{"perm", order}}},
                                              {deep[0], channels, block, block, deep[2], deep[3]});
   context.give(0, context.reshape(turned, deep));
@@ -74,7 +74,7 @@ void resize(GradientContext& context) {
 }
 std::string refuse_resize(const Graph& graph, const Operator& op) {
   const bool computed = op.inputs.size() > 2 && op.inputs[2] &&
-                        graph.tensor(*op.inputs[2]).shape != std::vector<std::int64_t>{0} &&
+                        graph.tensor(*op.inputs[2]).shape != Integers{0} &&
                         known_numbers(graph, op, 2) == nullptr;
   if (computed)
     return "Resize has a gradient only when its scales are constants";

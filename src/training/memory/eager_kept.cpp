@@ -92,9 +92,8 @@ TensorId EagerKept::first_of_numbers(TensorId id) {
   return id;
 }
 
-void EagerKept::keep_reshaped(TensorId id, const EagerLayout& seen,
-                              const std::vector<std::int64_t>& from,
-                              const std::vector<std::int64_t>& flat) {
+void EagerKept::keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
+                              const Integers& flat) {
   if (reshaped_strides(seen, from, flat)) {
     keep(id);
     return;

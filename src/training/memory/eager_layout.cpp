@@ -7,7 +7,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 Shape row_major(const Shape& shape) {
   Shape strides(shape.size(), 1);

@@ -11,15 +11,14 @@ namespace monet {
 
 /// A storage, and strides into it.
 struct EagerLayout {
-  TensorId storage;                  ///< the tensor that the storage was made for
-  std::vector<std::int64_t> strides; ///< 0 for a broadcast axis
+  TensorId storage; ///< the tensor that the storage was made for
+  Integers strides; ///< 0 for a broadcast axis
 };
 
 /// Strides of `to` over the same storage, or nullopt when a reshape has to copy: axes are joined
 /// only when they follow each other in memory (torch's computeStride).
-std::optional<std::vector<std::int64_t>> reshaped_strides(const EagerLayout& layout,
-                                                          const std::vector<std::int64_t>& from,
-                                                          const std::vector<std::int64_t>& to);
+std::optional<Integers> reshaped_strides(const EagerLayout& layout, const Integers& from,
+                                         const Integers& to);
 
 /// Where PyTorch would have the tensors of a graph: views share storages, with strides.
 class EagerLayouts {
@@ -32,13 +31,12 @@ public:
   /// one of their own where that has to be copied.
   void add_view(const Operator& op);
   /// Strides of a result that an operator makes in an order of its own.
-  void set(TensorId id, std::vector<std::int64_t> strides);
+  void set(TensorId id, Integers strides);
 
 private:
-  std::optional<std::vector<std::int64_t>> through(const Operator& op, const EagerLayout& source,
-                                                   const std::vector<std::int64_t>& to) const;
-  std::optional<std::vector<std::int64_t>> sliced(const Operator& op,
-                                                  std::vector<std::int64_t> strides) const;
+  std::optional<Integers> through(const Operator& op, const EagerLayout& source,
+                                  const Integers& to) const;
+  std::optional<Integers> sliced(const Operator& op, Integers strides) const;
 
   const Graph* graph_;
   std::vector<std::optional<EagerLayout>> of_;
@@ -56,8 +54,8 @@ public:
   void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i);
   /// A tensor with the axes `from` as one with the axes `flat`: where it lies if it can be seen
   /// like that, else as a copy.
-  void keep_reshaped(TensorId id, const EagerLayout& seen, const std::vector<std::int64_t>& from,
-                     const std::vector<std::int64_t>& flat);
+  void keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
+                     const Integers& flat);
   /// What an operator makes for itself.
   void add_copies(std::int64_t bytes) { copied_bytes_ += bytes; }
 

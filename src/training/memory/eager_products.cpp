@@ -9,7 +9,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 bool wants(const Operator& op, std::size_t input, const std::vector<bool>& requires_grad) {
   return requires_grad[op.inputs[input]->index()];
@@ -39,14 +39,14 @@ void keep_stack_transposed(EagerKept& kept, const Graph& graph, TensorId stack) 
 
 /// An operand as it is permuted, and the three axes that its axes are joined to.
 struct EinsumFactor {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-  std::vector<std::int64_t> stack; ///< [batch, rows, summed], or [batch, summed, columns]
+  Integers shape;
+  Integers strides;
+  Integers stack; ///< [batch, rows, summed], or [batch, summed, columns]
 };
 
 struct EinsumProduct {
   std::array<EinsumFactor, 2> factors;
-  std::vector<std::int64_t> result_strides;
+  Integers result_strides;
 };
 
 /// Letters of two operands by where they are longer than one, each group in the order of the
@@ -59,7 +59,7 @@ struct Letters {
 };
 
 std::optional<Letters> sort_letters(const EinsumEquation& equation,
-                                    const std::array<std::vector<std::int64_t>, 2>& shapes) {
+                                    const std::array<Integers, 2>& shapes) {
   const auto longer = [&](std::size_t operand, char letter) {
     const std::size_t at = equation.operands[operand].find(letter);
     return at != std::string::npos && shapes[operand][at] > 1;
@@ -92,8 +92,8 @@ bool repeats(const std::string& letters) {
 }
 
 /// The operand with its axes in that order, each group of letters joined to one axis.
-EinsumFactor permute(const std::string& own, const std::vector<std::int64_t>& shape,
-                     const EagerLayout& layout, const std::array<std::string, 3>& groups) {
+EinsumFactor permute(const std::string& own, const Integers& shape, const EagerLayout& layout,
+                     const std::array<std::string, 3>& groups) {
   EinsumFactor factor;
   for (const std::string& group : groups) {
     std::int64_t joined = 1;
@@ -115,8 +115,8 @@ std::optional<EinsumProduct> einsum_product(const Graph& graph, const Operator& 
                                             EagerLayouts& layouts) {
   if (op.inputs.size() != 2)
     return std::nullopt;
-  const std::array<std::vector<std::int64_t>, 2> shapes{graph.tensor(*op.inputs[0]).shape,
-                                                        graph.tensor(*op.inputs[1]).shape};
+  const std::array<Integers, 2> shapes{graph.tensor(*op.inputs[0]).shape,
+                                       graph.tensor(*op.inputs[1]).shape};
   const std::array<std::size_t, 2> ranks{shapes[0].size(), shapes[1].size()};
   EinsumEquation equation;
   if (!parse_einsum(op.attributes.text("equation", ""), ranks, equation).empty() ||
@@ -131,7 +131,7 @@ std::optional<EinsumProduct> einsum_product(const Graph& graph, const Operator& 
   product.factors[1] = permute(equation.operands[1], shapes[1], layouts[*op.inputs[1]],
                                {letters->both, letters->summed, letters->columns});
   const std::string made = letters->both + letters->rows + letters->columns;
-  const std::vector<std::int64_t>& shape = graph.tensor(*op.outputs[0]).shape;
+  const Integers& shape = graph.tensor(*op.outputs[0]).shape;
   product.result_strides.resize(shape.size());
   std::int64_t stride = 1;
   for (std::size_t i = made.size(); i-- > 0;) {

@@ -126,7 +126,7 @@ private:
   /// gradients of its readers and its producer have run; what is computed again, and what it is
   /// computed from, after the last reader.
   void hold_stored() {
-    std::vector<std::int64_t> last_gradient(graph_.operators().size(), -1);
+    Integers last_gradient(graph_.operators().size(), -1);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.op(OpId(i));
       if (op.phase == Phase::backward && op.forward_op)
@@ -239,9 +239,9 @@ private:
   const TrainingGraph& step_;
   const Graph& graph_;
   std::int64_t operators_;
-  std::vector<TensorId> memory_;           ///< per tensor
-  std::vector<std::int64_t> first_, last_; ///< per tensor that is its own memory; -1 = never
-  std::map<TensorId, TensorId> reuses_;    ///< output -> operand it is written over
+  std::vector<TensorId> memory_;        ///< per tensor
+  Integers first_, last_;               ///< per tensor that is its own memory; -1 = never
+  std::map<TensorId, TensorId> reuses_; ///< output -> operand it is written over
 };
 
 } // namespace

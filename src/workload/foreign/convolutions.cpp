@@ -15,7 +15,7 @@ namespace monet::foreign {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
+using Sizes = Integers;
 
 /// What a convolution does to its input's axes after batch and channel.
 struct Geometry {

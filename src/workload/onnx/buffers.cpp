@@ -121,7 +121,7 @@ constexpr std::array<std::string_view, 3> kBufferBeginnings{"ema_", "sqrt_alphas
 /// Numbers of a tensor, with its axes longer than one.
 struct Numbers {
   const std::vector<double>& all;
-  std::vector<std::int64_t> axes; ///< lengths above 1
+  Integers axes; ///< lengths above 1
 
   std::size_t size() const { return all.size(); }
   std::int64_t last(std::size_t i) const { return axes[axes.size() - 1 - i]; }

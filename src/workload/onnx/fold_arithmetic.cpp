@@ -248,7 +248,7 @@ bool fold_reduce(const Node& node, const Inputs& in, Value& out) {
                                                 : axis)] = true;
     }
   }
-  std::vector<std::int64_t> kept;
+  Integers kept;
   for (std::size_t i = 0; i < shape.size(); ++i)
     kept.push_back(reduced[i] ? 1 : shape[i]);
   const auto strides = broadcast_strides(kept, shape);

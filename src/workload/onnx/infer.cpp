@@ -188,8 +188,7 @@ bool is_fused_matmul(const Node& node) {
 }
 
 /// Batch axes of an operand of FusedMatMul, then its two matrix sizes.
-std::vector<std::int64_t> matrix_order(std::vector<std::int64_t> shape, bool transpose,
-                                       bool batch_first) {
+Integers matrix_order(Integers shape, bool transpose, bool batch_first) {
   if (batch_first && shape.size() > 2) {
     std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
   }
@@ -208,7 +207,7 @@ Value infer_fused_matmul(const Model& model, const Node& node, const Value& left
   }
   Value out{left.type, {}, std::nullopt, false};
   const std::size_t batches = std::max(a.size(), b.size()) - 2;
-  const auto batch = [&](const std::vector<std::int64_t>& shape, std::size_t i) {
+  const auto batch = [&](const Integers& shape, std::size_t i) {
     const std::size_t skipped = batches - (shape.size() - 2);
     return i < skipped ? 1 : shape[i - skipped];
   };
@@ -253,7 +252,7 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
 std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& node,
                                                const Values& values) {
   std::vector<std::size_t> ranks;
-  std::vector<std::vector<std::int64_t>> shapes;
+  std::vector<Integers> shapes;
   for (const std::string& name : node.inputs) {
     const auto operand = values.find(name);
     if (operand == values.end())
@@ -264,7 +263,7 @@ std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& n
   if (shapes.empty())
     throw InputError(at_node(model, node), "one or two operands are expected, not 0");
   EinsumEquation equation;
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
   if (wrong.empty())
     wrong = einsum_sizes(equation, shapes, sizes);
@@ -358,8 +357,8 @@ void drop_outside_windows(const Node& node, const Values& values,
     return;
   const auto& x = input->shape;
   const std::size_t count = x.size() - 2;
-  const auto strides = node.attributes.integers("strides", std::vector<std::int64_t>(count, 1));
-  const auto pads = node.attributes.integers("pads", std::vector<std::int64_t>(2 * count, 0));
+  const auto strides = node.attributes.integers("strides", Integers(count, 1));
+  const auto pads = node.attributes.integers("pads", Integers(2 * count, 0));
   if (strides.size() != count || pads.size() != 2 * count)
     return;
   for (auto& output : outputs) {

@@ -285,7 +285,7 @@ private:
 
   /// [C, 1, 1] or [1, C, 1, 1] of few channels.
   static bool is_per_channel(const Value& value) {
-    const std::vector<std::int64_t>& shape = value.shape;
+    const Integers& shape = value.shape;
     const bool leading = shape.size() == 4 && shape[0] == 1;
     return (shape.size() == 3 || leading) && shape[shape.size() - 3] <= 4 &&
            shape[shape.size() - 2] == 1 && shape.back() == 1;

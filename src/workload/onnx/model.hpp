@@ -32,13 +32,13 @@ struct Declared {
 /// What is known of a value once its producer was visited.
 struct Value {
   ElementType type = ElementType::fp32;
-  std::vector<std::int64_t> shape;
+  Integers shape;
   std::optional<ConstantValues> values;
   bool is_constant = false; ///< known at compile time, though perhaps too large to keep the numbers
 };
 
 /// A constant vector.
-inline Value integer_constant(std::vector<std::int64_t> list) {
+inline Value integer_constant(Integers list) {
   return {ElementType::int64, {static_cast<std::int64_t>(list.size())}, std::move(list), true};
 }
 
@@ -202,8 +202,8 @@ bool fold_constant(const Node& node, const Values& values, std::vector<Value>& o
 
 Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped);
 /// Makes a constant vector input `index`.
-void set_integers(Node& node, std::size_t index, std::string_view name,
-                  std::vector<std::int64_t> list, Values& values);
+void set_integers(Node& node, std::size_t index, std::string_view name, Integers list,
+                  Values& values);
 
 /// InputError where the node has attributes, or words for them, that its opset has not.
 void check_opset(const Model& model, const Node& node);

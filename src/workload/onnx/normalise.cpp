@@ -24,7 +24,7 @@ void to_input(Node& node, std::string_view attribute, std::size_t index, Values&
   if (const auto* i = std::get_if<std::int64_t>(&found->second)) {
     constant.type = ElementType::int64;
     constant.values = std::vector{*i};
-  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&found->second)) {
+  } else if (const auto* is = std::get_if<Integers>(&found->second)) {
     constant.type = ElementType::int64;
     constant.values = *is;
   } else if (const auto* f = std::get_if<double>(&found->second)) {
@@ -165,12 +165,12 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
     return {};
   Node softmax = node;
   legacy_softmax(model, softmax, values);
-  const std::vector<std::int64_t> shape = input->shape;
+  const Integers shape = input->shape;
   const auto axis = static_cast<std::ptrdiff_t>(softmax.attributes.integer("axis", 1));
   const auto several = [](std::int64_t size) { return size != 1; };
   if (std::none_of(shape.begin() + axis + 1, shape.end(), several))
     return {};
-  std::vector<std::int64_t> rows(shape.begin(), shape.begin() + axis);
+  Integers rows(shape.begin(), shape.begin() + axis);
   rows.push_back(checked_product(std::span(shape).subspan(static_cast<std::size_t>(axis))));
   const std::string base = node.name + "/rows";
   values[base + "/shape"] = integer_constant(rows);
@@ -226,8 +226,8 @@ Attributes without(const Attributes& attributes, std::initializer_list<std::stri
   return kept;
 }
 
-void set_integers(Node& node, std::size_t index, std::string_view name,
-                  std::vector<std::int64_t> list, Values& values) {
+void set_integers(Node& node, std::size_t index, std::string_view name, Integers list,
+                  Values& values) {
   const std::string full = fmt::format("{}/{}", node.name, name);
   values[full] = integer_constant(std::move(list));
   if (node.inputs.size() <= index)

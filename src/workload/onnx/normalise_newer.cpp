@@ -32,7 +32,7 @@ struct Newer {
                      "export with opset 17");
   }
   bool has(std::size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
-  const std::vector<std::int64_t>* integers(std::size_t i) const {
+  const Integers* integers(std::size_t i) const {
     const Value* value = input_value(node, i, values);
     return value != nullptr ? integers_of(value->values) : nullptr;
   }
@@ -49,7 +49,7 @@ bool spread_pads(const Newer& at) {
   if (axes == nullptr || pads == nullptr || input == nullptr || pads->size() != 2 * axes->size())
     return false;
   const auto rank = static_cast<std::int64_t>(input->shape.size());
-  std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
+  Integers all(static_cast<std::size_t>(2 * rank), 0);
   for (std::size_t i = 0; i < axes->size(); ++i) {
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
     if (axis < 0 || axis >= rank)
@@ -93,7 +93,7 @@ void split(const Newer& at) {
                      fmt::format("{} parts do not fit {} outputs", wanted, parts));
   std::int64_t left = shape[static_cast<std::size_t>(axis)];
   const std::int64_t each = (left + parts - 1) / parts;
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   for (std::int64_t i = 0; i < parts; ++i) {
     sizes.push_back(std::min(each, left));
     left -= sizes.back();
@@ -105,7 +105,7 @@ void split(const Newer& at) {
 
 /// A list for some axes as one for all axes, by `fallback` elsewhere.
 template <class T>
-std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::int64_t>& axes,
+std::vector<T> for_all_axes(const std::vector<T>& some, const Integers& axes,
                             std::vector<T> fallback) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto rank = static_cast<std::int64_t>(fallback.size());
@@ -116,9 +116,7 @@ std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::i
 
 /// The sizes that keep the aspect ratio of the resized axes, within those given or around them;
 /// empty where one scale for all axes does not lead to them.
-std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
-                                      std::vector<std::int64_t> sizes,
-                                      const std::vector<std::int64_t>& axes, bool within) {
+Integers keep_aspect(const Integers& shape, Integers sizes, const Integers& axes, bool within) {
   const auto rank = static_cast<std::int64_t>(shape.size());
   std::vector<std::size_t> resized;
   for (const std::int64_t axis : axes)
@@ -144,13 +142,13 @@ std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
 }
 
 /// Sizes and scales of some axes as those of all. False where they depend on data, or do not fit.
-bool spread_sizes(const Newer& at, const std::vector<std::int64_t>& shape,
-                  const std::vector<std::int64_t>& axes, const std::string& policy) {
+bool spread_sizes(const Newer& at, const Integers& shape, const Integers& axes,
+                  const std::string& policy) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
     if (!at.has(list))
       continue;
     Value whole = at.values.at(at.node.inputs[list]);
-    auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
+    auto* sizes = whole.values ? std::get_if<Integers>(&*whole.values) : nullptr;
     auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
     if (list == 2 && scales != nullptr && scales->empty())
       continue;
@@ -173,7 +171,7 @@ bool spread_sizes(const Newer& at, const std::vector<std::int64_t>& shape,
 }
 
 /// Nothing becomes smaller: then there is nothing to smooth.
-bool only_enlarges(const Newer& at, const std::vector<std::int64_t>& shape) {
+bool only_enlarges(const Newer& at, const Integers& shape) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
     const Value* value = at.has(list) ? input_value(at.node, list, at.values) : nullptr;
     if (value == nullptr)
@@ -196,14 +194,14 @@ void resize(const Newer& at) {
   Node& node = at.node;
   const bool antialias = node.attributes.integer("antialias", 0) != 0;
   const std::string policy = node.attributes.text("keep_aspect_ratio_policy", "stretch");
-  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  Integers axes = node.attributes.integers("axes");
   at.drop({"antialias", "keep_aspect_ratio_policy", "axes"});
   if (node.attributes.text("coordinate_transformation_mode", "") == "half_pixel_symmetric")
     at.refuse("Resize with half_pixel_symmetric");
   const Value* input = input_value(node, 0, at.values);
   if (input == nullptr)
     return;
-  const std::vector<std::int64_t> shape = input->shape;
+  const Integers shape = input->shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const bool all = axes.empty();
   for (std::int64_t i = 0; all && i < rank; ++i)
@@ -237,7 +235,7 @@ void quantize(const Newer& at) {
   zero.type = *element;
   zero.shape = scale->shape;
   const std::int64_t count = checked_product(std::span(std::as_const(zero.shape)));
-  zero.values = std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);
+  zero.values = Integers(static_cast<std::size_t>(count), 0);
   at.node.inputs.resize(3);
   at.node.inputs[2] = at.node.name + "/zero_point";
   at.values[at.node.inputs[2]] = std::move(zero);
@@ -365,7 +363,7 @@ constexpr std::array<std::string_view, 6> kKeepOneElement{
 void settle_axes(const Model& model, Node& node, Values& values) {
   if (node.op_type.rfind("Reduce", 0) != 0 || node.inputs.empty())
     return;
-  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  Integers axes = node.attributes.integers("axes");
   const bool is_input = node.inputs.size() > 1 && !node.inputs[1].empty();
   if (is_input) {
     const Value* value = input_value(node, 1, values);

@@ -54,7 +54,7 @@ void write_attribute(const std::string& name, const AttributeValue& value,
   } else if (const auto* s = std::get_if<std::string>(&value)) {
     attribute.set_type(onnx::AttributeProto::STRING);
     attribute.set_s(*s);
-  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&value)) {
+  } else if (const auto* is = std::get_if<Integers>(&value)) {
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const std::int64_t item : *is)
       attribute.add_ints(item);

@@ -8,7 +8,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 constexpr std::array<std::string_view, 3> kModes{"ReduceSum", "ReduceMean", "ReduceMax"};
 

@@ -28,7 +28,7 @@ std::vector<Number> from_raw(std::string_view raw) {
   return numbers;
 }
 
-std::vector<double> halves(const std::vector<std::int64_t>& bits, bool bfloat) {
+std::vector<double> halves(const Integers& bits, bool bfloat) {
   std::vector<double> numbers;
   numbers.reserve(bits.size());
   for (const std::int64_t word : bits) {

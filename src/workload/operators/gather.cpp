@@ -9,11 +9,11 @@ namespace {
 /// index = start + sum(step[i] * position[i]), if the constant indices are of that form.
 struct Progression {
   std::int64_t start = 0;
-  std::vector<std::int64_t> steps;
+  Integers steps;
 };
 
-std::optional<Progression> progression(const std::vector<std::int64_t>& shape,
-                                       std::vector<std::int64_t> indices, std::int64_t extent) {
+std::optional<Progression> progression(const Integers& shape, Integers indices,
+                                       std::int64_t extent) {
   if (indices.empty())
     return std::nullopt;
   for (std::int64_t& index : indices) {
@@ -22,8 +22,8 @@ std::optional<Progression> progression(const std::vector<std::int64_t>& shape,
     if (index < 0 || index >= extent)
       return std::nullopt;
   }
-  Progression found{indices[0], std::vector<std::int64_t>(shape.size(), 0)};
-  std::vector<std::int64_t> strides(shape.size(), 1);
+  Progression found{indices[0], Integers(shape.size(), 0)};
+  Integers strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;)
     strides[i - 1] = strides[i] * shape[i];
   for (std::size_t i = 0; i < shape.size(); ++i) {

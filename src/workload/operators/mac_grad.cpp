@@ -38,8 +38,7 @@ bool counts_through(const AxisExpr& axis, const LoopNest& nest, std::int64_t ext
 }
 
 /// Every element is one combination of loops: it can be finished before the next one is begun.
-bool visits_each_once(const Access& access, const LoopNest& nest,
-                      const std::vector<std::int64_t>& shape) {
+bool visits_each_once(const Access& access, const LoopNest& nest, const Integers& shape) {
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < access.axes.size(); ++i) {
     if (!counts_through(access.axes[i], nest, shape[i]))

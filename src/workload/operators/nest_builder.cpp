@@ -67,16 +67,14 @@ bool has_output(const Operator& op, std::size_t index) {
   return index < op.outputs.size() && op.outputs[index].has_value();
 }
 
-const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
-                                             std::size_t index) {
+const Integers& input_shape(const Graph& graph, const Operator& op, std::size_t index) {
   if (!has_input(op, index)) {
     fail(graph, op, fmt::format("input {} is missing", index));
   }
   return graph.tensor(*op.inputs[index]).shape;
 }
 
-const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
-                                              std::size_t index) {
+const Integers& output_shape(const Graph& graph, const Operator& op, std::size_t index) {
   if (!has_output(op, index)) {
     fail(graph, op, fmt::format("output {} is missing", index));
   }

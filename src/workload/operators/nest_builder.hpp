@@ -38,10 +38,8 @@ std::string batch_name(std::size_t index, std::size_t count);
                        std::string_view detail = {});
 
 /// The shape of a present input or output; fails when the operator lacks it.
-const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
-                                             std::size_t index);
-const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
-                                              std::size_t index);
+const Integers& input_shape(const Graph& graph, const Operator& op, std::size_t index);
+const Integers& output_shape(const Graph& graph, const Operator& op, std::size_t index);
 bool has_input(const Operator& op, std::size_t index);
 bool has_output(const Operator& op, std::size_t index);
 /// `axis` counted from the front; fails when it is outside [-rank, rank).

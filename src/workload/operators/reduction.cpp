@@ -32,7 +32,7 @@ constexpr Reduction kReductions[]{
 /// values.
 std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& op,
                                             std::size_t rank) {
-  std::vector<std::int64_t> axes = op.attributes.integers("axes");
+  Integers axes = op.attributes.integers("axes");
   if (op.op_type.rfind("Arg", 0) == 0) {
     axes = {op.attributes.integer("axis", 0)};
   } else if (has_input(op, 1)) {
@@ -50,8 +50,7 @@ std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& 
 }
 
 /// Which axes were reduced, from the shapes alone: an axis of equal size is taken as kept.
-std::vector<bool> axes_from_shapes(const std::vector<std::int64_t>& in,
-                                   const std::vector<std::int64_t>& out, bool keepdims) {
+std::vector<bool> axes_from_shapes(const Integers& in, const Integers& out, bool keepdims) {
   std::vector<bool> reduced(in.size(), false);
   std::size_t at = 0;
   for (std::size_t i = 0; i < in.size(); ++i) {

@@ -14,7 +14,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 std::string text_of(const Shape& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));

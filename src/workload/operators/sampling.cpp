@@ -13,7 +13,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 /// Samples per axis of a bin where the network leaves that to the regions' sizes: what
 /// torchvision's and Detectron's detectors take.

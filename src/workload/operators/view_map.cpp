@@ -106,7 +106,7 @@ Digits to_digits(const AxisExpr& linear, const LoopNest& nest,
                  std::span<const std::int64_t> sizes) {
   Digits digits;
   const std::size_t count = sizes.size();
-  std::vector<std::int64_t> strides(count, 1);
+  Integers strides(count, 1);
   for (std::size_t k = count; k-- > 1;)
     strides[k - 1] = strides[k] * sizes[k];
   digits.axes.assign(count, AxisExpr{});
@@ -368,10 +368,7 @@ std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   };
   if (!fits_starts(has_axes, axes) || !fits_starts(has_steps, steps))
     return std::nullopt;
-  ViewStep step{ViewStep::Kind::slice,
-                {},
-                std::vector<std::int64_t>(shape.size(), 0),
-                std::vector<std::int64_t>(shape.size(), 1)};
+  ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
     std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
     if (axis < 0)
@@ -397,10 +394,7 @@ std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::
     return std::nullopt;
   const auto at = static_cast<std::size_t>(axis);
   const auto sizes = known_integers(graph, op, 1);
-  ViewStep step{ViewStep::Kind::slice,
-                {},
-                std::vector<std::int64_t>(shape.size(), 0),
-                std::vector<std::int64_t>(shape.size(), 1)};
+  ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < output; ++i) {
     if (op.outputs[i]) {
       step.starts[at] += graph.tensor(*op.outputs[i]).shape.at(at);
@@ -431,7 +425,7 @@ bool fits(const ViewStep& step, std::size_t rank) {
   }
   if (step.kind != ViewStep::Kind::transpose)
     return true;
-  std::vector<std::int64_t> sorted = step.perm;
+  Integers sorted = step.perm;
   std::ranges::sort(sorted);
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<std::int64_t>(i))

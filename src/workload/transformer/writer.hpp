@@ -9,7 +9,7 @@
 
 namespace monet::transformer {
 
-using Extents = std::vector<std::int64_t>;
+using Extents = Integers;
 
 /// An operator about to be written. Its result is called as it is, those of several with /1, /2,
 /// ... behind it.
