@@ -3,10 +3,8 @@
 #include "execute/walk/nonzeros.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 

@@ -5,7 +5,6 @@
 #include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 
 #include <fmt/core.h>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "monet/training/training.hpp"
-#include "monet/workload/graph.hpp"
 
 #include <deque>
 #include <functional>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "monet/training/liveness.hpp"
-#include "monet/training/training.hpp"
 
 #include <array>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "monet/training/options.hpp"
-#include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <array>

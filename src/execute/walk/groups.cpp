@@ -2,7 +2,6 @@
 #include "execute/walk/context.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/stop.hpp"
 
 #include <algorithm>
 

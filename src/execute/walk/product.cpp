@@ -4,7 +4,6 @@
 #include "execute/walk/product_plan.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/stop.hpp"
 
 #include <algorithm>
 #include <array>

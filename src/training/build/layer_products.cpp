@@ -1,8 +1,6 @@
 #include "training/build/rebuild.hpp"
 #include "training/build/scaled_casts.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
 #include <array>
 #include <set>

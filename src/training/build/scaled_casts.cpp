@@ -4,7 +4,6 @@
 #include "training/build/rebuild.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 

@@ -6,7 +6,6 @@
 #include "training/build/step_builder.hpp"
 
 #include "monet/training/options.hpp"
-#include "monet/workload/graph.hpp"
 
 namespace monet {
 

@@ -3,7 +3,6 @@
 #include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // The loss of a step, and where its gradients begin.
 #pragma once
 
-#include "training/build/step_builder.hpp"
 #include "training/gradients/differentiate.hpp"
 
 namespace monet {

@@ -1,4 +1,3 @@
-#include "training/build/rebuild.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/repeat_pass.hpp"
 

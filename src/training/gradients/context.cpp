@@ -1,5 +1,4 @@
 #include "training/gradients/differentiate.hpp"
-#include "training/gradients/rules.hpp"
 
 #include "monet/base/errors.hpp"
 

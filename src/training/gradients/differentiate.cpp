@@ -2,7 +2,6 @@
 
 #include "training/gradients/gradient_path.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "training/build/scaled_casts.hpp"
-#include "training/build/step_builder.hpp"
 
 namespace monet {
 

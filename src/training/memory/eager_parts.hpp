@@ -3,8 +3,6 @@
 
 #include "training/memory/storage.hpp"
 
-#include "monet/workload/graph.hpp"
-
 #include <set>
 
 namespace monet {

@@ -2,7 +2,6 @@
 
 #include "training/memory/storage.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 

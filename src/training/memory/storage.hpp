@@ -4,7 +4,6 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
-#include "monet/workload/graph.hpp"
 
 namespace monet {
 

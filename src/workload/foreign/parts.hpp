@@ -3,7 +3,6 @@
 #pragma once
 
 #include "monet/workload/foreign.hpp"
-#include "monet/workload/graph.hpp"
 
 namespace monet::foreign {
 

@@ -1,7 +1,6 @@
 #include "workload/transformer/writer.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 // and the parts of a transformer.
 #pragma once
 
-#include "monet/workload/graph.hpp"
 #include "monet/workload/transformer.hpp"
 
 #include <functional>
