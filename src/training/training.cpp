@@ -1,7 +1,6 @@
 #include "monet/training/training.hpp"
 
 #include "training/build/block_copies.hpp"
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"

@@ -4,7 +4,6 @@
 
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
-#include "workload/onnx/sequences.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"

@@ -1,11 +1,9 @@
-#include "monet/workload/onnx_weights.hpp"
-
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-#include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/core.h>
 #include <onnx/onnx_pb.h>

@@ -5,7 +5,6 @@
 #include "monet/base/yaml.hpp"
 #include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 #include "training/build/scaled_casts.hpp"
 
-#include "training/build/precision.hpp"
 #include "training/build/rebuild.hpp"
 
 #include "monet/base/checked.hpp"

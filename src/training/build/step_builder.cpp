@@ -1,6 +1,5 @@
 #include "training/build/step_builder.hpp"
 
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 
 #include "monet/workload/operators.hpp"

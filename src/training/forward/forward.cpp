@@ -1,6 +1,5 @@
 #include "training/forward/forward.hpp"
 
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 
 #include "monet/workload/operators.hpp"

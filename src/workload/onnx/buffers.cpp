@@ -1,6 +1,6 @@
 // Rules, most certain first. A parameter begins as random numbers, or as one number everywhere (or
 // as an identity); a buffer was computed, and shows it.
-#include "workload/onnx/buffers.hpp"
+#include "workload/onnx/model.hpp"
 
 #include <algorithm>
 #include <array>

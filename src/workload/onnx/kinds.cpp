@@ -1,5 +1,5 @@
 // Which values are trained, fed in, or merely kept. ONNX does not say; the readers of a value do.
-#include "workload/onnx/buffers.hpp"
+#include "workload/onnx/model.hpp"
 
 #include "monet/base/text.hpp"
 

@@ -1,7 +1,6 @@
 // ModelProto -> Model. The only checks are of form: sizes, types, counts.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-#include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 

@@ -1,5 +1,4 @@
-#include "workload/onnx/sequences.hpp"
-
+#include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/proto.hpp"
 
