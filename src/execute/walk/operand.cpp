@@ -130,4 +130,8 @@ bool next_point(Integers& point, std::span<const std::int64_t> sizes) {
   return false;
 }
 
+std::int64_t nonzeros(std::span<const float> numbers) {
+  return std::ssize(numbers) - std::ranges::count(numbers, 0.0F);
+}
+
 } // namespace monet

@@ -54,4 +54,7 @@ OperandIndex index_operands(const Operator& op);
 /// Counts a point of the loops on by one, last loop fastest; false after the last point.
 bool next_point(Integers& point, std::span<const std::int64_t> sizes);
 
+/// How many numbers are not 0: what rounding has flushed is the difference.
+std::int64_t nonzeros(std::span<const float> numbers);
+
 } // namespace monet

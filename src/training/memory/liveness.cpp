@@ -215,8 +215,7 @@ private:
       if (memory_[t] == TensorId(t) && first_[t] >= 0)
         order.push_back(t);
     }
-    std::ranges::stable_sort(order,
-                             [&](std::size_t a, std::size_t b) { return first_[a] < first_[b]; });
+    std::ranges::stable_sort(order, {}, [&](std::size_t t) { return first_[t]; });
     return order;
   }
 

@@ -120,10 +120,6 @@ std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
   return operand;
 }
 
-} // namespace
-
-namespace {
-
 /// A cast from a narrower type (a mask, indices, half precision): what it was made of is kept.
 bool widens(const Graph& graph, TensorId id) {
   const Operator& op = graph.op(*graph.tensor(id).producer);

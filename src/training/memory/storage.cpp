@@ -145,10 +145,6 @@ private:
   std::map<std::string_view, TensorId> by_name_;
 };
 
-} // namespace
-
-namespace {
-
 /// Bytes that a folded step reads in its backward part.
 std::int64_t bytes_read(const Graph& graph) {
   std::int64_t bytes = 0;
