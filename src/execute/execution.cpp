@@ -2,8 +2,10 @@
 #include "execute/kernels/kernel.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/execute/execute.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 

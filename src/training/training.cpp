@@ -4,10 +4,12 @@
 #include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"
+#include "training/gradients/differentiate.hpp"
 #include "training/memory/storage.hpp"
 #include "training/update/optimizer.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/workload/views.hpp"
 

@@ -1,5 +1,7 @@
 #include "training/memory/storage.hpp"
 
+#include "monet/base/errors.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/core.h>

@@ -4,6 +4,7 @@
 
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
+#include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"

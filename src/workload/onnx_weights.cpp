@@ -2,6 +2,7 @@
 #include "workload/onnx/proto.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/training/training.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <deque>
 #include <functional>

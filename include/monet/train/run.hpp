@@ -2,6 +2,7 @@
 // that a run is, so that it can be put down and taken up again.
 #pragma once
 
+#include "monet/train/data_options.hpp"
 #include "monet/train/study.hpp"
 #include "monet/training/training.hpp"
 

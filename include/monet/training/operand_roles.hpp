@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/training/liveness.hpp"
+#include "monet/training/training.hpp"
 
 #include <array>
 

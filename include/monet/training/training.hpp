@@ -2,6 +2,7 @@
 #pragma once
 
 #include "monet/training/options.hpp"
+#include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <array>

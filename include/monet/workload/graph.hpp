@@ -3,6 +3,8 @@
 // optionals, ...).
 #pragma once
 
+#include "monet/base/ids.hpp"
+#include "monet/base/units.hpp"
 #include "monet/workload/element_type.hpp"
 #include "monet/workload/loop_nest.hpp"
 

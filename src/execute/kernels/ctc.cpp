@@ -1,5 +1,6 @@
 // Connectionist temporal classification, as PyTorch 1.13 computes it: in logarithms, all sequences
 // of full length.
+#include "execute/kernels/kernel.hpp"
 #include "execute/kernels/walk.hpp"
 
 #include "monet/workload/operators.hpp"

@@ -1,6 +1,7 @@
 // Optimiser updates: the formulas of workload/update_formula.hpp, element by element.
 #include "execute/kernels/walk.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/update_formula.hpp"
 

@@ -7,6 +7,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/numerics/mac.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <cstddef>
 #include <type_traits>

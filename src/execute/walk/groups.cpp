@@ -2,6 +2,7 @@
 #include "execute/walk/context.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/stop.hpp"
 
 #include <algorithm>
 

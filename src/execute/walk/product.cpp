@@ -4,6 +4,7 @@
 #include "execute/walk/product_plan.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <algorithm>
 #include <array>

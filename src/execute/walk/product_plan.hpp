@@ -6,6 +6,7 @@
 
 #include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,7 @@
 
 #include "train/loop/initial.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/yaml.hpp"

@@ -1,6 +1,7 @@
 // What weights begin with.
 #pragma once
 
+#include "monet/execute/execute.hpp"
 #include "monet/train/study.hpp"
 
 namespace monet {

@@ -1,8 +1,10 @@
 // A recipe and its data -> the graphs of a step and of a test, and where images go in.
+#include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
 #include "monet/train/dataset.hpp"
 #include "monet/train/run.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,8 @@
 #include "training/build/rebuild.hpp"
 #include "training/build/scaled_casts.hpp"
 
+#include "monet/base/errors.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>

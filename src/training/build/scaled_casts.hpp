@@ -7,6 +7,7 @@
 
 #include "monet/training/options.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/graph.hpp"
 
 namespace monet {
 

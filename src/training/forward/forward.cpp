@@ -2,6 +2,7 @@
 
 #include "training/build/scaled_casts.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>

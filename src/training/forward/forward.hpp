@@ -2,6 +2,7 @@
 // step, the loss, and micro-batches.
 #pragma once
 
+#include "training/build/step_builder.hpp"
 #include "training/gradients/differentiate.hpp"
 
 #include <utility>

@@ -1,4 +1,5 @@
 #include "training/build/rebuild.hpp"
+#include "training/build/step_builder.hpp"
 #include "training/forward/forward.hpp"
 
 #include "monet/workload/operators.hpp"

@@ -1,6 +1,7 @@
 // The loss of a step, and where its gradients begin.
 #pragma once
 
+#include "training/build/step_builder.hpp"
 #include "training/gradients/differentiate.hpp"
 
 namespace monet {

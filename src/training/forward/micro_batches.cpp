@@ -1,3 +1,4 @@
+#include "training/build/rebuild.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/repeat_pass.hpp"
 

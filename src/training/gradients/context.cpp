@@ -1,4 +1,5 @@
 #include "training/gradients/differentiate.hpp"
+#include "training/gradients/rules.hpp"
 
 #include "monet/base/errors.hpp"
 

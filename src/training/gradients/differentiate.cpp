@@ -2,6 +2,7 @@
 
 #include "training/gradients/gradient_path.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"

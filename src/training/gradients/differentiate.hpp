@@ -1,8 +1,10 @@
 // Reverse-mode differentiation over the forward operators of a step.
 #pragma once
 
+#include "training/build/step_builder.hpp"
 #include "training/gradients/rules.hpp"
 
+#include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 namespace monet {

@@ -1,6 +1,7 @@
 #include "training/build/rebuild.hpp"
 #include "training/gradients/differentiate.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>

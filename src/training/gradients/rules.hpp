@@ -3,6 +3,7 @@
 #pragma once
 
 #include "training/build/scaled_casts.hpp"
+#include "training/build/step_builder.hpp"
 
 namespace monet {
 

@@ -1,5 +1,7 @@
 #include "training/build/scaled_casts.hpp"
+#include "training/build/step_builder.hpp"
 #include "training/memory/eager_parts.hpp"
+#include "training/memory/storage.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"

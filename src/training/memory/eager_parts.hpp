@@ -3,6 +3,8 @@
 
 #include "training/memory/storage.hpp"
 
+#include "monet/workload/graph.hpp"
+
 #include <set>
 
 namespace monet {

@@ -4,6 +4,7 @@
 #include "training/memory/storage.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>

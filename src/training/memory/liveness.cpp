@@ -2,6 +2,7 @@
 
 #include "training/memory/storage.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 

@@ -2,6 +2,7 @@
 #include "training/memory/run_sequence.hpp"
 #include "training/memory/storage.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/workload/views.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/training/training.hpp"
+#include "monet/workload/graph.hpp"
 
 namespace monet {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "monet/workload/foreign.hpp"
+#include "monet/workload/graph.hpp"
 
 namespace monet::foreign {
 

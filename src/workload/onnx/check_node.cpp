@@ -2,6 +2,7 @@
 // strides, keep axes in 32 bits and walk over permutations without looking.
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>

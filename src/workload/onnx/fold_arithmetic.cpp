@@ -2,6 +2,8 @@
 // wrapping); everything else is computed in double.
 #include "workload/onnx/fold_kernels.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -3,6 +3,8 @@
 // (onnx_reader.cpp).
 #pragma once
 
+#include "monet/base/errors.hpp"
+#include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <memory>

@@ -3,6 +3,8 @@
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/fold_kernels.hpp"
 
+#include "monet/base/checked.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
 #include "workload/onnx/expand.hpp"
+#include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
 

@@ -1,6 +1,7 @@
 #include "workload/transformer/writer.hpp"
 
 #include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>

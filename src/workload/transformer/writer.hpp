@@ -2,6 +2,7 @@
 // and the parts of a transformer.
 #pragma once
 
+#include "monet/workload/graph.hpp"
 #include "monet/workload/transformer.hpp"
 
 #include <functional>
