@@ -3,6 +3,8 @@
 
 #include "monet/execute/execute.hpp"
 
+#include <vector>
+
 namespace monet {
 
 /// Intermediate tensors whose last reader this operator is: freed unless all are kept.

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 

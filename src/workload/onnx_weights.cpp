@@ -11,6 +11,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <optional>
 
 namespace monet {
 

@@ -5,10 +5,16 @@
 #include "monet/training/training.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace monet {
 

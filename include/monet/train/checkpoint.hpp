@@ -3,6 +3,10 @@
 
 #include "monet/train/run.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 namespace monet {
 
 /// A run's folder of checkpoints, one folder each: `tensors/` and the histories as .npy files, and

@@ -6,8 +6,12 @@
 #include "monet/train/study.hpp"
 #include "monet/training/training.hpp"
 
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace monet {
 

@@ -6,6 +6,12 @@
 #include "monet/train/data_options.hpp"
 #include "monet/training/options.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// Steps of a run.

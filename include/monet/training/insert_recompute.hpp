@@ -3,6 +3,9 @@
 
 #include "monet/training/training.hpp"
 
+#include <string>
+#include <vector>
+
 namespace monet {
 
 /// Why the operator cannot run again with the same result and without a second effect ("draws

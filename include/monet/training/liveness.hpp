@@ -7,6 +7,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace monet {
 

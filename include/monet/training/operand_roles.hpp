@@ -6,6 +6,9 @@
 #include "monet/training/training.hpp"
 
 #include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace monet {
 

@@ -4,7 +4,12 @@
 #include "monet/numerics/mac.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace monet {
 

@@ -6,6 +6,10 @@
 #include "monet/workload/onnx_reader.hpp"
 
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace monet {
 

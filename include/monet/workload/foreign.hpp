@@ -4,6 +4,10 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// A convolution's gradient that was found.
@@ -27,10 +31,10 @@ struct ForeignReport {
   std::vector<KeptOperator> kept;
 };
 
-/// A step that this library wrote has its phases in the file, and stays as it is. Any other is
-/// known by its updated weights ("<weight>_optimizer_end" beside a parameter of that name) or by
-/// com.microsoft gradients of a loss. Its operators get their phase, products of the backward phase
-/// what they are the gradient of, updated weights become aliases of the weights, and
+/// A step that this library wrote has its phases in the file, and stays as it is. Any other is known
+/// by its updated weights ("<weight>_optimizer_end" beside a parameter of that
+/// name) or by com.microsoft gradients of a loss. Its operators get their phase, products of the
+/// backward phase what they are the gradient of, updated weights become aliases of the weights, and
 ///   - ConvTranspose of dY by the weight of a forward convolution, of the same geometry, becomes
 ///     ConvGradInput;
 ///   - MatMul of dY with a patch matrix that Gathers collect from the padded input, summed over the

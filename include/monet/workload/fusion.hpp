@@ -3,6 +3,8 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <string_view>
+
 namespace monet {
 
 /// In order: each hinders fusion more than those before.

@@ -1,6 +1,4 @@
 // Networks and training steps as one kind of graph: tensors, and operators in topological order.
-// Files that include it need not name the standard headers of its own types (vectors, strings,
-// optionals, ...).
 #pragma once
 
 #include "monet/base/ids.hpp"

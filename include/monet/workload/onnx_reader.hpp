@@ -4,7 +4,12 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace monet {
 

@@ -7,6 +7,8 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <string>
+
 namespace monet {
 
 /// Serialised ModelProto; deterministic. `phase`, `gradient_of` and `forward_op` are in each node's

@@ -5,6 +5,11 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// Builds the nest of `op`, whose tensors' shapes are all known. Throws InputError located at the

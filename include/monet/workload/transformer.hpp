@@ -9,6 +9,9 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
+
 namespace monet {
 
 struct YamlNode;

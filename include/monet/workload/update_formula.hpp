@@ -5,6 +5,11 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// Inputs of every update operator; what a rule does not need is left out. States follow, a master

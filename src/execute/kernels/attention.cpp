@@ -2,6 +2,7 @@
 #include "execute/kernels/walk.hpp"
 
 #include <cmath>
+#include <string_view>
 
 namespace monet {
 

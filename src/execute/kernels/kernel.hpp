@@ -5,6 +5,8 @@
 #include "execute/walk/context.hpp"
 
 #include <array>
+#include <string_view>
+#include <vector>
 
 namespace monet {
 

@@ -3,6 +3,9 @@
 
 #include "execute/kernels/kernel.hpp"
 
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 using PlaceFunction = FunctionRef<const Integers&>;

@@ -10,7 +10,10 @@
 #include "monet/workload/graph.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 namespace monet {
 

@@ -4,6 +4,11 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
 namespace monet {
 
 /// 0 <= offset + sum(coefficient * loop) < extent.

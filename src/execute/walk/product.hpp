@@ -4,6 +4,8 @@
 #include "monet/numerics/mac.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <vector>
+
 namespace monet {
 
 struct GradientRounding;
@@ -25,8 +27,8 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
                                                 const std::vector<float>&, int);
 
 /// The same by an emulated unit, in the same order; `output` is 0 before. Chunks of products that
-/// are added exactly are neighbours in the longest reduced loop that no bound cuts. Operands that
-/// are gradients and are converted count in `gradients`.
+/// are added exactly are neighbours in the longest reduced loop that no bound cuts. Operands that are gradients and are
+/// converted count in `gradients`.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
                      const Mac& unit, int jobs = 1, Instructions instructions = Instructions::best,

@@ -10,7 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace monet {
 

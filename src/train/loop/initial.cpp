@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numbers>
+#include <optional>
 
 namespace monet {
 

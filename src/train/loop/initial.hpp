@@ -4,6 +4,9 @@
 #include "monet/execute/execute.hpp"
 #include "monet/train/study.hpp"
 
+#include <cstdint>
+#include <string>
+
 namespace monet {
 
 /// Numbers for every parameter, state and running statistic that has none yet. What a scheme says

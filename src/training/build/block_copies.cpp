@@ -8,8 +8,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace monet {
 

@@ -3,6 +3,8 @@
 
 #include "monet/workload/views.hpp"
 
+#include <map>
+
 namespace monet {
 
 namespace {

@@ -4,7 +4,11 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_set>
+#include <vector>
 
 namespace monet {
 

@@ -9,6 +9,8 @@
 #include "monet/training/training.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <vector>
+
 namespace monet {
 
 // An operator rounds its own results to the type of their role, and element-wise operators,

@@ -4,9 +4,14 @@
 
 #include "monet/training/training.hpp"
 
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace monet {
 

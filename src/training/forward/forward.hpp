@@ -5,7 +5,9 @@
 #include "training/build/step_builder.hpp"
 #include "training/gradients/differentiate.hpp"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace monet {
 

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 namespace monet {
 
 namespace {

@@ -3,6 +3,10 @@
 
 #include "training/build/rebuild.hpp"
 
+#include <map>
+#include <string>
+#include <vector>
+
 namespace monet {
 
 /// Appends the operators of a rewriter's source, pass by pass.

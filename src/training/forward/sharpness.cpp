@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 namespace monet {
 
 namespace {

@@ -7,6 +7,11 @@
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace monet {
 
 /// Which tensors lie between trained parameters and the loss. Indexed by TensorId.

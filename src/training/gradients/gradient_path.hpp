@@ -3,6 +3,11 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 namespace monet {
 
 /// Shortest ways, counted in operators, from trained parameters to every operator and on to the

@@ -7,6 +7,7 @@
 #include "monet/workload/views.hpp"
 
 #include <numeric>
+#include <optional>
 
 namespace monet {
 

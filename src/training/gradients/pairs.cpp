@@ -7,7 +7,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 
 namespace monet {
 

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 
 namespace monet {
 

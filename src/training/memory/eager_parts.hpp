@@ -5,7 +5,10 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <vector>
 
 namespace monet {
 

@@ -3,6 +3,7 @@
 
 #include "monet/workload/views.hpp"
 
+#include <map>
 #include <set>
 
 namespace monet {

@@ -7,6 +7,7 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace monet {
 

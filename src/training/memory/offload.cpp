@@ -6,6 +6,7 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace monet {

@@ -3,6 +3,7 @@
 #include "monet/base/checked.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace monet {

@@ -3,6 +3,11 @@
 
 #include "training/build/rebuild.hpp"
 
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// What the operators and tensors of a graph with folded views are in the graph with views.

@@ -5,7 +5,9 @@
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
 namespace monet {
 

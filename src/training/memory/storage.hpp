@@ -6,6 +6,10 @@
 #include "monet/training/training.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace monet {
 
 /// Per operator: whether it belongs to the backward part of its micro-batch. What is computed again

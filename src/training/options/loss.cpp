@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <span>
+
 namespace monet {
 
 namespace {

@@ -5,6 +5,9 @@
 #include "monet/training/training.hpp"
 
 #include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace monet {
 

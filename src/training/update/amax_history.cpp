@@ -1,6 +1,8 @@
 #include "training/build/scaled_casts.hpp"
 #include "training/update/optimizer.hpp"
 
+#include <map>
+
 namespace monet {
 
 namespace {

@@ -4,6 +4,7 @@
 #include "training/build/rebuild.hpp"
 #include "training/build/step_builder.hpp"
 
+#include <map>
 #include <utility>
 
 namespace monet {

@@ -5,6 +5,10 @@
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace monet::foreign {
 
 /// Phase of every operator. Empty when the graph is no training step.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 namespace monet::onnx_file {
 

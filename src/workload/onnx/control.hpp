@@ -5,8 +5,12 @@
 #include "workload/onnx/model.hpp"
 
 #include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace monet::onnx_file {
 

@@ -5,6 +5,9 @@
 
 #include "workload/onnx/model.hpp"
 
+#include <string>
+#include <vector>
+
 namespace monet::onnx_file {
 
 /// The operator is one that expand_node replaces.

@@ -5,7 +5,10 @@
 
 #include "workload/onnx/model.hpp"
 
+#include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace monet::onnx_file {
 

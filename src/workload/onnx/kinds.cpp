@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <unordered_set>
 
 namespace monet::onnx_file {

@@ -7,8 +7,15 @@
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
+#include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace monet::onnx_file {
 

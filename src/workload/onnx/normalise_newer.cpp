@@ -12,6 +12,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace monet::onnx_file {

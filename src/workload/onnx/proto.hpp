@@ -3,6 +3,9 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <string>
+
 namespace onnx {
 class AttributeProto;
 class ModelProto;

@@ -6,8 +6,12 @@
 #include "workload/onnx/model.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace monet::onnx_file {
 

@@ -5,6 +5,9 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// Kinds of numbers, as a kernel tells them apart.

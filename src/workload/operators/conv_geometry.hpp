@@ -4,6 +4,10 @@
 
 #include "workload/operators/nest_builder.hpp"
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 namespace monet {
 
 struct ConvGeometry {

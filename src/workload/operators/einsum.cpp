@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 namespace monet {
 
 namespace {

@@ -6,7 +6,9 @@
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace monet {
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 
 namespace monet {
 

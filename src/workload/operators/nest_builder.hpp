@@ -10,6 +10,13 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace monet {
 
 /// Index of a loop in LoopNest::dims.

@@ -3,6 +3,11 @@
 
 #include "monet/workload/graph.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
 namespace monet {
 
 /// How the elements of a view T are found in the viewed tensor S.

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace monet::transformer {
 
 namespace {

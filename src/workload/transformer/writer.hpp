@@ -5,7 +5,12 @@
 #include "monet/workload/graph.hpp"
 #include "monet/workload/transformer.hpp"
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace monet::transformer {
 
