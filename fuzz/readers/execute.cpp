@@ -7,7 +7,6 @@
 #include "monet/base/stop.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <chrono>
 #include <iterator>

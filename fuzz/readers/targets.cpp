@@ -7,7 +7,6 @@
 #include "monet/optimise/operator_log.hpp"
 #include "monet/reference/stream_costs.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 

@@ -5,7 +5,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/onnx_writer.hpp"
 

@@ -1,4 +1,4 @@
-#include "monet/execute/alternate.hpp"
+#include "monet/execute/execute.hpp"
 
 namespace monet {
 

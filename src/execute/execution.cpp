@@ -1,6 +1,5 @@
 #include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
-#include "execute/walk/nonzeros.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -255,11 +254,11 @@ struct Execution::Machine {
     for (const TensorId id : present(op.outputs)) {
       const bool counts = is_narrow_gradient(graph.tensor(id));
       const std::int64_t before =
-          counts ? nonzeros<float>(store[is_rounded ? *op.inputs[0] : id].real) : 0;
+          counts ? nonzeros(store[is_rounded ? *op.inputs[0] : id].real) : 0;
       if (!is_rounded)
         round_numbers(store[id], id, options.formats.results);
       if (counts)
-        gradients.add(before, nonzeros<float>(store[id].real));
+        gradients.add(before, nonzeros(store[id].real));
     }
   }
 

@@ -1,6 +1,5 @@
 // Random numbers for the tensors that a graph expects from outside.
 
-#include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
@@ -163,7 +162,7 @@ namespace {
 
 /// The slices [from, from + shape[axis]) of a row-major tensor.
 std::vector<double> slices_of(std::span<const double> whole, const WeightPart& part,
-                              const std::vector<std::int64_t>& shape) {
+                              const Integers& shape) {
   const auto product = [&](auto first, auto last) {
     return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
   };

@@ -9,7 +9,7 @@
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/slice_memory.hpp"
-#include "monet/workload/product_gradients.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,25 +1,16 @@
 #include "monet/training/training.hpp"
 
 #include "training/build/block_copies.hpp"
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 #include "training/forward/forward.hpp"
 #include "training/forward/loss.hpp"
 #include "training/gradients/differentiate.hpp"
-#include "training/gradients/pairs.hpp"
-#include "training/gradients/row_gradients.hpp"
-#include "training/memory/eager.hpp"
-#include "training/memory/keep_parts.hpp"
-#include "training/memory/offload.hpp"
-#include "training/memory/pack_stored.hpp"
-#include "training/memory/recompute.hpp"
 #include "training/memory/storage.hpp"
 #include "training/update/optimizer.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
-#include "monet/training/explain.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/core.h>

@@ -38,8 +38,7 @@ Fusion fusion_of(const LoopNest& nest) {
   for (const Access& access : nest.operands) {
     if (access.opaque)
       return Fusion::whole;
-    if (std::any_of(access.axes.begin(), access.axes.end(),
-                    [](const AxisExpr& axis) { return axis.data_dependent; }))
+    if (std::ranges::any_of(access.axes, [](const AxisExpr& axis) { return axis.data_dependent; }))
       fusion = Fusion::indexed;
   }
   return fusion;
@@ -47,7 +46,7 @@ Fusion fusion_of(const LoopNest& nest) {
 
 Fusion usual_fusion(std::string_view op_type) {
   const auto in = [&](std::span<const std::string_view> names) {
-    return std::find(names.begin(), names.end(), op_type) != names.end();
+    return std::ranges::find(names, op_type) != names.end();
   };
   if (in(kNeedWhole))
     return Fusion::whole;

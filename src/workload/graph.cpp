@@ -85,9 +85,8 @@ std::string Attributes::text(std::string_view name, std::string_view fallback) c
   const auto* value = get_attribute<std::string>(values_, name);
   return value ? *value : std::string(fallback);
 }
-std::vector<std::int64_t> Attributes::integers(std::string_view name,
-                                               std::vector<std::int64_t> fallback) const {
-  const auto* value = get_attribute<std::vector<std::int64_t>>(values_, name);
+Integers Attributes::integers(std::string_view name, Integers fallback) const {
+  const auto* value = get_attribute<Integers>(values_, name);
   if (value)
     return *value;
   return fallback;
@@ -209,6 +208,13 @@ void verify(const Graph& graph) {
     }
     verify_nest(graph, op);
   }
+}
+
+std::optional<Integers> known_integers(const Graph& graph, const Operator& op, std::size_t input) {
+  if (input >= op.inputs.size() || !op.inputs[input])
+    return std::nullopt;
+  const auto* integers = integers_of(graph.tensor(*op.inputs[input]).values);
+  return integers ? std::optional(*integers) : std::nullopt;
 }
 
 std::int64_t parameter_count(const Graph& graph) {

@@ -5,7 +5,6 @@
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
-#include "workload/onnx/sequences.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
@@ -186,8 +185,8 @@ private:
   }
 
   bool reads_sequence(const Node& node) {
-    const auto found = std::find_if(node.inputs.begin(), node.inputs.end(),
-                                    [&](const auto& name) { return sequences_.has(name); });
+    const auto found =
+        std::ranges::find_if(node.inputs, [&](const auto& name) { return sequences_.has(name); });
     if (found != node.inputs.end())
       problems.add(at_node(model_, node),
                    fmt::format("input '{}' is a sequence where a tensor is expected", *found));
@@ -196,7 +195,7 @@ private:
 
   /// All of them are tensors or sequences that something is known of, or left out.
   bool is_known(const std::vector<std::string>& names) const {
-    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::ranges::all_of(names, [&](const std::string& name) {
       const std::string& value = second_names_.of(name);
       return name.empty() || values.count(value) != 0 || sequences_.has(value);
     });
@@ -271,10 +270,9 @@ private:
     const bool asks_shape =
         node.domain == "" &&
         (node.op_type == "Shape" || node.op_type == "Size" || node.op_type == "EyeLike");
-    const bool constant_inputs =
-        std::all_of(node.inputs.begin(), node.inputs.end(), [&](const std::string& name) {
-          return name.empty() || values.at(name).is_constant;
-        });
+    const bool constant_inputs = std::ranges::all_of(node.inputs, [&](const std::string& name) {
+      return name.empty() || values.at(name).is_constant;
+    });
     if (!asks_shape && (!constant_inputs || is_random(node.op_type)))
       return false;
     const bool room = folded_ < kMaxFoldedTotal;
@@ -299,10 +297,10 @@ private:
   bool has_numbers(const Node& node, const std::vector<Value>& outputs) const {
     if (node.inputs.empty() || find_rule(rule_domain(node), node.op_type) == nullptr)
       return false;
-    const bool small = std::all_of(outputs.begin(), outputs.end(), [](const Value& output) {
+    const bool small = std::ranges::all_of(outputs, [](const Value& output) {
       return checked_product(output.shape) <= kMaxComputedElements;
     });
-    return small && std::all_of(node.inputs.begin(), node.inputs.end(), [&](const auto& name) {
+    return small && std::ranges::all_of(node.inputs, [&](const auto& name) {
              return name.empty() || values.at(name).values.has_value();
            });
   }
@@ -326,9 +324,8 @@ private:
         wanted->shape.size() != output.shape.size() || wanted->shape == output.shape) {
       return;
     }
-    const auto strides =
-        node.attributes.integers("strides", std::vector<std::int64_t>(output.shape.size() - 2, 1));
-    std::vector<std::int64_t> padding;
+    const auto strides = node.attributes.integers("strides", Integers(output.shape.size() - 2, 1));
+    Integers padding;
     for (std::size_t i = 0; i < strides.size(); ++i) {
       padding.push_back(wanted->shape[2 + i] - output.shape[2 + i]);
       if (padding.back() < 0 || padding.back() >= strides[i])
@@ -356,7 +353,7 @@ private:
   }
 
   bool has_unknown_input(const Node& node) const {
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const std::string& name) {
+    return std::ranges::any_of(node.inputs, [&](const std::string& name) {
       return !name.empty() && values.count(name) == 0;
     });
   }
@@ -365,7 +362,7 @@ private:
   static bool is_shape_arithmetic(const Node& node) {
     static constexpr std::array<std::string_view, 5> kNames{"Shape", "Size", "Constant", "Range",
                                                             "ConstantOfShape"};
-    return std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+    return std::ranges::find(kNames, node.op_type) != kNames.end();
   }
 
   /// Operators of old opsets that are read under another name.

@@ -1,13 +1,11 @@
-#include "monet/workload/onnx_weights.hpp"
-
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-#include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/core.h>
 #include <onnx/onnx_pb.h>
@@ -34,7 +32,7 @@ public:
       return;
     const std::size_t count = std::visit([](const auto& list) { return list.size(); }, *numbers);
     const std::int64_t elements =
-        checked_product(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+        checked_product(Integers(tensor.dims().begin(), tensor.dims().end()));
     if (count == 0 && elements != 0)
       return; // weights were stripped
     if (static_cast<std::int64_t>(count) != elements)

@@ -1,8 +1,7 @@
 // Steps that take turns, against a GAN that PyTorch trained.
 #include "monet/base/yaml.hpp"
-#include "monet/execute/alternate.hpp"
+#include "monet/execute/execute.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -3,9 +3,8 @@
 #include "base/archive.hpp"
 
 #include "monet/base/yaml.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #include "monet/base/errors.hpp"
-#include "monet/train/batches.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -4,8 +4,8 @@
 #include "train/small_study.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/train/batches.hpp"
 #include "monet/train/checkpoint.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "base/shared/fnv1a.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/train/shapes.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A network with many unsupported operators: one report, with the ways of the gradients.
 #include "workload/models.hpp"
 
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,6 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/onnx_weights.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/npy.hpp"
-#include "monet/execute/alternate.hpp"
+#include "monet/base/text.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/report/text.hpp"
 

@@ -5,7 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/text.hpp"
-#include "monet/workload/onnx_weights.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/train/dataset.hpp"
-#include "monet/train/shapes.hpp"
 
 #include <cstdint>
 #include <string>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -98,5 +99,49 @@ void fill_images(const Dataset& data, std::span<const std::int64_t> images, cons
                  std::span<float> numbers);
 /// Their labels.
 std::vector<std::int64_t> labels_of(const Dataset& data, std::span<const std::int64_t> images);
+
+inline constexpr std::int64_t kShapeClasses = 10;
+inline constexpr std::int64_t kLeastDrawnSide = 8, kMostDrawnSide = 4096; ///< pixels
+inline constexpr std::int64_t kMostDrawnChannels = 64;
+/// Test images are numbered from here, training images from 0. A multiple of all numbers of
+/// classes.
+inline constexpr std::int64_t kFirstTestImage = 2'520'000'000;
+
+struct ShapesOptions {
+  ImageShape shape{3, 16, 16};          ///< within the limits above
+  std::int64_t classes = kShapeClasses; ///< the first so many, at least 2
+  /// Standard deviation of what is added to every pixel, as a share of the range from black to
+  /// white: 0 to 1.
+  double noise = 0.1;
+  std::uint64_t seed = 1;
+};
+
+/// Images first .. first + count - 1 of a seed. Image i has label i modulo classes; all else of it
+/// (place, size, rotation by up to 14 degrees, colours, noise) follows from the seed, i, the shape
+/// of images and the noise, by integers alone: the same bytes on any machine. Colours differ by 96
+/// of 255 in some channel. On up to `jobs` threads, 0: all cores. InternalError where the options
+/// are out of their ranges or the pixels beyond kMostPixelBytes.
+Dataset draw_shapes(const ShapesOptions& options, std::int64_t first, std::int64_t count,
+                    int jobs = 0);
+
+/// 0 .. count - 1 in random order (Fisher, Yates 1938), by the seed and the epoch alone: the same
+/// on any machine.
+std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
+
+/// Images of a batch, always as many as a batch has.
+struct ImageBatch {
+  std::vector<std::int64_t> images;
+  std::int64_t counted = 0; ///< the first so many are results; what follows only fills the batch
+};
+
+/// Consecutive batches of an epoch's order. What is left over at the end, less than a batch, is
+/// dropped: another epoch has it elsewhere. InfeasibleError where there is no batch at all.
+std::vector<ImageBatch> training_batches(std::span<const std::int64_t> order,
+                                         std::int64_t batch_size);
+
+/// Images 0 .. count - 1 in this order. The last batch is filled with the first images again, from
+/// 0 and over again where there are not enough of them, which are not counted: the sum of `counted`
+/// is `count`.
+std::vector<ImageBatch> test_batches(std::int64_t count, std::int64_t batch_size);
 
 } // namespace monet

@@ -50,7 +50,7 @@ struct RunHistory {
 /// A tensor that lasts from one step to the next.
 struct SavedTensor {
   std::string name;
-  std::vector<std::int64_t> shape;
+  Integers shape;
   std::vector<double> numbers;
 };
 

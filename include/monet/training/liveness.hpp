@@ -45,7 +45,7 @@ Liveness find_liveness(const TrainingGraph& step, const LivenessOptions& options
 
 /// Addresses in one arena of everything on the device that is not permanent.
 struct AddressPlan {
-  std::vector<std::int64_t> offsets; ///< per buffer; -1 for one that is permanent or in the host
+  Integers offsets; ///< per buffer; -1 for one that is permanent or in the host
   std::int64_t arena_bytes = 0;
   std::int64_t bound_bytes = 0; ///< no arena is smaller
   bool proven = false;          ///< nor than this one

@@ -3,10 +3,12 @@
 
 #include "monet/training/options.hpp"
 #include "monet/workload/graph.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -70,7 +72,7 @@ struct InitialState {
 struct WeightPart {
   std::string name;
   std::string whole; ///< the file's name
-  std::vector<std::int64_t> whole_shape;
+  Integers whole_shape;
   std::size_t axis = 0;
   std::int64_t from = 0; ///< first of its slices along the axis
 };
@@ -140,5 +142,26 @@ struct MacSplit {
   std::int64_t update = 0; ///< products inside an optimiser (Muon)
 };
 MacSplit count_macs(const Graph& graph);
+
+/// Makes reading a network report what stands between it and its training step, before anything is
+/// computed, and take for parameters what the options say.
+void read_for(OnnxReadOptions& reading, const TrainingOptions& training);
+
+/// Whether a training step can go backwards through operators of a type.
+enum class GradientSupport {
+  yes,
+  stops, ///< outputs do not depend differentiably on inputs: no gradient passes
+  no,    ///< a training step through it is refused
+};
+GradientSupport gradient_support(std::string_view domain, std::string_view op_type);
+
+/// Tensors made before the backward part, inputs and labels that some operator of the backward part
+/// reads; views count as what they view. What is computed again belongs to the part that it stands
+/// in front of. Sorted by id.
+std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
+
+/// Owner of every tensor: by kind, except that stored activations are apart from other temporaries,
+/// and what lies in the host from both.
+std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);
 
 } // namespace monet

@@ -36,12 +36,26 @@ constexpr bool is_gradient(TensorKind kind) {
   return kind == TensorKind::gradient || kind == TensorKind::parameter_gradient;
 }
 
+/// There before a step and after it.
+constexpr bool is_state(TensorKind kind) {
+  return kind == TensorKind::parameter || kind == TensorKind::buffer ||
+         kind == TensorKind::constant || kind == TensorKind::optimizer_state;
+}
+
 /// Numbers known at compile time, row-major: integers exactly, everything else as double.
-using ConstantValues = std::variant<std::vector<std::int64_t>, std::vector<double>>;
+using ConstantValues = std::variant<Integers, std::vector<double>>;
+/// The integers, or the real numbers, of a constant; null where none are known or it has the
+/// others.
+inline const Integers* integers_of(const std::optional<ConstantValues>& values) {
+  return values ? std::get_if<Integers>(&*values) : nullptr;
+}
+inline const std::vector<double>* reals_of(const std::optional<ConstantValues>& values) {
+  return values ? std::get_if<std::vector<double>>(&*values) : nullptr;
+}
 
 struct Tensor {
   std::string name;
-  std::vector<std::int64_t> shape; ///< empty = scalar
+  Integers shape; ///< empty = scalar
   ElementType type = ElementType::fp32;
   TensorKind kind = TensorKind::activation;
   std::optional<OpId> producer; ///< none: a graph input, parameter, buffer or constant
@@ -55,7 +69,7 @@ std::int64_t element_count(const Tensor& tensor);
 /// scales lie beside the elements, a scale for every block of a row, or of rows, that is begun.
 Bits size_of(const Tensor& tensor);
 
-using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
+using AttributeValue = std::variant<std::int64_t, double, std::string, Integers,
                                     std::vector<double>, std::vector<std::string>>;
 
 /// Attributes by name, as in ONNX. Readers give the default of the operator's definition.
@@ -69,8 +83,7 @@ public:
   std::int64_t integer(std::string_view name, std::int64_t fallback) const;
   double number(std::string_view name, double fallback) const;
   std::string text(std::string_view name, std::string_view fallback) const;
-  std::vector<std::int64_t> integers(std::string_view name,
-                                     std::vector<std::int64_t> fallback = {}) const;
+  Integers integers(std::string_view name, Integers fallback = {}) const;
   const std::map<std::string, AttributeValue, std::less<>>& all() const { return values_; }
   friend bool operator==(const Attributes&, const Attributes&) = default;
 
@@ -149,6 +162,9 @@ private:
 /// with a number for each element, operands that keep the operator's contract (their count and
 /// kinds), nests whose operands are the operator's tensors with one axis expression per axis.
 void verify(const Graph& graph);
+
+/// Integers of a constant input; nullopt when it is left out or they are not known.
+std::optional<Integers> known_integers(const Graph& graph, const Operator& op, std::size_t input);
 
 /// Elements of all parameters (each once, however often it is used).
 std::int64_t parameter_count(const Graph& graph);

@@ -20,6 +20,9 @@
 
 namespace monet {
 
+/// Whole numbers in order: shapes, axes, pads, strides, indices.
+using Integers = std::vector<std::int64_t>;
+
 struct LoopDim {
   std::string
       name; ///< unique in its nest; B,G,K,C,OY,OX,FY,FX for convolutions, B,H,D,C,K for products

@@ -1,7 +1,8 @@
 // ONNX file -> Graph. ONNX's own types stay inside the .cpp.
 #pragma once
 
-#include "monet/workload/outline.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,21 @@
 #include <vector>
 
 namespace monet {
+
+struct UnsupportedOperator {
+  OpId op;
+  std::string what; ///< for people: "operator NonZero of domain 'ai.onnx' is not supported"
+};
+
+/// The structure of a network that cannot be read: what there is to say about all of its operators
+/// at once, although the shapes behind the first unsupported one are unknown. Tensors and operators
+/// as in the file. Operators have no loop nests.
+struct NetworkOutline {
+  Graph graph;
+  std::vector<bool> known; ///< by tensor: shape and type are known; else the shape is empty and the
+                           ///< type a guess by what usually comes out of such an operator
+  std::vector<UnsupportedOperator> unsupported;
+};
 
 struct OnnxReadOptions {
   /// Bound to the first axis of every graph input whose first axis is symbolic; required for such
@@ -49,5 +65,14 @@ Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {});
 /// The same from bytes; `origin` names them in messages.
 Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
                       const OnnxReadOptions& options = {});
+
+/// For executing, not for modelling: numbers by name of all initialisers whose numbers are in the
+/// file, or in files beside it that exist (external data). Strings and initialisers without numbers
+/// are left out. InputError for data that contradict the shape, and for external data outside the
+/// file's folder.
+std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path);
+/// The same from bytes; external data lie beside `origin`.
+std::map<std::string, ConstantValues> read_onnx_weights_bytes(std::string_view bytes,
+                                                              const std::string& origin);
 
 } // namespace monet

@@ -5,6 +5,8 @@
 #include "monet/base/errors.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -39,5 +41,26 @@ void build_nest(Graph& graph, OpId op);
 
 /// Location of a node for messages: "net.onnx [node '/conv1/Conv' (Conv)]".
 SourceLoc location_of(const Graph& graph, const Operator& op, std::string_view detail = {});
+
+/// Types in the domain ai.monet of the gradients of Y = product(X, W).
+struct ProductGradients {
+  std::string_view forward; ///< type of the product
+  std::string_view first;   ///< (dY, W) -> dX
+  std::string_view second;  ///< (X, dY) -> dW
+};
+std::span<const ProductGradients> product_gradients();
+
+/// (X, W, dY) -> dX, dW: both in one operator.
+inline constexpr std::string_view kProductGrad = "ProductGrad";
+
+/// What a gradient of a product reads and makes; X is the product's first operand and W its second,
+/// whichever of them is a weight.
+struct GradientTensors {
+  TensorId dy;
+  std::optional<TensorId> x, w;   ///< that it reads
+  std::optional<TensorId> dx, dw; ///< that it makes
+};
+/// Nothing for an operator that is none.
+std::optional<GradientTensors> gradient_tensors(const Operator& op);
 
 } // namespace monet

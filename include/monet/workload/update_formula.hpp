@@ -5,7 +5,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"
-#include "monet/training/stored.hpp"
+#include "monet/training/training.hpp"
 
 #include <algorithm>
 #include <map>

@@ -97,7 +97,7 @@ public:
 
 private:
   std::int64_t blank_;
-  std::vector<std::int64_t> classes_;
+  Integers classes_;
 };
 
 /// What a sample's likelihood is divided by in the loss.

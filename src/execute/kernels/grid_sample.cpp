@@ -127,7 +127,7 @@ struct Coordinate {
 /// f(point, pixel, row's tap, column's tap) for every pixel that an iteration's sample is made of.
 void for_each_grid_tap(
     const OperatorContext& context, std::size_t image_operand,
-    FunctionRef<const std::vector<std::int64_t>&, std::size_t, const GridTap&, const GridTap&> f) {
+    FunctionRef<const Integers&, std::size_t, const GridTap&, const GridTap&> f) {
   const GridInterpolation how(context.attributes());
   const IndexedOperand image = indexed_operand(context, image_operand);
   const Coordinate column(context, "x");

@@ -11,8 +11,6 @@ namespace monet {
 
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
 std::int64_t checked_index(const Graph& graph, const Operator& op, std::int64_t index,
                            std::int64_t size) {
   if (index < -size || index >= size)
@@ -145,12 +143,6 @@ constexpr auto kNonZero = [](OperatorContext& context) {
                      fmt::format("{} elements are not zero, {} were stated", found, room));
 };
 
-/// Data first, through the nest.
-template <class Real>
-void copy_data(KernelContext<Real>& context) {
-  copy_through_nest(context);
-}
-
 /// Updates replace, or join, elements of output 0.
 template <class Real>
 class Updater {
@@ -184,12 +176,12 @@ private:
   bool is_real_;
   std::vector<Real>& real_;
   const std::vector<Real>& real_updates_;
-  std::vector<std::int64_t>& whole_;
-  const std::vector<std::int64_t>& whole_updates_;
+  Integers& whole_;
+  const Integers& whole_updates_;
 };
 
 constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {
-  copy_data(context);
+  copy_through_nest(context); // the data first
   const Updater put(context);
   for_each_slice(context, context.output_shape(0), 0,
                  [&](std::size_t part, std::size_t whole, std::size_t count) {
@@ -199,7 +191,7 @@ constexpr auto kScatterND = []<class Real>(KernelContext<Real>& context) {
 };
 
 constexpr auto kScatterElements = []<class Real>(KernelContext<Real>& context) {
-  copy_data(context);
+  copy_through_nest(context); // the data first
   const Integers& shape = context.output_shape(0);
   const Integers strides = strides_of(shape);
   const std::size_t axis = front_axis(context.attributes().integer("axis", 0), shape.size());

@@ -1,5 +1,5 @@
 // Activations that also write where their gradient passes, one bit an element, and their gradient
-// (see training/pack_stored.hpp).
+// (see training/memory/pack_stored.cpp).
 #include "execute/kernels/pointwise.hpp"
 
 namespace monet {

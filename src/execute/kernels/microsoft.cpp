@@ -20,7 +20,7 @@ constexpr auto kCrossEntropyLossGrad = []<class Real>(KernelContext<Real>& conte
     inner *= static_cast<std::size_t>(shape[i]);
   const auto classes = static_cast<std::size_t>(shape[axis]);
   const std::vector<Real>& log_probability = context.input(1);
-  const std::vector<std::int64_t>& labels = context.integers(2);
+  const Integers& labels = context.integers(2);
   std::vector<Real>& result = context.output(0);
   const bool mean = context.attributes().text("reduction", "mean") == "mean";
   const Real scale = context.input(0)[0] / static_cast<Real>(mean ? labels.size() : 1);

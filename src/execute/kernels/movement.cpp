@@ -62,26 +62,12 @@ constexpr auto kCast = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
-/// where an element comes from.
-template <class Real>
-void copy_as_view(KernelContext<Real>& context);
-
-/// One element for one through the nest.
-constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
-  if (context.op().nest.operands.at(1).opaque) {
-    copy_as_view(context);
-    return;
-  }
-  copy_through_nest(context);
-};
-
 constexpr auto kTranspose = [](OperatorContext& context) {
-  const std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
-  std::vector<std::int64_t> order(strides.size());
+  const Integers strides = strides_of(context.input_shape(0));
+  Integers order(strides.size());
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});
   order = context.attributes().integers("perm", order);
-  std::vector<std::int64_t> permuted;
+  Integers permuted;
   for (const std::int64_t axis : order)
     permuted.push_back(strides.at(static_cast<std::size_t>(axis)));
   gather_axes(context, 0, 0, permuted);
@@ -89,13 +75,15 @@ constexpr auto kTranspose = [](OperatorContext& context) {
 
 constexpr auto kExpand = [](OperatorContext& context) {
   const auto& shape = context.input_shape(0);
-  const std::vector<std::int64_t> strides = strides_of(shape);
-  std::vector<std::int64_t> repeated(context.output_shape(0).size() - shape.size(), 0);
+  const Integers strides = strides_of(shape);
+  Integers repeated(context.output_shape(0).size() - shape.size(), 0);
   for (std::size_t d = 0; d < shape.size(); ++d)
     repeated.push_back(shape[d] == 1 ? 0 : strides[d]);
   gather_axes(context, 0, 0, repeated);
 };
 
+/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
+/// where an element comes from.
 template <class Real>
 void copy_as_view(KernelContext<Real>& context) {
   const std::string view = context.attributes().text("view", "Reshape");
@@ -110,6 +98,15 @@ void copy_as_view(KernelContext<Real>& context) {
     kSameOrder(context);
   }
 }
+
+/// One element for one through the nest.
+constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
+  if (context.op().nest.operands.at(1).opaque) {
+    copy_as_view(context);
+    return;
+  }
+  copy_through_nest(context);
+};
 
 /// What ranks exchange is not one rank's to compute: who runs them all does it between the parts of
 /// their runs.

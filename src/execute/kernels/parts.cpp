@@ -9,8 +9,6 @@ namespace monet {
 
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
 /// One for one through the nest, when the numbers are integers: reals might round them.
 void move_integers(OperatorContext& context) {
   const OperandMap to = context.map_of(0);

@@ -114,7 +114,7 @@ public:
   }
 
   /// At the point of the other loops.
-  std::int64_t at(const std::vector<std::int64_t>& outer) const {
+  std::int64_t at(const Integers& outer) const {
     std::int64_t count = 0;
     for_each_point(
         nest_,
@@ -137,9 +137,9 @@ public:
 private:
   const LoopNest& nest_;
   const Access& access_;
-  const std::vector<std::int64_t>& shape_;
+  const Integers& shape_;
   std::vector<bool> window_;
-  std::vector<std::int64_t> behind_; ///< padding after the last element, per axis
+  Integers behind_; ///< padding after the last element, per axis
   bool padding_counts_ = false;
   bool rounds_up_ = false;
 };
@@ -163,7 +163,7 @@ void average(KernelContext<Real>& context, bool backward) {
       [&](const auto& place) {
         const auto divisor = static_cast<Real>(count.at(place));
         const auto one = small.index(place);
-        std::vector<std::int64_t> point = place;
+        Integers point = place;
         for_each_point(
             nest,
             [&](const auto& inner) {

@@ -45,7 +45,7 @@ constexpr auto kBernoulli = []<class Real>(KernelContext<Real>& context) {
   const bool real = is_floating(context.graph().tensor(*context.op().outputs[0]).type);
   const std::vector<Real>& probability = context.input(0);
   std::vector<Real>& reals = context.output(0);
-  std::vector<std::int64_t>& integers = context.output_integers(0);
+  Integers& integers = context.output_integers(0);
   for (std::size_t i = 0; i < probability.size(); ++i) {
     const bool drawn = generator.fraction(i) < static_cast<double>(probability[i]);
     if (real)

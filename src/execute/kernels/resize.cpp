@@ -15,8 +15,6 @@ namespace monet {
 
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
 struct Tap {
   std::int64_t index = 0;
   double weight = 0.0;

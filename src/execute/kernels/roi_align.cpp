@@ -74,8 +74,7 @@ public:
   }
 
   /// f(point, samples) for every bin and channel; samples too far outside have no pixels.
-  void
-  for_each_bin(FunctionRef<const std::vector<std::int64_t>&, std::span<const Sample>> f) const {
+  void for_each_bin(FunctionRef<const Integers&, std::span<const Sample>> f) const {
     std::vector<Sample> samples;
     for_each_point(context_.op().nest, [&](const auto& point) {
       const BinAxis rows = bins(point, 1, context_.attributes().integer("output_height", 1));

@@ -109,7 +109,7 @@ constexpr auto kExtremumGrad = []<class Real>(KernelContext<Real>& context) {
 };
 
 /// dX = dY * product of the other elements, right also where elements are zero.
-constexpr auto kProductGrad = []<class Real>(KernelContext<Real>& context) {
+constexpr auto kReducedProductGrad = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(1);
     const auto dy = group.in(0).first(x.size());
@@ -150,7 +150,7 @@ KernelTable reduction_kernels() {
       reduction("ReduceSumSquare",
                 [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
       kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
-      kernel(kMonetDomain, "ReduceProdGrad", kProductGrad),
+      kernel(kMonetDomain, "ReduceProdGrad", kReducedProductGrad),
       own("ReduceL1Grad", [](auto dy, auto x) { return x > 0   ? dy
                                                        : x < 0 ? -dy
                                                                : 0; }),

@@ -127,10 +127,9 @@ void keep_overwritten(KernelContext<Real>& context) {
 
 /// f(from, to, width) for every row: where its elements begin among the rows and in the table. Rows
 /// outside the table are left out.
-void for_each_row(const OperatorContext& context, std::size_t rows_input,
-                  const std::vector<std::int64_t>& table,
+void for_each_row(const OperatorContext& context, std::size_t rows_input, const Integers& table,
                   FunctionRef<std::int64_t, std::int64_t, std::size_t> f) {
-  const std::vector<std::int64_t>& rows = context.integers(rows_input);
+  const Integers& rows = context.integers(rows_input);
   std::int64_t width = 1;
   for (std::size_t a = 1; a < table.size(); ++a)
     width *= table[a];
@@ -188,14 +187,14 @@ constexpr auto kPutRows = []<class Real>(KernelContext<Real>& context) {
 
 constexpr auto kDistinctIndices = [](OperatorContext& context) {
   const std::int64_t size = context.attributes().integer("size", 0);
-  std::vector<std::int64_t> indices = context.integers(0);
+  Integers indices = context.integers(0);
   for (std::int64_t& index : indices) { // `size` itself is no index, but one that is left out
     if (index < -size || index > size)
       throw InputError(location_of(context.graph(), context.op()),
                        fmt::format("index {} is outside an axis of {} elements", index, size));
     index += index < 0 ? size : 0;
   }
-  std::vector<std::int64_t> distinct = indices;
+  Integers distinct = indices;
   std::ranges::sort(distinct);
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   for (std::size_t i = 0; i < indices.size(); ++i) {

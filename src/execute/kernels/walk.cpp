@@ -12,7 +12,7 @@ namespace monet {
 void for_each_place(std::span<const std::int64_t> shape, PlaceFunction f) {
   if (std::ranges::find(shape, 0) != shape.end())
     return;
-  std::vector<std::int64_t> place(shape.size(), 0);
+  Integers place(shape.size(), 0);
   const std::int64_t run = shape.empty() ? 1 : shape.back();
   do {
     for (std::int64_t i = 0; i < run; ++i) {
@@ -25,7 +25,7 @@ void for_each_place(std::span<const std::int64_t> shape, PlaceFunction f) {
 }
 
 void for_each_point(const LoopNest& nest, PlaceFunction f, const std::vector<bool>* taken) {
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   for (std::size_t d = 0; d < nest.dims.size(); ++d)
     sizes.push_back(taken == nullptr || (*taken)[d] ? nest.dims[d].size : 1);
   for_each_place(sizes, f);
@@ -78,7 +78,7 @@ void ElementMover::run(std::int64_t from, std::int64_t step, std::size_t to,
 void gather_axes(OperatorContext& context, std::size_t output, std::int64_t offset,
                  std::span<const std::int64_t> strides) {
   const ElementMover move(context, 0, output);
-  std::vector<std::int64_t> lines = context.output_shape(output);
+  Integers lines = context.output_shape(output);
   const std::int64_t run = lines.empty() ? 1 : lines.back();
   const std::int64_t step = lines.empty() ? 0 : strides[lines.size() - 1];
   if (run == 0)
@@ -95,7 +95,7 @@ void gather_axes(OperatorContext& context, std::size_t output, std::int64_t offs
 
 void copy_slice(OperatorContext& context, std::size_t output, std::span<const std::int64_t> starts,
                 std::span<const std::int64_t> steps) {
-  std::vector<std::int64_t> strides = strides_of(context.input_shape(0));
+  Integers strides = strides_of(context.input_shape(0));
   const std::int64_t offset = weighted_sum(starts, strides);
   for (std::size_t d = 0; d < strides.size(); ++d)
     strides[d] *= steps[d];
@@ -136,8 +136,8 @@ std::int64_t loop_value(const LoopNest& nest, std::string_view name,
 IndexedOperand indexed_operand(const OperatorContext& context, std::size_t operand) {
   const LoopNest& nest = context.op().nest;
   Access access = nest.operands[operand];
-  const std::vector<std::int64_t>& shape = context.graph().tensor(access.tensor).shape;
-  const std::vector<std::int64_t> strides = strides_of(shape);
+  const Integers& shape = context.graph().tensor(access.tensor).shape;
+  const Integers strides = strides_of(shape);
   IndexedOperand result;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (!access.axes[i].data_dependent)

@@ -8,7 +8,7 @@
 
 namespace monet {
 
-using PlaceFunction = FunctionRef<const std::vector<std::int64_t>&>;
+using PlaceFunction = FunctionRef<const Integers&>;
 
 /// f(place) for every index of a tensor of that shape, the last axis fastest.
 /// Heeds check_stop().
@@ -58,8 +58,8 @@ std::int64_t loop_value(const LoopNest& nest, std::string_view name,
 /// those axes, in order, the stride and the size.
 struct IndexedOperand {
   OperandMap map;
-  std::vector<std::int64_t> strides;
-  std::vector<std::int64_t> sizes;
+  Integers strides;
+  Integers sizes;
 };
 
 IndexedOperand indexed_operand(const OperatorContext& context, std::size_t operand);

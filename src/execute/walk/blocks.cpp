@@ -89,7 +89,7 @@ private:
         f(i, element);
       return;
     }
-    std::vector<std::int64_t> place_of(point.begin(), point.end());
+    Integers place_of(point.begin(), point.end());
     for (std::size_t i = 0; i < part.count; ++i) {
       if (!place_of.empty())
         place_of.back() = part.first + static_cast<std::int64_t>(i);
@@ -107,7 +107,7 @@ private:
 };
 
 /// Joins neighbouring loops that are one to every operand; the order of iterations stays.
-void join_loops(std::vector<std::int64_t>& sizes, std::span<OperandMap* const> maps) {
+void join_loops(Integers& sizes, std::span<OperandMap* const> maps) {
   if (!std::ranges::all_of(maps, [](const OperandMap* map) { return map->bounds.empty(); }))
     return;
   const auto erase = [&](std::size_t loop) {
@@ -145,7 +145,7 @@ std::vector<BlockSlot<Real>> slots_of(std::vector<WalkedOperand<Real>>&& operand
 template <class Real>
 void KernelContext<Real>::for_each_block(FunctionRef<const IterationBlock<Real>&> f,
                                          std::size_t inputs, std::size_t outputs) {
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   for (const LoopDim& dim : op_.nest.dims)
     sizes.push_back(dim.size);
   if (std::ranges::find(sizes, 0) != sizes.end())
@@ -164,7 +164,7 @@ void KernelContext<Real>::for_each_block(FunctionRef<const IterationBlock<Real>&
   std::vector<Real*> to;
   for (std::vector<Real>& block : dropped)
     to.push_back((block.resize(kIterationBlock), block.data()));
-  std::vector<std::int64_t> point(sizes.size(), 0);
+  Integers point(sizes.size(), 0);
   const std::int64_t run = sizes.empty() ? 1 : sizes.back();
   if (!sizes.empty())
     sizes.back() = 1; // the last loop is walked below

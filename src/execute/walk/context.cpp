@@ -38,7 +38,7 @@ double KernelContext<Real>::number(TensorId tensor, std::size_t element) const {
 }
 
 template <class Real>
-std::vector<std::int64_t>& KernelContext<Real>::whole(TensorId tensor) const {
+Integers& KernelContext<Real>::whole(TensorId tensor) const {
   return store_[tensor].whole;
 }
 
@@ -72,11 +72,11 @@ std::vector<WalkedOperand<Real>> KernelContext<Real>::walked_operands(bool outpu
 }
 
 template double KernelContext<double>::number(TensorId, std::size_t) const;
-template std::vector<std::int64_t>& KernelContext<double>::whole(TensorId) const;
+template Integers& KernelContext<double>::whole(TensorId) const;
 template ElementArray KernelContext<double>::elements(TensorId) const;
 template std::vector<WalkedOperand<double>> KernelContext<double>::walked_operands(bool) const;
 template double KernelContext<float>::number(TensorId, std::size_t) const;
-template std::vector<std::int64_t>& KernelContext<float>::whole(TensorId) const;
+template Integers& KernelContext<float>::whole(TensorId) const;
 template ElementArray KernelContext<float>::elements(TensorId) const;
 template std::vector<WalkedOperand<float>> KernelContext<float>::walked_operands(bool) const;
 

@@ -1,33 +1,90 @@
 // What a kernel sees of the operator it executes: its tensors, whole or through the loop nest.
 #pragma once
 
-#include "execute/walk/function_ref.hpp"
 #include "execute/walk/map_block.hpp"
 #include "execute/walk/operand.hpp"
-#include "execute/walk/tensor_store.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/numerics/mac.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace monet {
+
+/// Refers to a function of these arguments, which must outlive the call that it is passed to: walks
+/// are compiled once, whatever they call.
+template <class... Arguments>
+class FunctionRef {
+public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>) FunctionRef(
+      F&& function) // NOLINT(google-explicit-constructor): lambdas are passed as they are
+      : object_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* object, Arguments... arguments) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(arguments...);
+        }) {}
+
+  void operator()(Arguments... arguments) const { call_(object_, arguments...); }
+
+private:
+  void* object_;
+  void (*call_)(void*, Arguments...);
+};
+
+template <class Real>
+struct TensorNumbers {
+  std::vector<Real> real;
+  Integers whole;
+  bool present = false;
+};
+
+/// The numbers of every tensor of a graph, reals and integers apart.
+template <class Real>
+class TensorStore {
+public:
+  explicit TensorStore(const Graph& graph) : graph_(&graph), tensors_(graph.tensors().size()) {}
+
+  const Graph& graph() const { return *graph_; }
+  const TensorNumbers<Real>& operator[](TensorId id) const { return tensors_[id.index()]; }
+  TensorNumbers<Real>& operator[](TensorId id) { return tensors_[id.index()]; }
+
+  /// Zeros for every element.
+  TensorNumbers<Real>& allocate(TensorId id) {
+    const Tensor& tensor = graph_->tensor(id);
+    TensorNumbers<Real>& numbers = tensors_[id.index()];
+    const auto count = static_cast<std::size_t>(element_count(tensor));
+    if (is_floating(tensor.type)) {
+      numbers.real.assign(count, Real{0});
+    } else {
+      numbers.whole.assign(count, 0);
+    }
+    numbers.present = true;
+    return numbers;
+  }
+  void free(TensorId id) { tensors_[id.index()] = {}; }
+
+private:
+  const Graph* graph_;
+  std::vector<TensorNumbers<Real>> tensors_;
+};
 
 /// One operand of a group of iterations.
 template <class Real>
 struct GroupRow {
   std::vector<Real> real;
-  std::vector<std::int64_t> whole;
-  std::vector<std::int64_t> address;
+  Integers whole;
+  Integers address;
   std::optional<OperandMap> map;
-  std::vector<std::int64_t> table; ///< offsets of the inner iterations, if never outside
-  std::int64_t first = 0;          ///< element that they are offsets from
-  std::size_t run = 1;             ///< offsets that follow each other, one after another
-  bool constant = false;           ///< all offsets are 0
+  Integers table;         ///< offsets of the inner iterations, if never outside
+  std::int64_t first = 0; ///< element that they are offsets from
+  std::size_t run = 1;    ///< offsets that follow each other, one after another
+  bool constant = false;  ///< all offsets are 0
   TensorNumbers<Real>* numbers = nullptr;
   std::int64_t count = 0; ///< of the tensor's numbers
   bool integral = false;  ///< the tensor holds integers
@@ -97,7 +154,7 @@ struct ElementArray {
 /// What does not depend on the precision of real numbers.
 class OperatorContext {
 public:
-  using Shape = std::vector<std::int64_t>;
+  using Shape = Integers;
 
   const Graph& graph() const { return graph_; }
   const Operator& op() const { return op_; }
@@ -114,8 +171,8 @@ public:
   const Shape& input_shape(std::size_t i) const;
   const Shape& output_shape(std::size_t i) const;
   bool is_real_input(std::size_t i) const;
-  const std::vector<std::int64_t>& integers(std::size_t i) const { return whole(id_of_input(i)); }
-  std::vector<std::int64_t>& output_integers(std::size_t i) { return whole(id_of_output(i)); }
+  const Integers& integers(std::size_t i) const { return whole(id_of_input(i)); }
+  Integers& output_integers(std::size_t i) { return whole(id_of_output(i)); }
   ElementArray input_elements(std::size_t i) const { return elements(id_of_input(i)); }
   ElementArray output_elements(std::size_t i) { return elements(id_of_output(i)); }
   /// One number of a tensor of either kind.
@@ -137,7 +194,7 @@ protected:
   OperatorContext(const Graph& graph, const Operator& op, const KernelSettings& settings)
       : graph_(graph), op_(op), settings_(settings), index_(index_operands(op)) {}
   ~OperatorContext() = default;
-  virtual std::vector<std::int64_t>& whole(TensorId tensor) const = 0;
+  virtual Integers& whole(TensorId tensor) const = 0;
   virtual ElementArray elements(TensorId tensor) const = 0;
   TensorId id_of_input(std::size_t i) const;
   TensorId id_of_output(std::size_t i) const;
@@ -180,7 +237,7 @@ public:
   void for_each_group(const std::vector<bool>& inner, FunctionRef<Group&> f);
 
 private:
-  std::vector<std::int64_t>& whole(TensorId tensor) const override;
+  Integers& whole(TensorId tensor) const override;
   ElementArray elements(TensorId tensor) const override;
   std::vector<WalkedOperand<Real>> walked_operands(bool outputs) const;
 

@@ -84,7 +84,7 @@ public:
       return;
     IterationGroup<Real> group(size_, inputs, outputs);
     point_.assign(inner_.size(), 0);
-    std::vector<std::int64_t> outer(outer_index_.size(), 0);
+    Integers outer(outer_index_.size(), 0);
     do {
       check_stop();
       for (std::size_t d = 0; d < outer.size(); ++d)
@@ -109,12 +109,12 @@ private:
   }
 
   /// Distance of every inner iteration from the first one.
-  std::vector<std::int64_t> inner_offsets(const OperandMap& map, std::size_t length) const {
-    std::vector<std::int64_t> strides;
+  Integers inner_offsets(const OperandMap& map, std::size_t length) const {
+    Integers strides;
     for (const std::size_t d : inner_index_)
       strides.push_back(map.strides[d]);
-    std::vector<std::int64_t> offsets;
-    std::vector<std::int64_t> place(strides.size(), 0);
+    Integers offsets;
+    Integers place(strides.size(), 0);
     while (offsets.size() < length) {
       offsets.push_back(weighted_sum(strides, place));
       next_point(place, inner_sizes_);
@@ -124,7 +124,7 @@ private:
 
   /// Finds what is simple about a row's table.
   static void find_run(GroupRow<Real>& row) {
-    const std::vector<std::int64_t>& table = row.table;
+    const Integers& table = row.table;
     row.constant = std::ranges::all_of(table, [](std::int64_t offset) { return offset == 0; });
     std::size_t run = 1;
     while (run < table.size() && table[run] == static_cast<std::int64_t>(run))
@@ -143,7 +143,7 @@ private:
       row.first = row.map->offset + weighted_sum(row.map->strides, point_);
       return; // find_addresses() computes the addresses where they are needed
     }
-    std::vector<std::int64_t> place(inner_index_.size(), 0);
+    Integers place(inner_index_.size(), 0);
     for (std::int64_t& element : row.address) {
       for (std::size_t d = 0; d < inner_index_.size(); ++d)
         point_[inner_index_[d]] = place[d];
@@ -224,8 +224,8 @@ private:
   const std::vector<bool>& inner_;
   std::size_t size_ = 1;
   std::vector<std::size_t> inner_index_, outer_index_;
-  std::vector<std::int64_t> inner_sizes_, outer_sizes_;
-  std::vector<std::int64_t> point_; ///< of all loops
+  Integers inner_sizes_, outer_sizes_;
+  Integers point_; ///< of all loops
 };
 
 } // namespace

@@ -53,8 +53,8 @@ void check_reach(const OperandMap& map, const LoopNest& nest, std::int64_t count
   internal_check(low >= 0 && high < count, "a loop leaves its tensor");
 }
 
-std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
+Integers strides_of(std::span<const std::int64_t> shape) {
+  Integers strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;)
     strides[i - 1] = strides[i] * shape[i];
   return strides;
@@ -90,7 +90,7 @@ OperandMap map_operand(const LoopNest& nest, const Access& access,
       map.strides[term.dim] += axis_strides[i] * term.coefficient;
     if (stays_inside(nest, axis, shape[i]))
       continue;
-    AxisBound bound{axis.offset, shape[i], std::vector<std::int64_t>(nest.dims.size(), 0)};
+    AxisBound bound{axis.offset, shape[i], Integers(nest.dims.size(), 0)};
     for (const AffineTerm& term : axis.terms)
       bound.coefficients[term.dim] += term.coefficient;
     map.bounds.push_back(std::move(bound));
@@ -118,7 +118,7 @@ OperandIndex index_operands(const Operator& op) {
   return index;
 }
 
-bool next_point(std::vector<std::int64_t>& point, std::span<const std::int64_t> sizes) {
+bool next_point(Integers& point, std::span<const std::int64_t> sizes) {
   if (sizes.size() != point.size())
     internal_check(false, "a point has other axes than there are");
   auto size = sizes.rbegin(); // iterators: this is in every inner loop
@@ -128,6 +128,10 @@ bool next_point(std::vector<std::int64_t>& point, std::span<const std::int64_t> 
     *at = 0;
   }
   return false;
+}
+
+std::int64_t nonzeros(std::span<const float> numbers) {
+  return std::ssize(numbers) - std::ranges::count(numbers, 0.0F);
 }
 
 } // namespace monet

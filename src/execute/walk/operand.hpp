@@ -15,13 +15,13 @@ namespace monet {
 struct AxisBound {
   std::int64_t offset = 0;
   std::int64_t extent = 0;
-  std::vector<std::int64_t> coefficients; ///< per loop
+  Integers coefficients; ///< per loop
 };
 
 struct OperandMap {
   std::int64_t offset = 0;
-  std::vector<std::int64_t> strides; ///< per loop, in elements
-  std::vector<AxisBound> bounds;     ///< of axes that the loops may leave
+  Integers strides;              ///< per loop, in elements
+  std::vector<AxisBound> bounds; ///< of axes that the loops may leave
 
   /// Element index at a point of the loops, or nullopt outside the tensor.
   std::optional<std::int64_t> at(std::span<const std::int64_t> point) const;
@@ -40,7 +40,7 @@ std::int64_t weighted_sum(std::span<const std::int64_t> weights,
 void check_reach(const OperandMap& map, const LoopNest& nest, std::int64_t count);
 
 /// Row-major strides of a shape.
-std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape);
+Integers strides_of(std::span<const std::int64_t> shape);
 
 /// `axis_strides`: distance of neighbours along each axis of the tensor. InternalError for accesses
 /// that are opaque or depend on data.
@@ -57,6 +57,9 @@ struct OperandIndex {
 OperandIndex index_operands(const Operator& op);
 
 /// Counts a point of the loops on by one, last loop fastest; false after the last point.
-bool next_point(std::vector<std::int64_t>& point, std::span<const std::int64_t> sizes);
+bool next_point(Integers& point, std::span<const std::int64_t> sizes);
+
+/// How many numbers are not 0: what rounding has flushed is the difference.
+std::int64_t nonzeros(std::span<const float> numbers);
 
 } // namespace monet

@@ -2,8 +2,6 @@
 // contiguous.
 #include "execute/walk/product_plan.hpp"
 
-#include "monet/base/errors.hpp"
-
 namespace monet {
 
 namespace {
@@ -57,9 +55,8 @@ std::optional<std::size_t> choose_vector_loop(const Graph& graph, const LoopNest
 }
 
 /// Strides of a tensor whose axis `last` is contiguous and whose other axes keep their order.
-std::vector<std::int64_t> packed_strides(std::span<const std::int64_t> shape,
-                                         std::optional<std::size_t> last) {
-  std::vector<std::int64_t> strides = strides_of(shape);
+Integers packed_strides(std::span<const std::int64_t> shape, std::optional<std::size_t> last) {
+  Integers strides = strides_of(shape);
   if (!last || strides.empty())
     return strides;
   std::int64_t stride = shape[*last];
@@ -155,8 +152,8 @@ void choose_inner_loops(const LoopNest& nest, ProductPlan& plan) {
 
 /// What is known of each outer loop, side by side.
 void gather_outer_loops(ProductPlan& plan) {
-  const auto of_outer = [&](const std::vector<std::int64_t>& by_loop) {
-    std::vector<std::int64_t> result;
+  const auto of_outer = [&](const Integers& by_loop) {
+    Integers result;
     for (const std::size_t loop : plan.outer)
       result.push_back(by_loop[loop]);
     return result;

@@ -29,7 +29,7 @@ struct PlanBound {
   std::int64_t offset = 0;
   std::int64_t extent = 0;
   std::int64_t by_row = 0;
-  std::vector<std::int64_t> by_outer;
+  Integers by_outer;
 };
 
 /// Numbers of a tensor's axes: before one of them, along it, and behind it.
@@ -47,10 +47,10 @@ struct ProductPlan {
   std::array<OperandMap, 3> maps;
   std::vector<AxisBound> bounds;
   std::vector<std::size_t> outer;
-  std::vector<std::int64_t> outer_sizes;
+  Integers outer_sizes;
   std::size_t apart_outer = 0; ///< how many never meet
   bool rows_apart = true;      ///< nor do rows
-  std::array<std::vector<std::int64_t>, 3> outer_strides;
+  std::array<Integers, 3> outer_strides;
   std::vector<PlanBound> outer_bounds;
   std::optional<std::size_t> vector;
   std::optional<std::size_t> row;
@@ -127,7 +127,7 @@ void for_each_block(const ProductPlan& plan, const FactorPointers<Real>& start, 
   const std::int64_t rows =
       ((plan.row_size + pieces - 1) / pieces + kRowsOfTask - 1) / kRowsOfTask * kRowsOfTask;
   parallel_for(static_cast<std::size_t>(apart * pieces), jobs, [&](std::size_t task) {
-    std::vector<std::int64_t> point(sizes.size(), 0);
+    Integers point(sizes.size(), 0);
     auto rest = static_cast<std::int64_t>(task) / pieces;
     for (std::size_t d = plan.apart_outer; d-- > 0;) {
       point[d] = rest % sizes[d];

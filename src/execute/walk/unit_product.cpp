@@ -1,4 +1,3 @@
-#include "execute/walk/nonzeros.hpp"
 #include "execute/walk/product.hpp"
 #include "execute/walk/product_plan.hpp"
 #include "numerics/shared/mac_engine.hpp"
@@ -192,7 +191,7 @@ private:
 void count_gradient(const Tensor& tensor, const std::vector<float>& before, const ReadFactor& after,
                     GradientRounding& gradients) {
   if (is_gradient(tensor.kind))
-    gradients.add(nonzeros<float>(before), nonzeros<float>({after.numbers(), before.size()}));
+    gradients.add(nonzeros(before), nonzeros({after.numbers(), before.size()}));
 }
 
 } // namespace

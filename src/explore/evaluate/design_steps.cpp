@@ -2,7 +2,7 @@
 
 #include "monet/base/stop.hpp"
 #include "monet/optimise/step_bounds.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 
 #include <algorithm>

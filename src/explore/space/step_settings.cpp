@@ -2,7 +2,7 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/foreign.hpp"
 
 #include <fmt/core.h>

@@ -2,7 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
-#include "monet/workload/product_gradients.hpp"
+#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <limits>

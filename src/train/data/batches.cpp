@@ -1,7 +1,6 @@
-#include "monet/train/batches.hpp"
-
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,5 @@
 #include "train/data/check.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <fmt/core.h>
 
 namespace monet {

@@ -1,6 +1,5 @@
+#include "base/shared/names.hpp"
 #include "train/data/check.hpp"
-
-#include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
 
@@ -16,22 +15,11 @@ unsigned byte_at(std::string_view bytes, std::size_t place) {
   return static_cast<unsigned char>(bytes[place]);
 }
 
-std::string_view type_name(unsigned type) {
-  switch (type) {
-  case 0x09:
-    return "signed bytes";
-  case 0x0B:
-    return "integers of 2 bytes";
-  case 0x0C:
-    return "integers of 4 bytes";
-  case 0x0D:
-    return "floats of 4 bytes";
-  case 0x0E:
-    return "floats of 8 bytes";
-  default:
-    return "";
-  }
-}
+/// Types of elements that are not read, by their number.
+constexpr std::array kOtherTypes{
+    Named<unsigned>{"signed bytes", 0x09}, Named<unsigned>{"integers of 2 bytes", 0x0B},
+    Named<unsigned>{"integers of 4 bytes", 0x0C}, Named<unsigned>{"floats of 4 bytes", 0x0D},
+    Named<unsigned>{"floats of 8 bytes", 0x0E}};
 
 /// A file of unsigned bytes.
 struct IdxArray {
@@ -49,11 +37,11 @@ std::size_t parse_magic(const SourceBytes& file) {
   if (byte_at(bytes, 0) != 0 || byte_at(bytes, 1) != 0)
     fail_at_byte(file, 0, "not an IDX file: it does not begin with two zeros");
   const unsigned type = byte_at(bytes, 2);
+  const std::string_view other = name_in(kOtherTypes, type);
   if (type != kUnsignedByte)
     fail_at_byte(file, 2,
-                 type_name(type).empty()
-                     ? fmt::format("0x{:02X} is no type of elements", type)
-                     : fmt::format("elements are {}, not unsigned bytes", type_name(type)));
+                 other.empty() ? fmt::format("0x{:02X} is no type of elements", type)
+                               : fmt::format("elements are {}, not unsigned bytes", other));
   return byte_at(bytes, 3);
 }
 

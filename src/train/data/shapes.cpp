@@ -1,10 +1,9 @@
-#include "monet/train/shapes.hpp"
-
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include "monet/base/npy.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/execute/generator.hpp"
-#include "monet/workload/onnx_weights.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>
 

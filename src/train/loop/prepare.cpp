@@ -2,9 +2,9 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
-#include "monet/train/batches.hpp"
+#include "monet/train/dataset.hpp"
 #include "monet/train/run.hpp"
-#include "monet/training/explain.hpp"
+#include "monet/training/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace monet {
 
 namespace {
 
-std::string text_of(const std::vector<std::int64_t>& shape) {
+std::string text_of(const Integers& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
@@ -79,7 +79,7 @@ private:
                        fmt::format("the network has {} inputs, images are one", of_test.size()));
     setup_.test_images = of_test.front();
     const Tensor& input = setup_.test.graph.tensor(of_test.front());
-    const std::vector<std::int64_t>& shape = input.shape;
+    const Integers& shape = input.shape;
     if (shape != std::vector{shape.front(), size.channels, size.height, size.width})
       throw InputError(recipe_.network.where,
                        fmt::format("'{}' is {}, the images of the data are {}", input.name,

@@ -2,22 +2,55 @@
 #include "monet/train/run.hpp"
 
 #include "train/loop/initial.hpp"
-#include "train/loop/scores.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
-#include "monet/train/batches.hpp"
+#include "monet/train/dataset.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 namespace monet {
 
+/// Sums over images.
+struct ScoreSums {
+  std::int64_t images = 0;
+  std::int64_t right =
+      0;           ///< the first largest score is the label's; none is where one is no number
+  double loss = 0; ///< minus the logarithm of the label's share
+
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(images); }
+};
+
 namespace {
+
+/// Adds the first `counted` images of row-major [image][class] scores: logits, or logarithms of
+/// probabilities already.
+void add_scores(ScoreSums& sums, std::span<const double> scores,
+                std::span<const std::int64_t> labels, std::int64_t counted, bool logarithms) {
+  internal_check(!labels.empty() && scores.size() % labels.size() == 0 &&
+                     counted <= static_cast<std::int64_t>(labels.size()),
+                 "scores of other images than labels");
+  const std::size_t classes = scores.size() / labels.size();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(counted); ++i) {
+    const auto row = scores.subspan(i * classes, classes);
+    const auto label = static_cast<std::size_t>(labels[i]);
+    const bool numbers = std::ranges::none_of(row, [](double x) { return std::isnan(x); });
+    const auto best = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+    sums.right += numbers && best == label ? 1 : 0;
+    double shares = 0;
+    for (const double score : row)
+      shares += std::exp(score - row[best]);
+    sums.loss += logarithms ? -row[label] : std::log(shares) - (row[label] - row[best]);
+  }
+  sums.images += counted;
+}
 
 constexpr std::uint64_t kMaskTag = 0x3A5C; ///< apart from orders and augmentations
 
@@ -172,10 +205,10 @@ struct TrainRun::Parts {
   std::vector<ImageBatch> batches; ///< of one epoch
   std::int64_t epoch_of_batches = -1;
   bool is_first_test = true;
-  std::vector<std::int64_t> labels; ///< of the step
-  ScoreSums sums;                   ///< of the step
-  bool overflowed = false;          ///< a scaled gradient of the step
-  std::vector<double> numbers;      ///< of a micro-batch's images
+  Integers labels;             ///< of the step
+  ScoreSums sums;              ///< of the step
+  bool overflowed = false;     ///< a scaled gradient of the step
+  std::vector<double> numbers; ///< of a micro-batch's images
 };
 
 TrainRun::TrainRun(const TrainSetup& setup, const TrainRunOptions& options)

@@ -1,4 +1,4 @@
-#include "monet/train/rate.hpp"
+#include "monet/train/study.hpp"
 
 #include <algorithm>
 #include <cmath>

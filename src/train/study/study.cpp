@@ -155,7 +155,7 @@ private:
     const YamlNode* node = several != nullptr ? several : one;
     if (node == nullptr)
       return;
-    std::vector<std::int64_t> seeds;
+    Integers seeds;
     if (several != nullptr)
       seeds = as_integers(*several, problems_);
     else if (const auto seed = as_integer(*one, problems_))

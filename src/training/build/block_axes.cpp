@@ -1,4 +1,4 @@
-#include "training/build/block_axes.hpp"
+#include "training/build/block_copies.hpp"
 
 #include "monet/workload/views.hpp"
 

@@ -1,6 +1,5 @@
 #include "training/build/block_copies.hpp"
 
-#include "training/build/block_axes.hpp"
 #include "training/build/rebuild.hpp"
 
 #include "monet/workload/operators.hpp"

@@ -1,6 +1,5 @@
-#include "training/build/layer_products.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/build/scaled_casts.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,6 +1,5 @@
-#include "training/build/precision.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/build/scaled_casts.hpp"
 
 #include "monet/workload/views.hpp"
 

@@ -1,7 +1,5 @@
 #include "training/build/scaled_casts.hpp"
 
-#include "training/build/layer_products.hpp"
-#include "training/build/precision.hpp"
 #include "training/build/rebuild.hpp"
 
 #include "monet/base/checked.hpp"
@@ -77,7 +75,7 @@ public:
   }
 
 private:
-  Tensor tensor(std::string_view suffix, std::vector<std::int64_t> shape, ElementType type) const {
+  Tensor tensor(std::string_view suffix, Integers shape, ElementType type) const {
     return {.name = source_.name + std::string(suffix),
             .shape = std::move(shape),
             .type = type,
@@ -111,7 +109,7 @@ private:
       copies.rows = sink_.add_tensor(tensor(".fp8", source_.shape, type));
     if (cast_.columns) {
       const std::int64_t last = source_.shape.back();
-      const std::vector<std::int64_t> rows(source_.shape.begin(), source_.shape.end() - 1);
+      const Integers rows(source_.shape.begin(), source_.shape.end() - 1);
       copies.columns =
           sink_.add_tensor(tensor(".fp8.columns", {last, checked_product(rows)}, type));
     }
@@ -308,8 +306,7 @@ Sink sink_of(StepBuilder& builder) {
 }
 
 /// The copy along columns as the tensor that was cast, through views.
-TensorId as_it_was(StepBuilder& builder, TensorId columns, const std::vector<std::int64_t>& shape,
-                   OpId product) {
+TensorId as_it_was(StepBuilder& builder, TensorId columns, const Integers& shape, OpId product) {
   ScaledGradients& made = builder.scaled_gradients();
   if (const auto known = made.views.find(columns); known != made.views.end())
     return known->second;
@@ -321,7 +318,7 @@ TensorId as_it_was(StepBuilder& builder, TensorId columns, const std::vector<std
                         .op_type = "Transpose",
                         .inputs = {columns},
                         .outputs = {rows},
-                        .attributes = {{"perm", std::vector<std::int64_t>{1, 0}}},
+                        .attributes = {{"perm", Integers{1, 0}}},
                         .forward_op = product});
   const TensorId whole =
       builder.reshape(rows, shape, {.name = source.name + ".Reshape", .forward_op = product});

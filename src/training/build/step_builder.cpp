@@ -1,6 +1,5 @@
 #include "training/build/step_builder.hpp"
 
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 
 #include "monet/base/errors.hpp"
@@ -48,8 +47,8 @@ std::string StepBuilder::unique(std::unordered_set<std::string>& taken, std::str
   return candidate;
 }
 
-TensorId StepBuilder::add_tensor(std::string name, std::vector<std::int64_t> shape,
-                                 ElementType type, TensorKind kind) {
+TensorId StepBuilder::add_tensor(std::string name, Integers shape, ElementType type,
+                                 TensorKind kind) {
   return graph_.add_tensor({.name = unique(tensor_names_, std::move(name)),
                             .shape = std::move(shape),
                             .type = type,
@@ -126,7 +125,7 @@ TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& re
   return result;
 }
 
-TensorId StepBuilder::integers(const std::vector<std::int64_t>& values) {
+TensorId StepBuilder::integers(const Integers& values) {
   if (const auto found = integers_.find(values); found != integers_.end())
     return found->second;
   const TensorId id = add_tensor(fmt::format("ints_{}", fmt::join(values, "_")),
@@ -149,7 +148,7 @@ TensorId StepBuilder::scalar(double value, ElementType type) {
 }
 
 TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
-                                 const std::vector<std::int64_t>& shape, NewOperator like) {
+                                 const Integers& shape, NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
   const Tensor& source = graph_.tensor(tensor);
@@ -163,45 +162,22 @@ TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suff
   return result;
 }
 
-TensorId StepBuilder::reshape(TensorId tensor, const std::vector<std::int64_t>& shape,
-                              NewOperator like) {
+TensorId StepBuilder::reshape(TensorId tensor, const Integers& shape, NewOperator like) {
   return give_shape("Reshape", ".reshaped", tensor, shape, std::move(like));
 }
 
-TensorId StepBuilder::expand(TensorId tensor, const std::vector<std::int64_t>& shape,
-                             NewOperator like) {
+TensorId StepBuilder::expand(TensorId tensor, const Integers& shape, NewOperator like) {
   return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
 }
 
-namespace {
-
-const ConstantValues* values_of(const Graph& graph, const Operator& op, std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return nullptr;
-  const Tensor& tensor = graph.tensor(*op.inputs[input]);
-  return tensor.values ? &*tensor.values : nullptr;
-}
-
-} // namespace
-
-std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
-                                                        std::size_t input) {
-  const ConstantValues* values = values_of(graph, op, input);
-  const auto* integers = values ? std::get_if<std::vector<std::int64_t>>(values) : nullptr;
-  if (!integers)
-    return std::nullopt;
-  return *integers;
-}
-
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input) {
-  const ConstantValues* values = values_of(graph, op, input);
-  if (!values)
+  if (input >= op.inputs.size() || !op.inputs[input] || !graph.tensor(*op.inputs[input]).values)
     return std::nullopt;
-  if (const auto* numbers = std::get_if<std::vector<double>>(values)) {
-    return numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
-  }
-  const auto& integers = std::get<std::vector<std::int64_t>>(*values);
-  return integers.size() == 1 ? std::optional(static_cast<double>(integers.front())) : std::nullopt;
+  return std::visit(
+      [](const auto& list) {
+        return list.size() == 1 ? std::optional(static_cast<double>(list.front())) : std::nullopt;
+      },
+      *graph.tensor(*op.inputs[input]).values);
 }
 
 double dropout_ratio(const Graph& graph, const Operator& op) {

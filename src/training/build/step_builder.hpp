@@ -45,22 +45,21 @@ public:
   const Precision& precision() const { return precision_; }
 
   /// Adds a tensor; a name that is taken gets a number.
-  TensorId add_tensor(std::string name, std::vector<std::int64_t> shape, ElementType type,
-                      TensorKind kind);
+  TensorId add_tensor(std::string name, Integers shape, ElementType type, TensorKind kind);
   /// A backward product takes what it multiplies in one type, the wider one: the other is cast
   /// before it, once for all readers.
   OpId add_operator(NewOperator op);
 
   /// int64 vector as a constant tensor, one per value: axes, shapes, pads.
-  TensorId integers(const std::vector<std::int64_t>& values);
+  TensorId integers(const Integers& values);
   /// Floating scalar as a constant tensor, one per value and type.
   TensorId scalar(double value, ElementType type);
 
   /// Views; none is added when nothing changes.
-  TensorId reshape(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
-  TensorId expand(TensorId tensor, const std::vector<std::int64_t>& shape, NewOperator like);
+  TensorId reshape(TensorId tensor, const Integers& shape, NewOperator like);
+  TensorId expand(TensorId tensor, const Integers& shape, NewOperator like);
 
-  std::vector<std::int64_t> shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
+  Integers shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
   /// Of the gradient of a tensor; one in fp8 has the gradient of what was cast.
   ElementType gradient_type(TensorId of) const;
   ScaledGradients& scaled_gradients() { return scaled_gradients_; }
@@ -75,7 +74,7 @@ public:
 private:
   /// The tensor through an operator that takes the wanted shape as its second input.
   TensorId give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
-                      const std::vector<std::int64_t>& shape, NewOperator like);
+                      const Integers& shape, NewOperator like);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
   void cast_operands(Operator& op);
   TensorId cast(TensorId tensor, ElementType type, const Operator& reader);
@@ -85,15 +84,12 @@ private:
   std::unordered_set<std::string> tensor_names_;
   std::unordered_set<std::string> op_names_;
   std::unordered_map<std::string, int> last_number_; ///< given to a name that was taken
-  std::map<std::vector<std::int64_t>, TensorId> integers_;
+  std::map<Integers, TensorId> integers_;
   std::map<std::pair<double, ElementType>, TensorId> scalars_;
   std::map<std::pair<TensorId, ElementType>, TensorId> casts_;
   ScaledGradients scaled_gradients_;
 };
 
-/// Integers known at compile time, or nullopt.
-std::optional<std::vector<std::int64_t>> known_integers(const Graph& graph, const Operator& op,
-                                                        std::size_t input);
 /// A number known at compile time, or nullopt.
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input);
 /// Share of elements that a Dropout drops.

@@ -1,6 +1,5 @@
 #include "training/forward/forward.hpp"
 
-#include "training/build/precision.hpp"
 #include "training/build/scaled_casts.hpp"
 
 #include "monet/base/errors.hpp"
@@ -78,26 +77,22 @@ public:
   }
 
 private:
-  const std::vector<std::int64_t>& input_shape(std::size_t i) const {
-    return network_.tensor(*op_.inputs[i]).shape;
-  }
+  const Integers& input_shape(std::size_t i) const { return network_.tensor(*op_.inputs[i]).shape; }
   bool has_output(std::size_t i) const { return i < op_.outputs.size() && op_.outputs[i]; }
 
-  Tensor extra_tensor(std::string_view suffix, std::vector<std::int64_t> shape,
-                      ElementType type) const {
+  Tensor extra_tensor(std::string_view suffix, Integers shape, ElementType type) const {
     return {.name = fmt::format("{}.{}", network_.tensor(*op_.outputs[0]).name, suffix),
             .shape = std::move(shape),
             .type = type};
   }
-  void add_output(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape,
-                  ElementType type) {
+  void add_output(std::size_t i, std::string_view suffix, Integers shape, ElementType type) {
     if (op_.outputs.size() <= i)
       op_.outputs.resize(i + 1);
     adapted_.changed = true;
     adapted_.extra.push_back({i, extra_tensor(suffix, std::move(shape), type)});
   }
   /// In the type of sums, or of what is summed where that is wider.
-  void add_statistic(std::size_t i, std::string_view suffix, std::vector<std::int64_t> shape) {
+  void add_statistic(std::size_t i, std::string_view suffix, Integers shape) {
     const ElementType type = type_for_role(network_.tensor(*op_.inputs[0]), precision_);
     const bool wide = is_floating(type) && bits_of(type) > bits_of(reduction_type_);
     add_output(i, suffix, std::move(shape), wide ? type : reduction_type_);
@@ -130,7 +125,7 @@ private:
     if (!estimates)
       return;
     op_.domain = kMonetDomain; // its running variance follows the unbiased estimate, unlike ONNX's
-    const std::vector<std::int64_t>& channels = input_shape(1);
+    const Integers& channels = input_shape(1);
     constexpr std::string_view kRunning[]{"running_mean", "running_var"};
     if (network_.tensor(*op_.inputs[3]).producer || network_.tensor(*op_.inputs[4]).producer) {
       op_.inputs.resize(3); // the file computes those of the batch: there are no running ones
@@ -149,8 +144,8 @@ private:
   }
 
   /// The first input's shape with 1 on the axes that are normalised over.
-  std::vector<std::int64_t> normalised_shape() const {
-    std::vector<std::int64_t> shape = input_shape(0);
+  Integers normalised_shape() const {
+    Integers shape = input_shape(0);
     const std::size_t axis = normal_axis(op_.attributes.integer("axis", -1), shape.size());
     std::fill(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end(), std::int64_t{1});
     return shape;
@@ -167,9 +162,8 @@ private:
 
   /// Mean and inverse standard deviation of every group of every sample.
   void group_norm() {
-    const std::vector<std::int64_t>& shape = input_shape(0);
-    const std::vector<std::int64_t> groups{shape[0],
-                                           op_.attributes.integer("num_groups", shape[1])};
+    const Integers& shape = input_shape(0);
+    const Integers groups{shape[0], op_.attributes.integer("num_groups", shape[1])};
     add_statistic(1, "mean", groups);
     add_statistic(2, "inv_std", groups);
   }
@@ -189,7 +183,7 @@ private:
     op_.inputs.resize(3); // ratio and training_mode, which is false when left out
     Tensor on = extra_tensor("training_mode", {}, ElementType::boolean);
     on.kind = TensorKind::constant;
-    on.values = std::vector<std::int64_t>{1};
+    on.values = Integers{1};
     adapted_.constants.push_back({2, std::move(on)});
     op_.inputs[2].reset();
     if (!has_output(1) && differentiated_)
@@ -201,9 +195,9 @@ private:
   /// everything.
   void max_pool() {
     if (op_.op_type == "GlobalMaxPool") {
-      const std::vector<std::int64_t>& input = input_shape(0);
+      const Integers& input = input_shape(0);
       op_.op_type = "MaxPool";
-      op_.attributes.set("kernel_shape", std::vector<std::int64_t>(input.begin() + 2, input.end()));
+      op_.attributes.set("kernel_shape", Integers(input.begin() + 2, input.end()));
     }
     op_.domain = kMonetDomain;
     op_.attributes.set("window_indices", std::int64_t{1});
@@ -220,7 +214,7 @@ private:
 
   /// Backward recomputes the scores from the logarithm of each row's sum of exponentials.
   void attention() {
-    std::vector<std::int64_t> rows = input_shape(0);
+    Integers rows = input_shape(0);
     rows.pop_back();
     add_statistic(1, "log_sum_exp", rows);
   }

@@ -32,9 +32,8 @@ public:
     for (const TensorId id : graph.outputs)
       is_output_[id.index()] = true;
     for (const Operator& op : graph.operators()) {
-      const bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
-        return input && trained_[input->index()];
-      });
+      const bool any = std::ranges::any_of(
+          op.inputs, [&](const auto& input) { return input && trained_[input->index()]; });
       for (const auto& output : op.outputs) {
         if (output && any)
           trained_[output->index()] = is_floating(graph.tensor(*output).type);
@@ -167,7 +166,7 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
   const Graph& network = made.source();
   const Tensor& source = network.tensor(chain.key_transposed);
   const std::size_t rank = source.shape.size();
-  std::vector<std::int64_t> swap(rank);
+  Integers swap(rank);
   std::iota(swap.begin(), swap.end(), std::int64_t{0});
   std::swap(swap[rank - 2], swap[rank - 1]);
   if (source.producer) {
@@ -175,7 +174,7 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
     if (op.domain.empty() && op.op_type == "Transpose" && op.attributes.integers("perm") == swap)
       return *op.inputs[0];
   }
-  std::vector<std::int64_t> shape = source.shape;
+  Integers shape = source.shape;
   std::swap(shape[rank - 2], shape[rank - 1]);
   const TensorId key =
       made.add_tensor({.name = name + ".key", .shape = std::move(shape), .type = source.type});

@@ -12,7 +12,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 class AdapterWriter {
 public:

@@ -54,16 +54,15 @@ LossParts one_term(StepBuilder& builder, const Loss& loss, TensorId prediction,
 }
 
 std::optional<TensorId> floating_output(const Graph& network) {
-  const auto found = std::find_if(network.outputs.begin(), network.outputs.end(),
-                                  [&](auto id) { return is_floating(network.tensor(id).type); });
+  const auto found = std::ranges::find_if(
+      network.outputs, [&](auto id) { return is_floating(network.tensor(id).type); });
   return found == network.outputs.end() ? std::nullopt : std::optional(*found);
 }
 
 /// InputError where there is none, or none with numbers that a loss could be taken of.
 TensorId output_called(const Graph& network, const std::string& name, bool scalar) {
   const auto id = network.find_tensor(name);
-  const bool output =
-      id && std::find(network.outputs.begin(), network.outputs.end(), *id) != network.outputs.end();
+  const bool output = id && std::ranges::find(network.outputs, *id) != network.outputs.end();
   if (!output)
     throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
                      "a loss of it is wanted, but the network has no such output");

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 
 namespace monet {
@@ -14,7 +13,7 @@ namespace monet {
 namespace {
 
 TensorId add_target(StepBuilder& builder, const std::string& name, const std::string& suffix,
-                    std::vector<std::int64_t> shape, ElementType type) {
+                    Integers shape, ElementType type) {
   const TensorId target =
       builder.add_tensor(name + suffix, std::move(shape), type, TensorKind::label);
   builder.graph().inputs.push_back(target);
@@ -34,7 +33,7 @@ TensorId add_scalar_loss(StepBuilder& builder, const std::string& suffix) {
 
 /// [B, C], [B, C, H, W] and more; but [B, T, C].
 std::size_t class_axis(const StepBuilder& builder, const CrossEntropy& options, TensorId logits) {
-  const std::vector<std::int64_t> shape = builder.shape(logits);
+  const Integers shape = builder.shape(logits);
   if (shape.size() < 2) {
     refuse(builder, logits,
            fmt::format("cross_entropy needs logits of shape [B, classes], [B, T, classes] or "
@@ -92,7 +91,7 @@ TensorId positive_weights(StepBuilder& builder, const std::vector<double>& weigh
   const ElementType type = builder.graph().tensor(prediction).type;
   if (weights.size() == 1)
     return builder.scalar(weights.front(), type);
-  const std::vector<std::int64_t> shape = builder.shape(prediction);
+  const Integers shape = builder.shape(prediction);
   if (shape.empty() || shape.back() != static_cast<std::int64_t>(weights.size())) {
     refuse(builder, prediction,
            fmt::format("{} numbers are given as pos_weight; one, or one for each element of the "
@@ -132,7 +131,7 @@ LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
 /// What the sum over all elements is divided by, where that is not their number.
 Attributes divided_by(const StepBuilder& builder, Reduction reduction, TensorId prediction) {
   Attributes attributes;
-  const std::vector<std::int64_t> shape = builder.shape(prediction);
+  const Integers shape = builder.shape(prediction);
   if (reduction == Reduction::sum)
     attributes.set("divisor", std::int64_t{1});
   else if (reduction == Reduction::batch_mean)
@@ -154,9 +153,9 @@ NewOperator loss_operator(std::string_view op_type, std::string_view domain) {
 LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId logits,
                      const std::string& suffix) {
   const std::size_t axis = class_axis(builder, options, logits);
-  const std::vector<std::int64_t> shape = builder.shape(logits);
+  const Integers shape = builder.shape(logits);
   const std::int64_t classes = shape[axis];
-  std::vector<std::int64_t> labels = shape;
+  Integers labels = shape;
   labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
   LossParts parts{options.of_log_probabilities ? "NegativeLogLikelihoodLossGrad"
                                                : "SoftmaxCrossEntropyGrad",
@@ -257,7 +256,7 @@ LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, Tenso
 
 LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId prediction,
                      const std::string& suffix) {
-  const std::vector<std::int64_t> shape = builder.shape(prediction);
+  const Integers shape = builder.shape(prediction);
   if (shape.size() != 3)
     refuse(builder, prediction,
            fmt::format("ctc needs log-probabilities [T, B, classes], not {} axes", shape.size()));

@@ -7,15 +7,7 @@
 namespace monet {
 
 bool PassRepeater::is_shared(const Tensor& tensor) {
-  switch (tensor.kind) {
-  case TensorKind::parameter:
-  case TensorKind::buffer:
-  case TensorKind::constant:
-  case TensorKind::optimizer_state:
-    return !tensor.producer;
-  default:
-    return false;
-  }
+  return is_state(tensor.kind) && !tensor.producer;
 }
 
 PassRepeater::PassRepeater(GraphRewriter& rewriter) : rewriter_(&rewriter) {

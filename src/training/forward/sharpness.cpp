@@ -58,8 +58,8 @@ private:
 
   /// An operator in backward; like operators of updates it writes a temporary.
   TensorId value(std::string_view op_type, const std::string& name,
-                 std::vector<std::optional<TensorId>> inputs, std::vector<std::int64_t> shape,
-                 ElementType type, Attributes attributes = {}) {
+                 std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
+                 Attributes attributes = {}) {
     const TensorId result = rewriter_.add_tensor(
         {.name = name, .shape = std::move(shape), .type = type, .kind = TensorKind::gradient});
     rewriter_.add_operator({.name = fmt::format("{}.{}", name, op_type),

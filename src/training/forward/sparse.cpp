@@ -41,8 +41,8 @@ bool is_transposed_weight(const Graph& network, const Operator& op) {
   if (weight.kind != TensorKind::parameter || !is_floating(weight.type) || weight.shape.size() != 2)
     return false;
   const auto& readers = network.tensor(*op.outputs[0]).consumers;
-  return op.attributes.integers("perm", {1, 0}) == std::vector<std::int64_t>{1, 0} &&
-         !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](OpId id) {
+  return op.attributes.integers("perm", {1, 0}) == Integers{1, 0} && !readers.empty() &&
+         std::all_of(readers.begin(), readers.end(), [&](OpId id) {
            const Operator& reader = network.op(id);
            return reader.domain.empty() && reader.op_type == "MatMul" &&
                   reader.inputs[1] == op.outputs[0] && reader.inputs[0] != op.outputs[0];
@@ -151,14 +151,14 @@ private:
     const Tensor source = made_.graph().tensor(matrix);
     const TensorId result = made_.add_tensor(
         {.name = source.name + ".transposed", .shape = {source.shape[1], source.shape[0]}});
-    append("Transpose", source.name, {matrix}, result, {{"perm", std::vector<std::int64_t>{1, 0}}});
+    append("Transpose", source.name, {matrix}, result, {{"perm", Integers{1, 0}}});
     return result;
   }
 
   TensorId part(TensorId weight, std::string_view suffix, std::size_t axis, std::int64_t from,
                 std::int64_t size) {
     const Tensor& whole = network_.tensor(weight);
-    std::vector<std::int64_t> shape = whole.shape;
+    Integers shape = whole.shape;
     shape[axis] = size;
     const TensorId id = made_.add_tensor({.name = whole.name + std::string(suffix),
                                           .shape = std::move(shape),

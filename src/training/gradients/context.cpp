@@ -5,8 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 namespace monet {
 
 GradientContext::GradientContext(Differentiator& owner, OpId forward)
@@ -130,7 +128,7 @@ ElementType GradientContext::value_type() const {
   return owner_->builder_->precision().gradient_type(ElementType::fp32);
 }
 
-TensorId GradientContext::emit_value(Emit what, std::vector<std::int64_t> shape) {
+TensorId GradientContext::emit_value(Emit what, Integers shape) {
   NewOperator made = begin(what);
   const TensorId result = builder().add_tensor(made.name + ".out", std::move(shape), value_type(),
                                                TensorKind::gradient);
@@ -139,15 +137,15 @@ TensorId GradientContext::emit_value(Emit what, std::vector<std::int64_t> shape)
   return result;
 }
 
-TensorId GradientContext::reduce_to(TensorId gradient, std::vector<std::int64_t> shape) {
-  const std::vector<std::int64_t> from = graph().tensor(gradient).shape;
+TensorId GradientContext::reduce_to(TensorId gradient, Integers shape) {
+  const Integers from = graph().tensor(gradient).shape;
   if (from == shape)
     return gradient;
   internal_check(from.size() >= shape.size(),
                  "an operand has more axes than the result it was broadcast to");
   const std::size_t dropped = from.size() - shape.size();
-  std::vector<std::int64_t> axes;
-  std::vector<std::int64_t> kept = from;
+  Integers axes;
+  Integers kept = from;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (i >= dropped && shape[i - dropped] == from[i])
       continue;
@@ -162,10 +160,10 @@ TensorId GradientContext::reduce_to(TensorId gradient, std::vector<std::int64_t>
       shape);
 }
 
-TensorId GradientContext::reshape(TensorId tensor, std::vector<std::int64_t> shape) {
+TensorId GradientContext::reshape(TensorId tensor, Integers shape) {
   return builder().reshape(tensor, std::move(shape), base("Reshape"));
 }
-TensorId GradientContext::expand(TensorId tensor, std::vector<std::int64_t> shape) {
+TensorId GradientContext::expand(TensorId tensor, Integers shape) {
   return builder().expand(tensor, std::move(shape), base("Expand"));
 }
 TensorId GradientContext::scalar(double value) {

@@ -19,7 +19,7 @@ namespace {
 /// One of the tensors that are there has the property.
 template <class Property>
 bool any_has(std::span<const std::optional<TensorId>> ids, const Property& property) {
-  return std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return id && property(*id); });
+  return std::ranges::any_of(ids, [&](const auto& id) { return id && property(*id); });
 }
 
 /// The inputs that a gradient may pass to.
@@ -37,8 +37,7 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
   };
   const auto is_trained = [&](const auto& id) { return id && needs.weight_view[id->index()]; };
   if (op.op_type == "Concat")
-    return std::all_of(op.inputs.begin(), op.inputs.end(), is_weight) &&
-           std::any_of(op.inputs.begin(), op.inputs.end(), is_trained);
+    return std::ranges::all_of(op.inputs, is_weight) && std::ranges::any_of(op.inputs, is_trained);
   const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
                      graph.tensor(*op.inputs[1]).values &&
                      element_count(graph.tensor(*op.inputs[1])) == 1;
@@ -82,8 +81,7 @@ std::string refusal_of(const Graph& graph, const Operator& op) {
 
 bool is_known(const NetworkOutline& outline, const Operator& op) {
   const auto known = [&](const auto& id) { return !id || outline.known[id->index()]; };
-  return std::all_of(op.inputs.begin(), op.inputs.end(), known) &&
-         std::all_of(op.outputs.begin(), op.outputs.end(), known);
+  return std::ranges::all_of(op.inputs, known) && std::ranges::all_of(op.outputs, known);
 }
 
 std::string needed_for(const GradientPaths& paths, const Operator& op) {
@@ -131,8 +129,8 @@ constexpr std::array<std::string_view, 6> kIntegerOperators{
     "QLinearMatMul",  "ConvInteger",           "MatMulInteger"};
 
 bool computes_integers(const Operator& op) {
-  return op.domain.empty() && std::find(kIntegerOperators.begin(), kIntegerOperators.end(),
-                                        op.op_type) != kIntegerOperators.end();
+  return op.domain.empty() &&
+         std::ranges::find(kIntegerOperators, op.op_type) != kIntegerOperators.end();
 }
 
 /// Tensors from which the outputs are computed, whatever gradients do.
@@ -199,7 +197,7 @@ namespace {
 
 /// Before a tensor that is detached, nothing waits for a gradient: PyTorch frees that part at once.
 void release_detached(const Graph& graph, const std::vector<bool>& detached, GradientNeeds& needs) {
-  if (std::find(detached.begin(), detached.end(), true) == detached.end())
+  if (std::ranges::find(detached, true) == detached.end())
     return;
   std::vector<bool> lives(graph.tensors().size(), false);
   for (const TensorId output : graph.outputs)

@@ -4,10 +4,12 @@
 #include "training/build/step_builder.hpp"
 #include "training/gradients/rules.hpp"
 
-#include "monet/workload/outline.hpp"
+#include "monet/workload/graph.hpp"
+#include "monet/workload/onnx_reader.hpp"
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace monet {
@@ -82,5 +84,26 @@ private:
   std::vector<bool> tables_;
   std::map<TensorId, std::vector<RowGradient>> row_gradients_;
 };
+
+/// Gradients of embeddings that hold only the rows that were read, as nn.Embedding(sparse=True) has
+/// them. By TensorId: tables that the patterns name and of which look-ups along the first axis are
+/// the only readers. InputError for a pattern that names none.
+std::vector<bool> tables_of_rows(const Graph& forward, const GradientNeeds& needs,
+                                 const std::vector<std::string>& patterns);
+
+/// The parts as one gradient in which no row comes twice (PyTorch's coalesce()): `values` [n, ...]
+/// are sums, `rows` [n] ascending. n is the number of all indices; what is left over of it is zero,
+/// its rows outside of the table.
+RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<RowGradient>& parts);
+
+/// The graph with `ai.monet.ProductGrad` (A, B, dY) -> dA, dB in place of the two gradients of
+/// every product that a glob pattern names, by the name of the forward operator. Products with one
+/// gradient only (first layers, frozen weights), and pairs that something between them keeps apart,
+/// stay as they are. Tensors keep their ids. InputError at the network's file for a pattern that
+/// pairs nothing; "*" may.
+Graph with_paired_gradients(const Graph& graph, const std::vector<std::string>& patterns);
+
+/// Names of the products whose gradients are paired, each once, ascending.
+std::vector<std::string> paired_products(const Graph& graph);
 
 } // namespace monet

@@ -53,9 +53,7 @@ void of_input(GradientContext& context) {
 
 /// dX = f(dY, Y), or f(dY, X) as attribute `reads` tells.
 void of_output(GradientContext& context) {
-  const auto row =
-      std::find_if(std::begin(kOfOutput), std::end(kOfOutput),
-                   [&](const OfOutput& entry) { return entry.op_type == context.op().op_type; });
+  const auto row = std::ranges::find(kOfOutput, context.op().op_type, &OfOutput::op_type);
   Attributes attributes = context.op().attributes;
   const bool falls =
       attributes.number("alpha", row->alpha) < 0 || attributes.number("gamma", 1.0) < 0;

@@ -8,12 +8,12 @@ namespace monet {
 
 namespace {
 
-TensorId pad(GradientContext& context, TensorId tensor, const std::vector<std::int64_t>& before,
-             const std::vector<std::int64_t>& shape) {
-  const std::vector<std::int64_t> from = context.graph().tensor(tensor).shape;
+TensorId pad(GradientContext& context, TensorId tensor, const Integers& before,
+             const Integers& shape) {
+  const Integers from = context.graph().tensor(tensor).shape;
   if (from == shape)
     return tensor;
-  std::vector<std::int64_t> pads = before;
+  Integers pads = before;
   for (std::size_t i = 0; i < shape.size(); ++i)
     pads.push_back(shape[i] - from[i] - before[i]);
   return context.emit_value({"Pad", {tensor, context.integers(pads)}}, shape);
@@ -21,7 +21,7 @@ TensorId pad(GradientContext& context, TensorId tensor, const std::vector<std::i
 
 /// dY is the gradient of the rows that were looked up, index by index.
 void look_up(GradientContext& context) {
-  std::vector<std::int64_t> values = context.input_shape(0);
+  Integers values = context.input_shape(0);
   values[0] = 1;
   for (const std::int64_t extent : context.input_shape(1))
     values[0] *= extent;
@@ -32,15 +32,15 @@ void look_up(GradientContext& context) {
 /// Embedding: rows of dY are added into the rows of a dense zero-filled gradient. Picking one known
 /// index along an axis is a slice, whose gradient is dY between zeros.
 void gather(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const Integers shape = context.input_shape(0);
   const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), shape.size());
   if (context.takes_rows(0))
     return look_up(context);
   const auto index = known_integers(context.graph(), context.op(), 1);
   if (index && index->size() == 1) {
-    std::vector<std::int64_t> one = shape;
+    Integers one = shape;
     one[axis] = 1;
-    std::vector<std::int64_t> before(shape.size(), 0);
+    Integers before(shape.size(), 0);
     before[axis] = index->front() < 0 ? index->front() + shape[axis] : index->front();
     context.give(0, pad(context, context.reshape(context.dy(), one), before, shape));
     return;
@@ -52,21 +52,19 @@ void gather(GradientContext& context) {
 
 /// First element and step of every axis.
 struct SliceRange {
-  std::vector<std::int64_t> starts;
-  std::vector<std::int64_t> steps;
+  Integers starts;
+  Integers steps;
 };
 
 SliceRange slice_range(const Graph& graph, const Operator& op) {
-  const std::vector<std::int64_t>& shape = graph.tensor(*op.inputs[0]).shape;
-  const std::vector<std::int64_t> starts = known_integers(graph, op, 1).value();
-  std::vector<std::int64_t> axes(starts.size());
+  const Integers& shape = graph.tensor(*op.inputs[0]).shape;
+  const Integers starts = known_integers(graph, op, 1).value();
+  Integers axes(starts.size());
   std::iota(axes.begin(), axes.end(), std::int64_t{0});
   if (const auto given = known_integers(graph, op, 3))
     axes = *given;
-  const std::vector<std::int64_t> steps =
-      known_integers(graph, op, 4).value_or(std::vector<std::int64_t>(starts.size(), 1));
-  SliceRange range{std::vector<std::int64_t>(shape.size(), 0),
-                   std::vector<std::int64_t>(shape.size(), 1)};
+  const Integers steps = known_integers(graph, op, 4).value_or(Integers(starts.size(), 1));
+  SliceRange range{Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t axis = normal_axis(axes[i], shape.size());
     const std::int64_t start = starts[i] < 0 ? starts[i] + shape[axis] : starts[i];
@@ -80,8 +78,7 @@ SliceRange slice_range(const Graph& graph, const Operator& op) {
 /// dY between zeros, spread out where the slice skipped or reversed elements.
 void slice(GradientContext& context) {
   const SliceRange range = slice_range(context.graph(), context.op());
-  const bool dense = std::all_of(range.steps.begin(), range.steps.end(),
-                                 [](std::int64_t step) { return step == 1; });
+  const bool dense = std::ranges::all_of(range.steps, [](std::int64_t step) { return step == 1; });
   if (dense) {
     context.give(0, pad(context, context.dy(), range.starts, context.input_shape(0)));
     return;
@@ -97,10 +94,9 @@ std::string refuse_slice(const Graph& graph, const Operator& op) {
 }
 
 /// A part of dY as a view.
-TensorId take(GradientContext& context, const std::vector<std::int64_t>& starts,
-              const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> ends(starts.size());
-  std::vector<std::int64_t> axes(starts.size());
+TensorId take(GradientContext& context, const Integers& starts, const Integers& shape) {
+  Integers ends(starts.size());
+  Integers axes(starts.size());
   for (std::size_t i = 0; i < starts.size(); ++i) {
     ends[i] = starts[i] + shape[i];
     axes[i] = static_cast<std::int64_t>(i);
@@ -116,14 +112,14 @@ TensorId take(GradientContext& context, const std::vector<std::int64_t>& starts,
 /// Constant borders: dY without them; what a negative pad cut off is zero. Other borders: their
 /// gradients belong to the elements they repeat.
 void pad_rule(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
-  std::vector<std::int64_t> pads = known_integers(context.graph(), context.op(), 1).value();
+  const Integers shape = context.input_shape(0);
+  Integers pads = known_integers(context.graph(), context.op(), 1).value();
   const std::string mode = context.op().attributes.text("mode", "constant");
   if (mode != "constant") {
     context.emit({"PadGrad", {context.dy()}, {{"pads", pads}, {"mode", mode}}});
     return;
   }
-  const bool cuts = std::any_of(pads.begin(), pads.end(), [](std::int64_t v) { return v < 0; });
+  const bool cuts = std::ranges::any_of(pads, [](std::int64_t v) { return v < 0; });
   if (cuts) {
     for (std::int64_t& amount : pads)
       amount = -amount;
@@ -145,11 +141,11 @@ std::string refuse_pad(const Graph& graph, const Operator& op) {
 
 void concat(GradientContext& context) {
   const std::size_t inputs = context.op().inputs.size();
-  const std::vector<std::int64_t> whole = context.dy_shape();
+  const Integers whole = context.dy_shape();
   const std::size_t axis = normal_axis(context.op().attributes.integer("axis", 0), whole.size());
-  std::vector<std::int64_t> starts(whole.size(), 0);
+  Integers starts(whole.size(), 0);
   for (std::size_t i = 0; i < inputs; ++i) {
-    const std::vector<std::int64_t> shape = context.input_shape(i);
+    const Integers shape = context.input_shape(i);
     if (context.wants(i))
       context.give(i, take(context, starts, shape));
     starts[axis] += shape[axis];
@@ -158,7 +154,7 @@ void concat(GradientContext& context) {
 
 /// The parts' gradients side by side; a part that nobody uses has gradient zero.
 void split(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const Integers shape = context.input_shape(0);
   const auto axis = static_cast<std::int64_t>(
       normal_axis(context.op().attributes.integer("axis", 0), shape.size()));
   std::vector<std::optional<TensorId>> parts;
@@ -204,7 +200,7 @@ void scatter(GradientContext& context) {
   const bool by_element = context.op().op_type != "ScatterND";
   const std::string kind = by_element ? "Elements" : "ND";
   const Attributes of_op = context.op().attributes;
-  const std::vector<std::int64_t> updates = context.input_shape(2);
+  const Integers updates = context.input_shape(2);
   Attributes axis;
   if (by_element)
     axis.set("axis", of_op.integer("axis", 0));

@@ -35,7 +35,7 @@ std::optional<TensorId> trained_part(const GradientContext& context) {
 
 /// The first elements of an axis, as a view.
 TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, std::int64_t count) {
-  std::vector<std::int64_t> shape = context.graph().tensor(tensor).shape;
+  Integers shape = context.graph().tensor(tensor).shape;
   if (shape[axis] == count)
     return tensor;
   shape[axis] = count;
@@ -49,8 +49,8 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
 /// groups, whole groups and the inputs that they read.
 void leading_channels(GradientContext& context, const std::string& op_type,
                       const ProductOperands& operands, TensorId part) {
-  const std::vector<std::int64_t> shape = context.graph().tensor(part).shape;
-  const std::vector<std::int64_t> whole = context.input_shape(1);
+  const Integers shape = context.graph().tensor(part).shape;
+  const Integers whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
   const bool convolution = context.op().op_type == "Conv";
   const std::size_t rank = context.dy_shape().size();
@@ -93,7 +93,7 @@ void product(GradientContext& context, const Product& types) {
 void convolution_bias(GradientContext& context) {
   if (!context.wants(2))
     return;
-  std::vector<std::int64_t> axes(context.dy_shape().size());
+  Integers axes(context.dy_shape().size());
   std::iota(axes.begin(), axes.end(), std::int64_t{0});
   axes.erase(axes.begin() + 1);
   context.emit(

@@ -1,10 +1,8 @@
-#include "training/gradients/pairs.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/gradients/differentiate.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
-#include "monet/workload/product_gradients.hpp"
 
 #include <fmt/core.h>
 

@@ -17,7 +17,7 @@ void average_pool(GradientContext& context) {
 
 /// dX = dY / (H*W) for every pixel: scaled once while small, then broadcast as a view.
 void global_average_pool(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
+  const Integers shape = context.input_shape(0);
   const auto pixels =
       std::accumulate(shape.begin() + 2, shape.end(), std::int64_t{1}, std::multiplies<>());
   const TensorId scale = context.scalar(1.0 / static_cast<double>(pixels));
@@ -29,8 +29,8 @@ void global_average_pool(GradientContext& context) {
 void lp_pool(GradientContext& context) {
   Attributes attributes = context.op().attributes;
   if (context.op().op_type == "GlobalLpPool") {
-    const std::vector<std::int64_t> shape = context.input_shape(0);
-    attributes.set("kernel_shape", std::vector<std::int64_t>(shape.begin() + 2, shape.end()));
+    const Integers shape = context.input_shape(0);
+    attributes.set("kernel_shape", Integers(shape.begin() + 2, shape.end()));
   }
   context.emit(
       {"LpPoolGrad", {context.dy(), context.input(0), context.output(0)}, std::move(attributes)});

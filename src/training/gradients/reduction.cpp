@@ -11,15 +11,15 @@ namespace {
 
 /// The shape of the reduced result had it kept its axes. Axes come as input 1 or, in older operator
 /// sets, as an attribute.
-std::vector<std::int64_t> kept_shape(const GradientContext& context) {
-  std::vector<std::int64_t> shape = context.input_shape(0);
-  std::vector<std::int64_t> axes = context.op().attributes.integers("axes");
+Integers kept_shape(const GradientContext& context) {
+  Integers shape = context.input_shape(0);
+  Integers axes = context.op().attributes.integers("axes");
   if (const auto given = known_integers(context.graph(), context.op(), 1))
     axes = *given;
   if (axes.empty()) {
     if (context.op().attributes.integer("noop_with_empty_axes", 0) != 0)
       return shape;
-    return std::vector<std::int64_t>(shape.size(), 1);
+    return Integers(shape.size(), 1);
   }
   for (const std::int64_t axis : axes)
     shape[normal_axis(axis, shape.size())] = 1;
@@ -45,7 +45,7 @@ void reduce_mean(GradientContext& context) {
 
 /// Y = log(sum X): dX = dY / exp(Y), made while small.
 void reduce_log_sum(GradientContext& context) {
-  const std::vector<std::int64_t> small = context.dy_shape();
+  const Integers small = context.dy_shape();
   const TensorId sum = context.emit_value({"Exp", {context.output(0)}}, small);
   give_expanded(context, context.emit_value({"Div", {context.dy(), sum}}, small));
 }
@@ -60,7 +60,7 @@ void from_both(GradientContext& context) {
   const std::string& type = context.op().op_type;
   const std::string gradient =
       type == "ReduceMax" || type == "ReduceMin" ? "ReduceExtremumGrad" : context.own_gradient();
-  const std::vector<std::int64_t> kept = kept_shape(context);
+  const Integers kept = kept_shape(context);
   const TensorId dy = context.reshape(context.dy(), kept);
   const TensorId y = context.reshape(context.output(0), kept);
   context.emit({gradient, {dy, context.input(0), y}});

@@ -1,13 +1,10 @@
-#include "training/gradients/row_gradients.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/gradients/differentiate.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>
-
-#include <algorithm>
 
 namespace monet {
 
@@ -37,7 +34,7 @@ TensorId concatenate(StepBuilder& builder, const std::string& name,
                      const std::vector<TensorId>& parts) {
   if (parts.size() == 1)
     return parts.front();
-  std::vector<std::int64_t> shape = builder.shape(parts.front());
+  Integers shape = builder.shape(parts.front());
   shape[0] = 0;
   std::vector<std::optional<TensorId>> inputs;
   for (const TensorId part : parts) {
@@ -97,7 +94,7 @@ RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<Row
   }
   const TensorId all = concatenate(builder, name + ".all", values);
   const TensorId of_all = concatenate(builder, name + ".all_rows", indices);
-  const std::vector<std::int64_t> shape = builder.shape(all);
+  const Integers shape = builder.shape(all);
   const auto integers = [&](std::string_view what, TensorKind kind) {
     return builder.add_tensor(fmt::format("{}.{}", name, what), {shape[0]}, ElementType::int64,
                               kind);

@@ -27,8 +27,8 @@ public:
   ProductOperands product_operands();
   TensorId input(std::size_t i) const;
   TensorId output(std::size_t i) const;
-  std::vector<std::int64_t> input_shape(std::size_t i) const { return shape_of(input(i)); }
-  std::vector<std::int64_t> dy_shape() const { return shape_of(dy()); }
+  Integers input_shape(std::size_t i) const { return shape_of(input(i)); }
+  Integers dy_shape() const { return shape_of(dy()); }
   bool has_input(std::size_t i) const;
   /// The input, where the operator has it.
   std::optional<TensorId> optional_input(std::size_t i) const;
@@ -65,12 +65,12 @@ public:
   /// The output of the input's number, of an operator that has one for each.
   static Targets only(std::size_t input);
   /// Emits an operator with one output of that shape, not given to anyone yet.
-  TensorId emit_value(Emit what, std::vector<std::int64_t> shape);
+  TensorId emit_value(Emit what, Integers shape);
   /// Sums `gradient` over the axes along which an operand of that shape was broadcast.
-  TensorId reduce_to(TensorId gradient, std::vector<std::int64_t> shape);
-  TensorId reshape(TensorId tensor, std::vector<std::int64_t> shape);
-  TensorId expand(TensorId tensor, std::vector<std::int64_t> shape);
-  TensorId integers(const std::vector<std::int64_t>& values) { return builder().integers(values); }
+  TensorId reduce_to(TensorId gradient, Integers shape);
+  TensorId reshape(TensorId tensor, Integers shape);
+  TensorId expand(TensorId tensor, Integers shape);
+  TensorId integers(const Integers& values) { return builder().integers(values); }
   /// In the type of gradients.
   TensorId scalar(double value);
 
@@ -80,7 +80,7 @@ public:
   ElementType value_type() const;
 
 private:
-  std::vector<std::int64_t> shape_of(TensorId tensor) const { return graph().tensor(tensor).shape; }
+  Integers shape_of(TensorId tensor) const { return graph().tensor(tensor).shape; }
   NewOperator base(std::string_view op_type) const;
   NewOperator begin(Emit& what) const;
 
@@ -115,6 +115,5 @@ std::vector<GradientRule> movement_gradients();
 std::vector<GradientRule> reduction_gradients();
 std::vector<GradientRule> quantization_gradients();
 std::vector<GradientRule> loss_gradients();
-std::vector<GradientRule> sampling_gradients();
 
 } // namespace monet

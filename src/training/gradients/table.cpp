@@ -1,5 +1,8 @@
 #include "training/gradients/rules.hpp"
 
+#include "monet/training/training.hpp"
+
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -10,7 +13,7 @@ namespace {
 constexpr std::array kFamilies{
     &elementwise_gradients, &broadcast_gradients,    &linear_gradients,   &normalization_gradients,
     &pooling_gradients,     &view_gradients,         &indexing_gradients, &reduction_gradients,
-    &movement_gradients,    &quantization_gradients, &loss_gradients,     &sampling_gradients,
+    &movement_gradients,    &quantization_gradients, &loss_gradients,
 };
 
 /// Rules by operator type.
@@ -25,6 +28,12 @@ const std::map<std::string_view, GradientRule>& by_type() {
   }();
   return rules;
 }
+
+/// Their results are indices or truth values.
+constexpr std::array kDiscrete{"And",    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
+                               "ArgMax", "ArgMin",     "Equal",      "Greater",   "GreaterOrEqual",
+                               "IsInf",  "IsNaN",      "NonZero",    "Less",      "LessOrEqual",
+                               "Not",    "Or",         "Xor"};
 
 } // namespace
 
@@ -42,6 +51,16 @@ std::vector<std::string> differentiable_operators() {
       names.emplace_back(op_type);
   }
   return names;
+}
+
+GradientSupport gradient_support(std::string_view domain, std::string_view op_type) {
+  if (std::find(kDiscrete.begin(), kDiscrete.end(), op_type) != kDiscrete.end())
+    return GradientSupport::stops;
+  const GradientRule* rule =
+      find_gradient_rule({.op_type = std::string(op_type), .domain = std::string(domain)});
+  if (rule == nullptr)
+    return GradientSupport::no;
+  return rule->emit == nullptr ? GradientSupport::stops : GradientSupport::yes;
 }
 
 } // namespace monet

@@ -12,11 +12,11 @@ void same_elements(GradientContext& context) {
 }
 
 void transpose(GradientContext& context) {
-  const std::vector<std::int64_t> shape = context.input_shape(0);
-  std::vector<std::int64_t> order(shape.size());
+  const Integers shape = context.input_shape(0);
+  Integers order(shape.size());
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});
   order = context.op().attributes.integers("perm", order);
-  std::vector<std::int64_t> inverse(order.size());
+  Integers inverse(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }

@@ -1,17 +1,15 @@
-#include "training/memory/eager.hpp"
-
 #include "training/build/scaled_casts.hpp"
 #include "training/build/step_builder.hpp"
-#include "training/memory/eager_fused.hpp"
-#include "training/memory/eager_kept.hpp"
-#include "training/memory/eager_loss.hpp"
-#include "training/memory/eager_products.hpp"
+#include "training/memory/eager_parts.hpp"
+#include "training/memory/storage.hpp"
 
+#include "monet/base/text.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -20,96 +18,49 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 /// What an operator's node in autograd keeps: its first two inputs, outputs.
 enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
 
 struct Kept {
-  std::string_view op_type;
   unsigned what;
+  std::string_view op_types; ///< separated by blanks
 };
 
 /// derivatives.yaml of PyTorch 1.13. Products and quotients are not here: what they keep depends on
 /// which operands require a gradient.
 constexpr Kept kKept[]{
-    {"Abs", kX},
-    {"Acos", kX},
-    {"Acosh", kX},
-    {"Add", 0},
-    {"Asin", kX},
-    {"Asinh", kX},
-    {"Atan", kX},
-    {"Atanh", kX},
-    {"BatchNormalization", kX | kRunning | kStatistics},
-    {"BlockCast", 0},
-    {"Cast", 0},
-    {"Ceil", 0},
-    {"Celu", kX},
-    {"Clip", kX},
-    {"Concat", 0},
-    {"Conv", kX | kX1}, // a weight that is no parameter counts
-    {"ConvTranspose", kX | kX1},
-    {"Cos", kX},
-    {"Cosh", kX},
-    {"CumSum", 0},
-    {"DepthToSpace", 0},
-    {"Elu", kX},
-    {"Erf", kX},
-    {"Exp", kY},
-    {"Floor", 0},
-    {"GatherElements", kX | kX1},
-    {"GatherND", kX1},
-    {"Gelu", kX},
-    {"GridSample", kX | kX1},
-    {"GlobalAveragePool", kX},
-    {"GroupNormalization", kX | kStatistics},
-    {"HardSigmoid", kX},
-    {"HardSwish", kX},
-    {"InstanceNormalization", kX | kStatistics},
-    {"LayerNormalization", kX | kStatistics},
-    {"LeakyRelu", kX},
-    {"Log", kX},
-    {"LogSoftmax", kY},
-    {"MaxPool", kX | kY1},
-    {"MaxUnpool", kX1},
-    {"Mish", kX},
-    {"Neg", 0},
-    {"PRelu", kX | kX1},
-    {"Quantise", 0},
-    {"Reciprocal", kY},
-    {"ReduceL1", kX | kY},
-    {"ReduceL2", kX | kY},
-    {"ReduceLogSumExp", kX | kY},
-    {"ReduceProd", kX | kY},
-    {"ReduceSum", 0},
-    {"ReduceSumSquare", kX},
-    {"Relu", kY},
-    {"Requantise", 0},
-    {"Resize", 0},
-    {"RoiAlign", 0},
-    {"Round", 0},
-    {"ScaledCast", 0},
-    {"ScatterElements", kX1},
-    {"Selu", kX},
-    {"Shrink", kX},
-    {"Sigmoid", kY},
-    {"Sign", 0},
-    {"Sin", kX},
-    {"Sinh", kX},
-    {"Softmax", kY},
-    {"Softplus", kX},
-    {"Sqrt", kY},
-    {"Sub", 0},
-    {"Sum", 0},
-    {"Tan", kY},
-    {"Tanh", kY},
-    {"ThresholdedRelu", kX},
-    {"Tile", 0},
-    {"TopK", kY1},
-    {"Trilu", 0},
-    {"Where", kX},
+    {kX, "Abs Acos Acosh Asin Asinh Atan Atanh Celu Clip Cos Cosh Elu Erf Gelu GlobalAveragePool "
+         "HardSigmoid HardSwish LeakyRelu Log Mish ReduceSumSquare Selu Shrink Sin Sinh Softplus "
+         "ThresholdedRelu Where"},
+    {0,
+     "Add BlockCast Cast Ceil Concat CumSum DepthToSpace Floor Neg Quantise ReduceSum Requantise "
+     "Resize RoiAlign Round ScaledCast Sign Sub Sum Tile Trilu"},
+    {kX | kRunning | kStatistics, "BatchNormalization"},
+    // A convolution's weight that is no parameter counts.
+    {kX | kX1, "Conv ConvTranspose GatherElements GridSample PRelu"},
+    {kY, "Exp LogSoftmax Reciprocal Relu Sigmoid Softmax Sqrt Tan Tanh"},
+    {kX1, "GatherND MaxUnpool ScatterElements"},
+    {kX | kStatistics, "GroupNormalization InstanceNormalization LayerNormalization"},
+    {kX | kY1, "MaxPool"},
+    {kX | kY, "ReduceL1 ReduceL2 ReduceLogSumExp ReduceProd"},
+    {kY1, "TopK"},
 };
+
+/// What the table has of an operator; nullopt where it is not there.
+std::optional<unsigned> kept_by_type(std::string_view op_type) {
+  static const auto kept = [] {
+    std::map<std::string_view, unsigned> by_type;
+    for (const Kept& group : kKept) {
+      for (const std::string_view each : split(group.op_types, ' ', group.op_types.size()))
+        by_type.emplace(each, group.what);
+    }
+    return by_type;
+  }();
+  const auto found = kept.find(op_type);
+  return found == kept.end() ? std::nullopt : std::optional(found->second);
+}
 
 class EagerModel {
 public:
@@ -160,8 +111,8 @@ private:
   }
 
   bool requires_grad_by_output(const Operator& op) const {
-    return std::any_of(op.outputs.begin(), op.outputs.end(),
-                       [&](const auto& output) { return output && requires_grad(*output); });
+    return std::ranges::any_of(
+        op.outputs, [&](const auto& output) { return output && requires_grad(*output); });
   }
 
   /// x[:, 0]: one index taken out of an axis is a view in PyTorch.
@@ -214,12 +165,11 @@ private:
   }
 
   bool keep_by_table(const Operator& op) {
-    const auto* entry = std::find_if(std::begin(kKept), std::end(kKept),
-                                     [&](const Kept& kept) { return kept.op_type == op.op_type; });
-    if (entry == std::end(kKept))
+    const std::optional<unsigned> what = kept_by_type(op.op_type);
+    if (!what)
       return false;
-    keep_flags(op, entry->what);
-    if ((entry->what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
+    keep_flags(op, *what);
+    if ((*what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
         tensor(*op.inputs[1]).producer)
       keep(op.inputs, 1); // a scale that is computed
     if (op.op_type == "InstanceNormalization")
@@ -375,8 +325,8 @@ private:
       for (const TensorId id : graph_.inputs)
         fed_[id.index()] = true;
       for (const Operator& each : graph_.operators()) {
-        const bool any = std::any_of(each.inputs.begin(), each.inputs.end(),
-                                     [&](const auto& id) { return id && fed_[id->index()]; });
+        const bool any = std::ranges::any_of(
+            each.inputs, [&](const auto& id) { return id && fed_[id->index()]; });
         for (const TensorId id : present(each.outputs))
           fed_[id.index()] = any;
       }
@@ -476,11 +426,10 @@ private:
     requires_grad_.resize(graph_.tensors().size(), false);
     std::vector<bool> flat(graph_.tensors().size(), false);
     const auto any = [](const Operator& op, const std::vector<bool>& of) {
-      return std::any_of(op.inputs.begin(), op.inputs.end(),
-                         [&](const auto& id) { return id && of[id->index()]; });
+      return std::ranges::any_of(op.inputs, [&](const auto& id) { return id && of[id->index()]; });
     };
     for (const Operator& op : graph_.operators()) {
-      const bool is_flat = std::find(kFlat.begin(), kFlat.end(), op.op_type) != kFlat.end();
+      const bool is_flat = std::ranges::find(kFlat, op.op_type) != kFlat.end();
       if (op.phase != Phase::forward || !(any(op, flat) || (is_flat && any(op, requires_grad_))))
         continue;
       for (const TensorId id : present(op.outputs))

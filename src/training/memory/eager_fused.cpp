@@ -1,6 +1,5 @@
-#include "training/memory/eager_fused.hpp"
-
 #include "training/build/step_builder.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include "monet/workload/views.hpp"
 
@@ -101,9 +100,9 @@ private:
   }
 
   std::optional<double> number(Id id) const {
-    if (!id || tensor(*id).kind != TensorKind::constant || !tensor(*id).values)
+    if (!id || tensor(*id).kind != TensorKind::constant)
       return std::nullopt;
-    const auto* values = std::get_if<std::vector<double>>(&*tensor(*id).values);
+    const auto* values = reals_of(tensor(*id).values);
     return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
   }
 

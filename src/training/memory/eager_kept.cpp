@@ -1,7 +1,6 @@
-#include "training/memory/eager_kept.hpp"
-
 #include "training/build/block_copies.hpp"
 #include "training/build/scaled_casts.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include "monet/workload/views.hpp"
 
@@ -45,9 +44,8 @@ bool is_copy(const Tensor& copy, const Tensor& of) {
 /// Indices that repeat along an axis were expanded, which an export of constants spells out.
 std::int64_t kept_bytes(const Tensor& one) {
   const std::int64_t all = bytes_of(size_of(one));
-  const auto* list = one.kind == TensorKind::constant && one.values && one.shape.size() > 1
-                         ? std::get_if<std::vector<std::int64_t>>(&*one.values)
-                         : nullptr;
+  const bool spelt_out = one.kind == TensorKind::constant && one.shape.size() > 1;
+  const auto* list = spelt_out ? integers_of(one.values) : nullptr;
   if (!list || std::adjacent_find(list->begin(), list->end(), std::not_equal_to<>()) == list->end())
     return all;
   std::int64_t bytes = all;
@@ -94,9 +92,8 @@ TensorId EagerKept::first_of_numbers(TensorId id) {
   return id;
 }
 
-void EagerKept::keep_reshaped(TensorId id, const EagerLayout& seen,
-                              const std::vector<std::int64_t>& from,
-                              const std::vector<std::int64_t>& flat) {
+void EagerKept::keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
+                              const Integers& flat) {
   if (reshaped_strides(seen, from, flat)) {
     keep(id);
     return;

@@ -1,6 +1,5 @@
-#include "training/memory/eager_layout.hpp"
-
 #include "training/build/step_builder.hpp"
+#include "training/memory/eager_parts.hpp"
 
 #include <algorithm>
 
@@ -8,7 +7,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 Shape row_major(const Shape& shape) {
   Shape strides(shape.size(), 1);

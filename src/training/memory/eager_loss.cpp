@@ -1,4 +1,4 @@
-#include "training/memory/eager_loss.hpp"
+#include "training/memory/eager_parts.hpp"
 
 namespace monet {
 

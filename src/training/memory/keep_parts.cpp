@@ -1,12 +1,8 @@
-#include "training/memory/keep_parts.hpp"
-
 #include "training/build/rebuild.hpp"
 #include "training/memory/storage.hpp"
 
-#include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

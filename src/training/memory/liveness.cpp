@@ -14,17 +14,8 @@ namespace monet {
 namespace {
 
 bool is_permanent(const Tensor& tensor) {
-  switch (tensor.kind) {
-  case TensorKind::parameter:
-  case TensorKind::buffer:
-  case TensorKind::constant:
-  case TensorKind::optimizer_state:
-    return true;
-  case TensorKind::parameter_gradient: // summed over several steps
-    return !tensor.producer;
-  default:
-    return false;
-  }
+  const bool summed_over_steps = tensor.kind == TensorKind::parameter_gradient && !tensor.producer;
+  return is_state(tensor.kind) || summed_over_steps;
 }
 
 /// The tensor whose memory this one lies in: what it views or overwrites.
@@ -52,14 +43,13 @@ bool overwrites(const Operator& op, TensorId output, TensorId input) {
   if (!written || written->mode != AccessMode::write || written->opaque || written->passes != 1)
     return false;
   for (std::size_t dim = 0; dim < nest.dims.size(); ++dim) {
-    const bool used =
-        std::any_of(written->axes.begin(), written->axes.end(), [&](const AxisExpr& axis) {
-          return axis.terms.size() == 1 && axis.terms[0].dim == dim;
-        });
+    const bool used = std::ranges::any_of(written->axes, [&](const AxisExpr& axis) {
+      return axis.terms.size() == 1 && axis.terms[0].dim == dim;
+    });
     if (nest.dims[dim].coupled || (!used && nest.dims[dim].size > 1))
       return false;
   }
-  return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& access) {
+  return std::ranges::all_of(nest.operands, [&](const Access& access) {
     return access.tensor != input || (access.axes == written->axes && !access.opaque &&
                                       access.passes == 1 && access.mode == AccessMode::read);
   });
@@ -137,7 +127,7 @@ private:
   /// gradients of its readers and its producer have run; what is computed again, and what it is
   /// computed from, after the last reader.
   void hold_stored() {
-    std::vector<std::int64_t> last_gradient(graph_.operators().size(), -1);
+    Integers last_gradient(graph_.operators().size(), -1);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.op(OpId(i));
       if (op.phase == Phase::backward && op.forward_op)
@@ -178,7 +168,7 @@ private:
   bool is_for_recomputing(TensorId tensor, std::int64_t until) const {
     const auto runs_again = [&](OpId id) { return graph_.op(id).phase == Phase::recompute; };
     const auto& consumers = graph_.tensor(tensor).consumers;
-    if (std::any_of(consumers.begin(), consumers.end(), runs_again))
+    if (std::ranges::any_of(consumers, runs_again))
       return true;
     const auto producer = graph_.tensor(tensor).producer;
     const auto end = static_cast<std::size_t>(until);
@@ -227,8 +217,7 @@ private:
       if (memory_[t] == TensorId(t) && first_[t] >= 0)
         order.push_back(t);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return first_[a] < first_[b]; });
+    std::ranges::stable_sort(order, {}, [&](std::size_t t) { return first_[t]; });
     return order;
   }
 
@@ -250,9 +239,9 @@ private:
   const TrainingGraph& step_;
   const Graph& graph_;
   std::int64_t operators_;
-  std::vector<TensorId> memory_;           ///< per tensor
-  std::vector<std::int64_t> first_, last_; ///< per tensor that is its own memory; -1 = never
-  std::map<TensorId, TensorId> reuses_;    ///< output -> operand it is written over
+  std::vector<TensorId> memory_;        ///< per tensor
+  Integers first_, last_;               ///< per tensor that is its own memory; -1 = never
+  std::map<TensorId, TensorId> reuses_; ///< output -> operand it is written over
 };
 
 } // namespace

@@ -1,5 +1,3 @@
-#include "training/memory/offload.hpp"
-
 #include "training/forward/repeat_pass.hpp"
 #include "training/memory/run_sequence.hpp"
 #include "training/memory/storage.hpp"

@@ -1,7 +1,6 @@
 #include "monet/training/operand_roles.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <map>

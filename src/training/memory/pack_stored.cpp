@@ -1,6 +1,5 @@
-#include "training/memory/pack_stored.hpp"
-
 #include "training/build/rebuild.hpp"
+#include "training/memory/storage.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/workload/operators.hpp"
@@ -50,7 +49,7 @@ bool can_read_mask(const Graph& graph, const Operator& gradient) {
       !gradient.inputs[0] || !gradient.inputs[1] || gradient.outputs.size() != 1)
     return false; // bounds and slopes that are trained need more than the mask
   const Operator& activation = graph.op(*gradient.forward_op);
-  const bool listed = std::any_of(kTwoValued.begin(), kTwoValued.end(), [&](const TwoValued& row) {
+  const bool listed = std::ranges::any_of(kTwoValued, [&](const TwoValued& row) {
     return row.activation == activation.op_type && row.gradient == gradient.op_type;
   });
   return listed && activation.domain.empty() && activation.outputs.size() == 1 &&
@@ -83,9 +82,8 @@ public:
       if (readers[t].empty() || !is_made_forward(graph_, TensorId(t)))
         continue;
       shrink(TensorId(t));
-      const bool masks = std::all_of(readers[t].begin(), readers[t].end(), [&](OpId reader) {
-        return can_read_mask(graph_, graph_.op(reader));
-      });
+      const bool masks = std::ranges::all_of(
+          readers[t], [&](OpId reader) { return can_read_mask(graph_, graph_.op(reader)); });
       if (!masks)
         continue;
       for (const OpId reader : readers[t])

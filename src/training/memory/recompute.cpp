@@ -1,5 +1,3 @@
-#include "training/memory/recompute.hpp"
-
 #include "training/memory/run_sequence.hpp"
 #include "training/memory/storage.hpp"
 
@@ -123,10 +121,6 @@ std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
   return operand;
 }
 
-} // namespace
-
-namespace {
-
 /// A cast from a narrower type (a mask, indices, half precision): what it was made of is kept.
 bool widens(const Graph& graph, TensorId id) {
   const Operator& op = graph.op(*graph.tensor(id).producer);
@@ -170,19 +164,18 @@ bool reduces(const Operator& op) {
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
   const bool looks_up = op.domain.empty() && op.op_type == "Gather";
-  const bool alone = std::count_if(op.outputs.begin(), op.outputs.end(),
-                                   [](const auto& output) { return output.has_value(); }) == 1;
+  const bool alone =
+      std::ranges::count_if(op.outputs, [](const auto& output) { return output.has_value(); }) == 1;
   if (!alone || op.phase != Phase::forward || (nest.compute != ComputeKind::vector && !looks_up))
     return false;
   const bool sums = reduces(op);
   const TensorId whole = sums ? *op.inputs[0] : *op.outputs[0];
-  return std::none_of(nest.dims.begin(), nest.dims.end(),
-                      [](const LoopDim& dim) { return dim.coupled; }) &&
-         std::all_of(nest.operands.begin(), nest.operands.end(),
-                     [&](const Access& access) {
-                       return !access.opaque && access.passes == 1 &&
-                              (sums || access.mode != AccessMode::accumulate);
-                     }) &&
+  return std::ranges::none_of(nest.dims, [](const LoopDim& dim) { return dim.coupled; }) &&
+         std::ranges::all_of(nest.operands,
+                             [&](const Access& access) {
+                               return !access.opaque && access.passes == 1 &&
+                                      (sums || access.mode != AccessMode::accumulate);
+                             }) &&
          element_count(graph.tensor(whole)) == iterations(nest) &&
          recompute_obstacle(graph, op).empty();
 }

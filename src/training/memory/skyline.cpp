@@ -1,4 +1,4 @@
-#include "training/memory/skyline.hpp"
+#include "training/memory/skyline_search.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -60,8 +60,7 @@ std::vector<std::size_t> order_of(const SkylineProblem& problem, int order, std:
   }
   std::vector<std::size_t> sorted(n);
   std::iota(sorted.begin(), sorted.end(), std::size_t{0});
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](std::size_t a, std::size_t b) { return keys[a] > keys[b]; });
+  std::ranges::stable_sort(sorted, [&](std::size_t a, std::size_t b) { return keys[a] > keys[b]; });
   return sorted;
 }
 
@@ -224,7 +223,7 @@ bool Search::choose(Range range, Frame& frame) {
   for (const std::size_t i : state_.in_section(section)) {
     if (!state_.is_open(i) || !fits(i))
       continue;
-    const bool twin = std::any_of(frame.items.begin(), frame.items.end(), [&](std::size_t j) {
+    const bool twin = std::ranges::any_of(frame.items, [&](std::size_t j) {
       return state_.item(i).first == state_.item(j).first &&
              state_.item(i).last == state_.item(j).last &&
              state_.item(i).size == state_.item(j).size;
@@ -270,7 +269,7 @@ bool Search::enter(Range range) {
   frame.trail = state_.changes();
   if (parts.size() > 1) {
     frame.all = true;
-    std::sort(parts.begin(), parts.end(), [](const Range& a, const Range& b) {
+    std::ranges::sort(parts, [](const Range& a, const Range& b) {
       return std::tuple(a.end - a.begin, a.begin) < std::tuple(b.end - b.begin, b.begin);
     });
     frame.ranges = std::move(parts);

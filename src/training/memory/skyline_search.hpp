@@ -15,12 +15,97 @@
 // 2023.
 #pragma once
 
-#include "training/memory/skyline.hpp"
-
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace monet {
+
+/// One buffer: sections [first, last) and a size in units.
+struct SkylineItem {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::int64_t size = 0;
+};
+
+struct SkylineProblem {
+  std::vector<SkylineItem> items;
+  std::size_t sections = 0;
+  std::int64_t capacity = 0;
+};
+
+/// The state of a search: what is placed, and bounds for what is not. Every change can be undone.
+class Skyline {
+public:
+  /// `sorted`: all buffers in the order in which in_section() is to list them.
+  Skyline(const SkylineProblem& problem, const std::vector<std::size_t>& sorted);
+
+  /// Places a buffer as low as it can still go.
+  void place(std::size_t item);
+  /// Nothing more goes below `floor` in the section.
+  void raise(std::size_t section, std::int64_t floor);
+  /// Draws all conclusions. False when the capacity cannot be kept; failed_section() says where.
+  bool settle();
+  std::size_t failed_section() const { return failed_section_; }
+
+  /// Buffers looked at so far: what a search costs.
+  std::int64_t work() const { return work_; }
+
+  /// Number of changes so far; undo(n) takes back all but the first n.
+  std::size_t changes() const { return trail_.size(); }
+  void undo(std::size_t changes);
+
+  const SkylineItem& item(std::size_t i) const { return items_[i]; }
+  bool is_open(std::size_t item) const { return offset_[item] < 0; }
+  std::size_t sections() const { return floor_.size(); }
+  const std::vector<std::size_t>& in_section(std::size_t section) const {
+    return in_section_[section];
+  }
+  std::int64_t floor(std::size_t section) const { return floor_[section]; }
+  /// Buffers of the section that are not placed.
+  int open(std::size_t section) const { return open_[section]; }
+  /// Space of the section that may stay unused.
+  std::int64_t slack(std::size_t section) const {
+    return capacity_ - floor_[section] - total_[section];
+  }
+  /// The lowest offset that is left to a buffer.
+  std::int64_t least(std::size_t item) const { return least_[item]; }
+  const std::vector<std::int64_t>& offsets() const { return offset_; }
+
+private:
+  enum class Undo : std::uint8_t { floor, least, placed };
+  struct Change {
+    Undo what;
+    std::size_t index;
+    std::int64_t before;
+  };
+
+  void mark(std::size_t item);
+  void raise_least(std::size_t item, std::int64_t least);
+  bool settle(std::size_t section);
+  bool step_up(std::size_t section);
+
+  const std::vector<SkylineItem>& items_;
+  std::int64_t capacity_;
+  std::vector<std::vector<std::size_t>> in_section_;
+  std::vector<std::int64_t> floor_;
+  std::vector<std::int64_t> total_; ///< per section: sizes of what is not placed
+  std::vector<int> open_;
+  std::vector<std::int64_t> least_;
+  std::vector<std::int64_t> offset_; ///< -1 = not placed
+  std::vector<Change> trail_;
+  std::vector<std::size_t> dirty_; ///< sections to draw conclusions from
+  std::vector<bool> is_dirty_;
+  std::size_t failed_section_ = 0;
+  std::int64_t work_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> jobs_; ///< of a section: least offset, size
+  std::vector<std::int64_t> sums_;
+};
+
+/// Larger than any offset.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
 enum class SkylineResult { found, impossible, gave_up };
 

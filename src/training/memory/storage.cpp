@@ -1,8 +1,5 @@
 #include "training/memory/storage.hpp"
 
-#include "training/memory/eager.hpp"
-#include "training/memory/recompute.hpp"
-
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -15,11 +12,6 @@
 namespace monet {
 
 namespace {
-
-bool is_state(TensorKind kind) {
-  return kind == TensorKind::parameter || kind == TensorKind::buffer ||
-         kind == TensorKind::constant || kind == TensorKind::optimizer_state;
-}
 
 bool made_before_backward(const std::vector<bool>& backward, const Tensor& tensor) {
   if (is_state(tensor.kind))
@@ -155,10 +147,6 @@ private:
   const Graph* before_;
   std::map<std::string_view, TensorId> by_name_;
 };
-
-} // namespace
-
-namespace {
 
 /// Bytes that a folded step reads in its backward part.
 std::int64_t bytes_read(const Graph& graph) {

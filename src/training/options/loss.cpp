@@ -173,8 +173,7 @@ private:
 };
 
 void read_settings(YamlMap& map, ProblemList& problems, Loss& loss) {
-  if (const YamlNode* type = map.find("type"))
-    read_kind(*type, problems, loss);
+  read_key(map, problems, "type", read_kind, loss);
   LossSettings(map, problems, loss).read();
 }
 

@@ -169,8 +169,7 @@ private:
 
 /// The optimiser with what the map gives beside `given`, which learns of it.
 Optimizer read_settings(YamlMap& map, ProblemList& problems, Given& given) {
-  if (const YamlNode* type = map.find("type"))
-    read_choice(*type, problems, kOptimizers, given.optimizer);
+  read_choice(map, problems, "type", kOptimizers, given.optimizer);
   SettingsReader(map, problems, given.settings).read();
   const Optimizer made = given.made();
   const auto* sgd = std::get_if<Sgd>(&made);
@@ -188,10 +187,8 @@ void read_rule(const YamlNode& node, ProblemList& problems, bool& norms_and_bias
 ParameterGroup read_group(const YamlNode& node, ProblemList& problems, Given given) {
   ParameterGroup group;
   YamlMap map(node, problems);
-  if (const YamlNode* match = map.find("match"))
-    group.match = as_strings(*match, problems, true);
-  if (const YamlNode* rule = map.find("rule"))
-    read_rule(*rule, problems, group.norms_and_biases);
+  read_key(map, problems, "match", read_patterns, group.match);
+  read_key(map, problems, "rule", read_rule, group.norms_and_biases);
   if (group.match.empty() && !group.norms_and_biases)
     problems.add(node.where, "a group takes parameters by 'match' or 'rule'");
   group.optimizer = read_settings(map, problems, given);

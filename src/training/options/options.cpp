@@ -78,18 +78,26 @@ void read_gradients(const YamlNode& node, ProblemList& problems,
     patterns = {"*"};
 }
 
+/// A number that stands alone or in a map under `key`; null where it is missing, whose `meaning` is
+/// then told.
+const YamlNode* number_in(const YamlNode& node, ProblemList& problems, std::string_view key,
+                          std::string_view meaning) {
+  if (node.kind != YamlNode::Kind::map)
+    return &node;
+  YamlMap map(node, problems);
+  const YamlNode* number = map.find(key);
+  if (!number)
+    problems.add(node.where, fmt::format("'{}' is missing: {}", key, meaning));
+  map.finish();
+  return number;
+}
+
 /// `ema: 0.999` or `{decay: 0.999}`.
 void read_average(const YamlNode& node, ProblemList& problems, std::optional<double>& decay) {
   if (node.kind == YamlNode::Kind::null)
     return;
-  const YamlNode* number = &node;
-  if (node.kind == YamlNode::Kind::map) {
-    YamlMap map(node, problems);
-    number = map.find("decay");
-    if (!number)
-      problems.add(node.where, "'decay' is missing: the share of the old mean in the new one");
-    map.finish();
-  }
+  const YamlNode* number =
+      number_in(node, problems, "decay", "the share of the old mean in the new one");
   decay = number ? as_number(*number, problems) : std::nullopt;
   if (decay && !(*decay >= 0.0 && *decay < 1.0))
     problems.add(number->where, fmt::format("'decay' is {}, outside [0, 1)", *decay));
@@ -102,10 +110,8 @@ void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& opt
     return;
   }
   YamlMap map(node, problems);
-  if (const YamlNode* policy = map.find("default"))
-    read_choice(*policy, problems, kPolicies, options.policy);
-  if (const YamlNode* keep = map.find("keep"))
-    options.keep = as_strings(*keep, problems, true);
+  read_choice(map, problems, "default", kPolicies, options.policy);
+  read_key(map, problems, "keep", read_patterns, options.keep);
   if (const YamlNode* recompute = map.find("recompute")) {
     options.recompute = as_strings(*recompute, problems, true);
     if (options.policy == StorePolicy::pytorch_eager)
@@ -155,14 +161,8 @@ void read_micro_batches(const YamlNode& node, ProblemList& problems, std::int64_
 void read_sam(const YamlNode& node, ProblemList& problems, std::optional<double>& rho) {
   if (node.kind == YamlNode::Kind::null)
     return;
-  const YamlNode* number = &node;
-  if (node.kind == YamlNode::Kind::map) {
-    YamlMap map(node, problems);
-    number = map.find("rho");
-    if (!number)
-      problems.add(node.where, "'rho' is missing: how far weights move before the second pass");
-    map.finish();
-  }
+  const YamlNode* number =
+      number_in(node, problems, "rho", "how far weights move before the second pass");
   rho = number ? as_number(*number, problems) : std::nullopt;
   if (rho && !(*rho > 0.0 && std::isfinite(*rho)))
     problems.add(number->where, fmt::format("'rho' is {}, but weights move by more than 0", *rho));
@@ -192,36 +192,28 @@ constexpr std::array kOutputs{Choice<bool>{"all", false}, Choice<bool>{"loss", t
 TrainingOptions read_options(YamlMap& map, ProblemList& problems, bool only_loss) {
   TrainingOptions options;
   options.only_loss = only_loss;
-  const auto key = [&](std::string_view name, auto read, auto& target) {
-    if (const YamlNode* at = map.find(name))
-      read(*at, problems, target);
-  };
-  const auto choice = [&](std::string_view name, const auto& choices, auto& target) {
-    if (const YamlNode* at = map.find(name))
-      read_choice(*at, problems, choices, target);
-  };
-  key("loss", read_loss, options.loss);
-  key("detach", read_detach, options.detach);
-  key("optimizer", read_optimizer, options.update);
-  choice("update", kUpdates, options.update.fused);
+  read_key(map, problems, "loss", read_loss, options.loss);
+  read_key(map, problems, "detach", read_detach, options.detach);
+  read_key(map, problems, "optimizer", read_optimizer, options.update);
+  read_choice(map, problems, "update", kUpdates, options.update.fused);
   read_clipping(map, problems, options.update);
-  key("sparse_gradients", read_sparse_gradients, options.sparse_gradients);
-  key("gradients", read_gradients, options.paired_gradients);
-  key("ema", read_average, options.update.average_decay);
-  key("precision", read_precision, options.precision);
-  key("store", read_store, options.storage);
-  key("offload", read_offload, options.storage);
-  choice("attention", kAttention, options.attention);
-  key("trainable", read_trainable, options.trainable);
-  key("loss_scale", read_loss_scale, options.update.loss_scale);
-  choice("batch_norm", kBatchNorms, options.frozen_batch_norm);
-  key("micro_batches", read_micro_batches, options.micro_batches);
-  key("sam", read_sam, options.sam_rho);
+  read_key(map, problems, "sparse_gradients", read_sparse_gradients, options.sparse_gradients);
+  read_key(map, problems, "gradients", read_gradients, options.paired_gradients);
+  read_key(map, problems, "ema", read_average, options.update.average_decay);
+  read_key(map, problems, "precision", read_precision, options.precision);
+  read_key(map, problems, "store", read_store, options.storage);
+  read_key(map, problems, "offload", read_offload, options.storage);
+  read_choice(map, problems, "attention", kAttention, options.attention);
+  read_key(map, problems, "trainable", read_trainable, options.trainable);
+  read_key(map, problems, "loss_scale", read_loss_scale, options.update.loss_scale);
+  read_choice(map, problems, "batch_norm", kBatchNorms, options.frozen_batch_norm);
+  read_key(map, problems, "micro_batches", read_micro_batches, options.micro_batches);
+  read_key(map, problems, "sam", read_sam, options.sam_rho);
   if (options.sam_rho && !options.sparse_gradients.empty())
     problems.add(
         map.find("sam")->where,
         "'sam' moves whole weights along their gradients; 'sparse_gradients' has rows only");
-  choice("outputs", kOutputs, options.only_loss);
+  read_choice(map, problems, "outputs", kOutputs, options.only_loss);
   return options;
 }
 

@@ -92,8 +92,7 @@ void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precisi
   ScaleMode mode = ScaleMode::floor;
   if (scale)
     read_choice(*scale, problems, choices_of(kModes), mode);
-  if (const YamlNode* transposed = map.find("transposed"))
-    read_choice(*transposed, problems, kTransposed, precision.transposed);
+  read_choice(map, problems, "transposed", kTransposed, precision.transposed);
   map.finish();
   bool any = false;
   for (auto* type : {&precision.weights, &precision.activations, &precision.gradients,
@@ -148,17 +147,14 @@ void read_products(const YamlNode& node, ProblemList& problems, Precision& preci
     return;
   }
   YamlMap map(node, problems);
-  if (const YamlNode* type = map.find("forward"))
-    read_choice(*type, problems, kFp8, products.forward);
-  if (const YamlNode* scaling = map.find("scaling"))
-    read_choice(*scaling, problems, kScalings, products.scaling);
+  read_choice(map, problems, "forward", kFp8, products.forward);
+  read_choice(map, problems, "scaling", kScalings, products.scaling);
   if (const YamlNode* type = map.find("backward"))
     read_choice(*type, problems, kFp8, products.backward);
   else if (products.scaling == ScaledProducts::Scaling::block)
     products.backward = products.forward; // small blocks need no wider range
   read_history(map, problems, products);
-  if (const YamlNode* layers = map.find("layers"))
-    products.layers = as_strings(*layers, problems, true);
+  read_key(map, problems, "layers", read_patterns, products.layers);
   if (const YamlNode* keep = map.find("keep_first_and_last"))
     products.keep_first_and_last = as_boolean(*keep, problems).value_or(false);
   map.finish();
@@ -206,10 +202,8 @@ void read_precision(const YamlNode& node, ProblemList& problems, Precision& prec
     if (precision.products)
       check_wider(*products, problems, precision);
   }
-  if (const YamlNode* blocks = map.find("blocks"))
-    read_blocks(*blocks, problems, precision);
-  if (const YamlNode* rounding = map.find("rounding"))
-    read_results_rounding(*rounding, problems, precision.arithmetic.results);
+  read_key(map, problems, "blocks", read_blocks, precision);
+  read_key(map, problems, "rounding", read_results_rounding, precision.arithmetic.results);
   map.finish();
 }
 

@@ -38,6 +38,24 @@ void read_choice(const YamlNode& node, ProblemList& problems, const auto& choice
   report_unknown(node, problems, *text, names);
 }
 
+/// Reads what a map has under a key, where it has it: read(node, problems, target).
+void read_key(YamlMap& map, ProblemList& problems, std::string_view key, const auto& read,
+              auto& target) {
+  if (const YamlNode* node = map.find(key))
+    read(*node, problems, target);
+}
+template <class T>
+void read_choice(YamlMap& map, ProblemList& problems, std::string_view key, const auto& choices,
+                 T& value) {
+  if (const YamlNode* node = map.find(key))
+    read_choice(*node, problems, choices, value);
+}
+/// One glob pattern or a list of them.
+inline void read_patterns(const YamlNode& node, ProblemList& problems,
+                          std::vector<std::string>& patterns) {
+  patterns = as_strings(node, problems, true);
+}
+
 /// Choices by the names that these values have elsewhere.
 template <class T, std::size_t kCount>
 std::array<Choice<T>, kCount> choices_of(const std::array<T, kCount>& values) {

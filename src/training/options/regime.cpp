@@ -9,31 +9,29 @@ namespace monet {
 
 namespace {
 
-LayerRange read_layers(const YamlNode& node, ProblemList& problems) {
-  LayerRange range;
+void read_layers(const YamlNode& node, ProblemList& problems, std::optional<LayerRange>& layers) {
+  LayerRange& range = layers.emplace();
   YamlMap map(node, problems);
   range.from = map.integer_or("from", range.from);
   range.to = map.integer_or("to", range.to);
   map.finish();
-  return range;
 }
 
-LoraOptions read_lora(const YamlNode& node, ProblemList& problems) {
-  LoraOptions lora;
+void read_lora(const YamlNode& node, ProblemList& problems, std::optional<LoraOptions>& options) {
+  LoraOptions& lora = options.emplace();
   YamlMap map(node, problems);
   lora.rank = map.integer_or("rank", lora.rank);
   lora.alpha = map.number_or("alpha", lora.alpha);
-  if (const YamlNode* targets = map.find("targets"))
-    lora.targets = as_strings(*targets, problems, true);
+  read_key(map, problems, "targets", read_patterns, lora.targets);
   if (lora.rank < 1 || lora.rank > 65536)
     problems.add(node.where, fmt::format("'rank' is {}, outside [1, 65536]", lora.rank));
   check_range(map, problems, "alpha", lora.alpha, 1e-12, 1e12);
   map.finish();
-  return lora;
 }
 
-SparseOptions read_sparse(const YamlNode& node, ProblemList& problems) {
-  SparseOptions sparse;
+void read_sparse(const YamlNode& node, ProblemList& problems,
+                 std::optional<SparseOptions>& options) {
+  SparseOptions& sparse = options.emplace();
   YamlMap map(node, problems);
   sparse.biases = map.boolean_or("biases", sparse.biases);
   const YamlNode* channels = map.find("channels");
@@ -50,7 +48,6 @@ SparseOptions read_sparse(const YamlNode& node, ProblemList& problems) {
     }
   }
   map.finish();
-  return sparse;
 }
 
 } // namespace
@@ -65,16 +62,11 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
     return;
   }
   YamlMap map(node, problems);
-  if (const YamlNode* train = map.find("train"))
-    options.train = as_strings(*train, problems, true);
-  if (const YamlNode* freeze = map.find("freeze"))
-    options.freeze = as_strings(*freeze, problems, true);
-  if (const YamlNode* parameters = map.find("parameters"))
-    options.parameters = as_strings(*parameters, problems, true);
-  if (const YamlNode* buffers = map.find("buffers"))
-    options.buffers = as_strings(*buffers, problems, true);
-  if (const YamlNode* layers = map.find("layers"))
-    options.layers = read_layers(*layers, problems);
+  read_key(map, problems, "train", read_patterns, options.train);
+  read_key(map, problems, "freeze", read_patterns, options.freeze);
+  read_key(map, problems, "parameters", read_patterns, options.parameters);
+  read_key(map, problems, "buffers", read_patterns, options.buffers);
+  read_key(map, problems, "layers", read_layers, options.layers);
   if (const YamlNode* last = map.find("train_last")) {
     const std::int64_t count = as_integer(*last, problems).value_or(1);
     if (count < 1)
@@ -83,10 +75,8 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
       problems.add(last->where, "'layers' and 'train_last' say the same thing; give one of them");
     options.layers = LayerRange{-count, -1};
   }
-  if (const YamlNode* lora = map.find("lora"))
-    options.lora = read_lora(*lora, problems);
-  if (const YamlNode* sparse = map.find("sparse"))
-    options.sparse = read_sparse(*sparse, problems);
+  read_key(map, problems, "lora", read_lora, options.lora);
+  read_key(map, problems, "sparse", read_sparse, options.sparse);
   if (options.lora && options.sparse)
     problems.add(node.where,
                  "adapters and a sparse update are two ways to train; give one of them");
@@ -109,8 +99,7 @@ void read_loss_scale(const YamlNode& node, ProblemList& problems,
   }
   constexpr std::array kModes{Choice<bool>{"dynamic", true}, Choice<bool>{"static", false}};
   YamlMap map(node, problems);
-  if (const YamlNode* mode = map.find("mode"))
-    read_choice(*mode, problems, kModes, scale.dynamic);
+  read_choice(map, problems, "mode", kModes, scale.dynamic);
   scale.initial = map.number_or("initial", scale.initial);
   scale.growth_interval = map.integer_or("growth_interval", scale.growth_interval);
   scale.factor = map.number_or("factor", scale.factor);

@@ -83,8 +83,7 @@ std::optional<Mac> read_unit(const YamlNode& node, ProblemList& problems) {
   unit.fma = map.boolean_or("fma", false);
   unit.lanes = static_cast<int>(map.integer_or("lanes", 1));
   check_range(map, problems, "lanes", unit.lanes, 1, kMostLanes + 1);
-  if (const YamlNode* rounding = map.find("rounding"))
-    read_mode(*rounding, problems, unit.rounding);
+  read_key(map, problems, "rounding", read_mode, unit.rounding);
   read_flags(map, unit.rounding);
   if (const YamlNode* sum = map.find("accumulate")) {
     if (sum->scalar == "exact" || sum->scalar == "hybrid")
@@ -104,8 +103,7 @@ void read_results_rounding(const YamlNode& node, ProblemList& problems, Rounding
     return;
   }
   YamlMap map(node, problems);
-  if (const YamlNode* mode = map.find("mode"))
-    read_mode(*mode, problems, rounding);
+  read_key(map, problems, "mode", read_mode, rounding);
   read_flags(map, rounding);
   map.finish();
 }

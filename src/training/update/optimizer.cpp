@@ -10,7 +10,7 @@ std::vector<bool> norms_and_biases(const Graph& graph) {
   std::vector<bool> taken(graph.tensors().size(), false);
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const Tensor& tensor = graph.tensors()[i];
-    const std::vector<std::int64_t>& shape = tensor.shape;
+    const Integers& shape = tensor.shape;
     // [C, 1, 1]: the scale of a group normalisation as it is exported
     const bool per_channel = shape.size() == 3 && shape[1] == 1 && shape[2] == 1;
     taken[i] = tensor.kind == TensorKind::parameter && (shape.size() <= 1 || per_channel);
@@ -102,8 +102,8 @@ TensorId append_update(StepBuilder& builder, std::string_view op_type, std::stri
 }
 
 TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
-                      std::vector<std::optional<TensorId>> inputs, std::vector<std::int64_t> shape,
-                      ElementType type, Attributes attributes) {
+                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
+                      Attributes attributes) {
   const TensorId result = builder.add_tensor(name, std::move(shape), type, TensorKind::gradient);
   return append_update(builder, op_type, name, std::move(inputs), result, std::move(attributes));
 }

@@ -79,8 +79,8 @@ TensorId append_update(StepBuilder& builder, std::string_view op_type, std::stri
 
 /// An ONNX operator of the update phase on tensors of one type.
 TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
-                      std::vector<std::optional<TensorId>> inputs, std::vector<std::int64_t> shape,
-                      ElementType type, Attributes attributes = {});
+                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
+                      Attributes attributes = {});
 
 /// Emits the scalar operations of a fused update one by one, with the same numbers. Rows that it
 /// updates are taken out of their tables before and put back behind.

@@ -162,7 +162,7 @@ private:
             .phase = Phase::update};
   }
 
-  TensorId add_state(std::string_view name, std::vector<std::int64_t> shape) {
+  TensorId add_state(std::string_view name, Integers shape) {
     const TensorId state =
         owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
                                     state_type(), TensorKind::optimizer_state);
@@ -170,7 +170,7 @@ private:
     return state;
   }
 
-  TensorId add_temporary(std::string_view name, std::vector<std::int64_t> shape) {
+  TensorId add_temporary(std::string_view name, Integers shape) {
     return owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
                                        state_type(), TensorKind::gradient);
   }
@@ -275,10 +275,10 @@ private:
   }
 
   /// Scalar or smaller: a reduction of a tensor.
-  TensorId reduce(std::string_view op_type, std::string_view name, TensorId of,
-                  std::vector<std::int64_t> axes, bool keep) {
-    std::vector<std::int64_t> result;
-    const std::vector<std::int64_t> from = graph().tensor(of).shape;
+  TensorId reduce(std::string_view op_type, std::string_view name, TensorId of, Integers axes,
+                  bool keep) {
+    Integers result;
+    const Integers from = graph().tensor(of).shape;
     for (std::size_t i = 0; i < from.size(); ++i) {
       const bool reduced = axes.empty() || std::find(axes.begin(), axes.end(),
                                                      static_cast<std::int64_t>(i)) != axes.end();
@@ -345,11 +345,11 @@ private:
     const TensorId columns = adafactor_moment(o, "columns", rank - 2);
     const TensorId mean = reduce("ReduceMean", "rows_mean", rows, {rank - 2}, true);
     StepBuilder& builder = *owner_.builder_;
-    std::vector<std::int64_t> of_rows = shape_;
+    Integers of_rows = shape_;
     of_rows.back() = 1;
-    std::vector<std::int64_t> of_columns = shape_;
+    Integers of_columns = shape_;
     of_columns[shape_.size() - 2] = 1;
-    std::vector<std::int64_t> of_mean = of_columns;
+    Integers of_mean = of_columns;
     of_mean.back() = 1;
     NewOperator op = named("AdafactorDirection");
     op.inputs = inputs_on(gradient_, {},
@@ -408,7 +408,7 @@ private:
     const TensorId result = owner_.builder_->add_tensor(
         source.name + ".transposed", {source.shape[1], source.shape[0]}, source.type, source.kind);
     return append_update(*owner_.builder_, "Transpose", name_, {matrix}, result,
-                         {{"perm", std::vector<std::int64_t>{1, 0}}});
+                         {{"perm", Integers{1, 0}}});
   }
 
   TensorId polynomial(std::string_view name, double alpha, TensorId a, double beta, TensorId b) {
@@ -483,7 +483,7 @@ private:
   TensorId weight_;
   TensorId gradient_;
   std::string name_;
-  std::vector<std::int64_t> shape_;
+  Integers shape_;
   std::optional<TensorId> gradient_scale_;
   double clip_value_ = 0.0; ///< 0: not clipped by value
   std::optional<TensorId> master_;
@@ -492,7 +492,7 @@ private:
 };
 
 void UpdateEmitter::add(TensorId weight, TensorId gradient, std::optional<TensorId> rows) {
-  const std::vector<std::int64_t>& shape = builder_->graph().tensor(weight).shape;
+  const Integers& shape = builder_->graph().tensor(weight).shape;
   const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
   const Optimizer& optimizer = optimizer_of(weight);
   const auto* muon = std::get_if<Muon>(&optimizer);

@@ -2,45 +2,23 @@
 // of the chain: every operator reads and writes whole tensors.
 #include "training/update/optimizer.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <array>
 
 namespace monet {
 
 namespace {
 
-std::string_view onnx_operator(ScalarOp op) {
-  switch (op) {
-  case ScalarOp::add:
-    return "Add";
-  case ScalarOp::subtract:
-    return "Sub";
-  case ScalarOp::multiply:
-    return "Mul";
-  case ScalarOp::divide:
-    return "Div";
-  case ScalarOp::minimum:
-    return "Min";
-  case ScalarOp::maximum:
-    return "Max";
-  case ScalarOp::power:
-    return "Pow";
-  case ScalarOp::square_root:
-    return "Sqrt";
-  case ScalarOp::sign:
-    return "Sign";
-  }
-  throw InternalError("scalar operation without an operator");
-}
+constexpr std::array<std::string_view, 9> kOnnxOperators{// in the order of ScalarOp
+                                                         "Add", "Sub", "Mul",  "Div", "Min",
+                                                         "Max", "Pow", "Sqrt", "Sign"};
 
-std::vector<std::int64_t> broadcast(const std::vector<std::int64_t>& a,
-                                    const std::vector<std::int64_t>& b) {
-  std::vector<std::int64_t> shape = a.size() >= b.size() ? a : b;
-  const std::vector<std::int64_t>& shorter = a.size() >= b.size() ? b : a;
+Integers broadcast(const Integers& a, const Integers& b) {
+  Integers shape = a.size() >= b.size() ? a : b;
+  const Integers& shorter = a.size() >= b.size() ? b : a;
   const std::size_t skipped = shape.size() - shorter.size();
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     if (shape[skipped + i] == 1)
@@ -135,7 +113,7 @@ private:
     return append_update(builder_, op_type, fused_.name, std::move(inputs), output);
   }
 
-  TensorId temporary(std::vector<std::int64_t> shape, ElementType type) {
+  TensorId temporary(Integers shape, ElementType type) {
     return builder_.add_tensor(fused_.name + ".value", std::move(shape), type,
                                TensorKind::gradient);
   }
@@ -181,10 +159,10 @@ private:
     const bool unary = instruction.op == ScalarOp::square_root || instruction.op == ScalarOp::sign;
     if (!unary)
       inputs.emplace_back(operand(instruction.b));
-    std::vector<std::int64_t> shape = builder_.shape(*inputs[0]);
+    Integers shape = builder_.shape(*inputs[0]);
     if (!unary)
       shape = broadcast(shape, builder_.shape(*inputs[1]));
-    const std::string_view op_type = onnx_operator(instruction.op);
+    const std::string_view op_type = kOnnxOperators.at(static_cast<std::size_t>(instruction.op));
     if (instruction.uniform) { // shared by all parameters
       std::string key = fmt::format("{} {}", op_type, inputs[0]->value);
       if (!unary)

@@ -15,7 +15,7 @@ namespace monet::foreign {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
+using Sizes = Integers;
 
 /// What a convolution does to its input's axes after batch and channel.
 struct Geometry {
@@ -105,7 +105,7 @@ std::optional<OpId> only_reader(const Graph& graph, TensorId id, std::string_vie
 /// Follows the product to the gradient. Empty when it does.
 std::string follow_result(const Graph& graph, Chain& chain) {
   const auto sum = only_reader(graph, *chain.product->outputs[0], "ReduceSum");
-  if (!sum || integers_of(graph, graph.op(*sum), 1) != Sizes{0})
+  if (!sum || known_integers(graph, graph.op(*sum), 1) != Sizes{0})
     return "the product is not summed over the batch alone";
   const auto last = only_reader(graph, *graph.op(*sum).outputs[0], "Reshape");
   if (!last)
@@ -146,15 +146,14 @@ std::string follow_patches(const Graph& graph, Chain& chain) {
 std::optional<Sizes> padding_of(const Graph& graph, const Operator* pad, std::size_t axes) {
   if (!pad)
     return Sizes(2 * axes, 0);
-  const auto pads = integers_of(graph, *pad, 1);
+  const auto pads = known_integers(graph, *pad, 1);
   if (!pads || pads->size() != 2 * (axes + 2) ||
       pad->attributes.text("mode", "constant") != "constant" || pad->inputs.size() > 2)
     return std::nullopt;
   const auto begin = pads->begin();
   const auto half = static_cast<std::ptrdiff_t>(axes + 2);
-  const bool others =
-      begin[0] != 0 || begin[1] != 0 || begin[half] != 0 || begin[half + 1] != 0 ||
-      std::any_of(pads->begin(), pads->end(), [](std::int64_t value) { return value < 0; });
+  const bool others = begin[0] != 0 || begin[1] != 0 || begin[half] != 0 || begin[half + 1] != 0 ||
+                      std::ranges::any_of(*pads, [](std::int64_t value) { return value < 0; });
   if (others)
     return std::nullopt;
   Sizes result(begin + 2, begin + half);
@@ -187,7 +186,7 @@ Table check_table(const std::optional<Sizes>& table, std::int64_t kernel, std::i
 /// window only, those of `like`.
 void read_steps(const Graph& graph, const Chain& chain, Geometry& geometry) {
   for (const Operator* gather : chain.gathers) {
-    const auto table = integers_of(graph, *gather, 1);
+    const auto table = known_integers(graph, *gather, 1);
     const Sizes& shape = shape_of(graph, *gather->inputs[1]);
     const bool rows = table && shape.size() == 2;
     geometry.strides.push_back(rows && shape[1] > 1 ? (*table)[1] - (*table)[0] : 1);
@@ -226,7 +225,7 @@ std::optional<std::vector<std::string>> deviations(const Graph& graph, const Cha
                                                    const Sizes& dy) {
   std::vector<std::string> found;
   for (std::size_t i = 0; i < chain.gathers.size(); ++i) {
-    const Table table = check_table(integers_of(graph, *chain.gathers[i], 1), weight[2 + i],
+    const Table table = check_table(known_integers(graph, *chain.gathers[i], 1), weight[2 + i],
                                     dy[2 + i], geometry.strides[i], geometry.dilations[i]);
     if (table == Table::other)
       return std::nullopt;

@@ -22,15 +22,6 @@ const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor,
   return op.domain.empty() && op.op_type == op_type ? &op : nullptr;
 }
 
-std::optional<std::vector<std::int64_t>> integers_of(const Graph& graph, const Operator& op,
-                                                     std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return std::nullopt;
-  const auto& values = graph.tensor(*op.inputs[input]).values;
-  const auto* integers = values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
-  return integers ? std::optional(*integers) : std::nullopt;
-}
-
 } // namespace foreign
 
 namespace {
@@ -74,20 +65,20 @@ find_replacements(const Graph& graph, const std::vector<Phase>& phases, ForeignR
 bool is_product(const Operator& op) {
   static constexpr std::array<std::string_view, 6> kProducts{
       "MatMul", "Gemm", "FusedMatMul", "TransposeMatMul", "Conv", "ConvTranspose"};
-  return std::find(kProducts.begin(), kProducts.end(), op.op_type) != kProducts.end();
+  return std::ranges::find(kProducts, op.op_type) != kProducts.end();
 }
 
 bool passes_gradients(const Operator& op) {
   static constexpr std::array<std::string_view, 9> kPassing{"Reshape",   "Transpose", "Squeeze",
                                                             "Unsqueeze", "Identity",  "Cast",
                                                             "ReduceSum", "Sum",       "Add"};
-  return std::find(kPassing.begin(), kPassing.end(), op.op_type) != kPassing.end();
+  return std::ranges::find(kPassing, op.op_type) != kPassing.end();
 }
 
 bool is_read_forward(const Graph& graph, const std::vector<Phase>& phases, TensorId id) {
   const std::vector<OpId>& readers = graph.tensor(id).consumers;
-  return std::any_of(readers.begin(), readers.end(),
-                     [&](OpId reader) { return phases[reader.index()] == Phase::forward; });
+  return std::ranges::any_of(readers,
+                             [&](OpId reader) { return phases[reader.index()] == Phase::forward; });
 }
 
 /// A parameter of the forward phase or a view of one.
@@ -114,9 +105,8 @@ std::vector<GradientOf> gradients_of_products(const Graph& graph, const std::vec
     const auto weight = weight_of[op.outputs[0]->index()];
     const bool matrix = weight && graph.tensor(*weight).shape.size() >= 2;
     if (is_product(op)) {
-      const bool reads_weight =
-          std::any_of(op.inputs.begin(), op.inputs.end(),
-                      [&](const auto& id) { return is_weight(graph, phases, id); });
+      const bool reads_weight = std::ranges::any_of(
+          op.inputs, [&](const auto& id) { return is_weight(graph, phases, id); });
       result[i] = matrix && !reads_weight ? GradientOf::weight : GradientOf::input;
     } else if (matrix && passes_gradients(op)) {
       for (const auto& id : op.inputs) {
@@ -167,8 +157,8 @@ private:
     std::vector<bool> alive(operators_.size(), false);
     for (std::size_t i = operators_.size(); i-- > 0;) {
       const Operator& op = operators_[i];
-      alive[i] = std::any_of(op.outputs.begin(), op.outputs.end(),
-                             [&](const auto& id) { return id && needed[id->index()]; });
+      alive[i] = std::ranges::any_of(op.outputs,
+                                     [&](const auto& id) { return id && needed[id->index()]; });
       for (const auto& id : op.inputs) {
         if (id && alive[i])
           needed[id->index()] = true;

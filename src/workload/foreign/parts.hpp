@@ -5,7 +5,6 @@
 #include "monet/workload/foreign.hpp"
 #include "monet/workload/graph.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,7 +45,5 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
 /// Producer of an operand if it is of that type and has one output, or null.
 const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor,
                         std::string_view op_type);
-std::optional<std::vector<std::int64_t>> integers_of(const Graph& graph, const Operator& op,
-                                                     std::size_t input);
 
 } // namespace monet::foreign

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 4> kLosses{"LogSoftmax", "Identity", "Sof
 
 template <class Names>
 bool listed(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool is_seed(const Operator& op) {
@@ -33,9 +33,9 @@ std::vector<bool> downstream(const Graph& graph, Begins begins) {
   std::vector<bool> operators(graph.operators().size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {
     const Operator& op = graph.operators()[i];
-    operators[i] =
-        begins(op) || std::any_of(op.inputs.begin(), op.inputs.end(),
-                                  [&](const auto& id) { return id && tensors[id->index()]; });
+    operators[i] = begins(op) || std::ranges::any_of(op.inputs, [&](const auto& id) {
+                     return id && tensors[id->index()];
+                   });
     for (const auto& id : op.outputs) {
       if (id && operators[i])
         tensors[id->index()] = true;
@@ -45,7 +45,7 @@ std::vector<bool> downstream(const Graph& graph, Begins begins) {
 }
 
 bool reads_state(const Graph& graph, const Operator& op) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& id) {
+  return std::ranges::any_of(op.inputs, [&](const auto& id) {
     if (!id)
       return false;
     const Tensor& tensor = graph.tensor(*id);
@@ -81,7 +81,7 @@ bool read_only_in(const Graph& graph, const Operator& op, const std::vector<Phas
                   Phase phase) {
   bool read = false;
   for (const TensorId id : present(op.outputs)) {
-    if (std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end())
+    if (std::ranges::find(graph.outputs, id) != graph.outputs.end())
       return false;
     for (const OpId reader : graph.tensor(id).consumers) {
       read = true;
@@ -106,10 +106,9 @@ std::optional<TensorId> updated_tensor(const Graph& graph, TensorId output) {
 
 std::vector<Phase> find_phases(const Graph& graph) {
   const std::vector<Operator>& operators = graph.operators();
-  const bool updates = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) {
-    return updated_tensor(graph, id).has_value();
-  });
-  if (!updates && std::none_of(operators.begin(), operators.end(), is_seed))
+  const bool updates = std::ranges::any_of(
+      graph.outputs, [&](TensorId id) { return updated_tensor(graph, id).has_value(); });
+  if (!updates && std::ranges::none_of(operators, is_seed))
     return {};
   std::vector<Phase> phases(operators.size(), Phase::forward);
   const std::vector<bool> backward = downstream(graph, is_seed);

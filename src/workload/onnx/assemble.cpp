@@ -91,9 +91,8 @@ private:
     std::vector<bool> alive(inferred_.kept.size(), false);
     for (std::size_t i = alive.size(); i-- > 0;) {
       const Node& node = inferred_.kept[i];
-      alive[i] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](const auto& name) {
-        return !name.empty() && needed.count(name) != 0;
-      });
+      alive[i] = std::ranges::any_of(
+          node.outputs, [&](const auto& name) { return !name.empty() && needed.count(name) != 0; });
       if (alive[i])
         needed.insert(node.inputs.begin(), node.inputs.end());
     }

@@ -26,8 +26,8 @@ public:
     sizes_.try_emplace(first.symbol, *options_.batch);
   }
 
-  std::vector<std::int64_t> shape_of(const Declared& input) {
-    std::vector<std::int64_t> shape;
+  Integers shape_of(const Declared& input) {
+    Integers shape;
     for (std::size_t i = 0; i < input.shape->size(); ++i) {
       const Dimension& dimension = (*input.shape)[i];
       std::optional<std::int64_t> size = dimension.size;

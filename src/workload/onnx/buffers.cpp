@@ -1,6 +1,6 @@
 // Rules, most certain first. A parameter begins as random numbers, or as one number everywhere (or
 // as an identity); a buffer was computed, and shows it.
-#include "workload/onnx/buffers.hpp"
+#include "workload/onnx/model.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ std::string leaf_of(std::string_view name) {
 
 template <std::size_t N>
 bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 constexpr auto kBufferNames = std::to_array<std::string_view>({"running_mean",
@@ -122,30 +122,29 @@ constexpr std::array<std::string_view, 3> kBufferBeginnings{"ema_", "sqrt_alphas
 /// Numbers of a tensor, with its axes longer than one.
 struct Numbers {
   const std::vector<double>& all;
-  std::vector<std::int64_t> axes; ///< lengths above 1
+  Integers axes; ///< lengths above 1
 
   std::size_t size() const { return all.size(); }
   std::int64_t last(std::size_t i) const { return axes[axes.size() - 1 - i]; }
 };
 
 bool all_equal(const std::vector<double>& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(),
-                     [&](double number) { return number == numbers.front(); });
+  return std::ranges::all_of(numbers, [&](double number) { return number == numbers.front(); });
 }
 
 /// Read as the weight of a product that has one: what is there is trained unless it is a filter.
 bool is_weight_of_layer(const std::vector<Use>& uses) {
   static constexpr std::array<std::string_view, 6> kLayers{"Conv", "ConvTranspose", "Gemm",
                                                            "LSTM", "GRU",           "RNN"};
-  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+  return std::ranges::any_of(uses, [](const Use& use) {
     return (use.input >= 1 && one_of(use.node->op_type, kLayers)) ||
            (use.input == 0 && use.node->op_type == "Gather");
   });
 }
 
 bool holds_infinities(const Numbers& numbers) {
-  return std::any_of(numbers.all.begin(), numbers.all.end(),
-                     [](double number) { return !(std::abs(number) < kInfinite); });
+  return std::ranges::any_of(numbers.all,
+                             [](double number) { return !(std::abs(number) < kInfinite); });
 }
 
 /// Elements of the last two axes' matrix by row and column satisfy `test`, in every matrix.
@@ -191,7 +190,7 @@ bool is_binary(const Numbers& numbers) {
 /// A matrix of two numbers, of which one is zero. An identity may be how the weight of a product
 /// begins.
 bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
-  const bool multiplied = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+  const bool multiplied = std::ranges::any_of(uses, [](const Use& use) {
     const std::string& type = use.node->op_type;
     return type == "MatMul" || type == "Einsum" || type == "Transpose";
   });
@@ -202,15 +201,14 @@ bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
 /// A vector that only rises, or only falls: the noise of a diffusion, say. Of eight random numbers
 /// 1 in 20,160 does; what is looked up in a table is seldom a vector.
 bool is_monotone(const Numbers& numbers, const std::vector<Use>& uses) {
-  const bool looked_up = std::all_of(uses.begin(), uses.end(), [](const Use& use) {
-    return use.node->op_type == "Gather" && use.input == 0;
-  });
+  const bool looked_up = std::ranges::all_of(
+      uses, [](const Use& use) { return use.node->op_type == "Gather" && use.input == 0; });
   const std::size_t least = looked_up ? 5 : 8;
   if (numbers.axes.size() != 1 || numbers.size() < least)
     return false;
   const auto& all = numbers.all;
-  return std::adjacent_find(all.begin(), all.end(), std::less_equal<>()) == all.end() ||
-         std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end();
+  return std::ranges::adjacent_find(all, std::less_equal<>()) == all.end() ||
+         std::ranges::adjacent_find(all, std::greater_equal<>()) == all.end();
 }
 
 bool is_symmetric(const double* matrix, std::int64_t n) {
@@ -255,8 +253,7 @@ bool is_mostly_zero(const Numbers& numbers) {
     if (number < 0.0)
       return false;
     zeros += number == 0.0 ? 1 : 0;
-    if (number > 0.0 && sizes.size() < 3 &&
-        std::find(sizes.begin(), sizes.end(), number) == sizes.end())
+    if (number > 0.0 && sizes.size() < 3 && std::ranges::find(sizes, number) == sizes.end())
       sizes.push_back(number);
   }
   return sizes.size() >= 2 && 5 * zeros >= 2 * numbers.size();
@@ -440,11 +437,10 @@ bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
 
 std::string buffer_by_name(std::string_view name, const Value& value) {
   const std::string leaf = leaf_of(name);
-  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* list = reals_of(value.values);
   const bool likely = list == nullptr || is_binary({*list, {}});
-  const bool begins =
-      std::any_of(kBufferBeginnings.begin(), kBufferBeginnings.end(),
-                  [&](std::string_view beginning) { return leaf.starts_with(beginning); });
+  const bool begins = std::ranges::any_of(
+      kBufferBeginnings, [&](std::string_view beginning) { return leaf.starts_with(beginning); });
   if (one_of(leaf, kBufferNames) || begins || leaf.ends_with("_mask") ||
       (likely && one_of(leaf, kLikelyBufferNames)))
     return "its name";
@@ -452,7 +448,7 @@ std::string buffer_by_name(std::string_view name, const Value& value) {
 }
 
 std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
-  const auto* list = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* list = reals_of(value.values);
   if (list == nullptr || list->size() < 2)
     return {};
   Numbers numbers{*list, {}};
@@ -464,9 +460,8 @@ std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) 
     return "numbers that stand for infinity";
   if (all_equal(*list) && !is_weight_of_layer(uses))
     return {};
-  const bool filter = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
-    return use.node->op_type == "Conv" && use.input == 1;
-  });
+  const bool filter = std::ranges::any_of(
+      uses, [](const Use& use) { return use.node->op_type == "Conv" && use.input == 1; });
   if (filter && is_fixed_filter(value, *list))
     return "a fixed filter";
   if (is_table_of_sequences(numbers))
@@ -497,7 +492,7 @@ std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) 
 bool is_constant_name(std::string_view name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
   const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  if (std::all_of(name.begin(), name.end(), digit) || !std::all_of(name.begin(), name.end(), plain))
+  if (std::ranges::all_of(name, digit) || !std::ranges::all_of(name, plain))
     return true;
   const std::string leaf = leaf_of(name);
   return leaf.starts_with("val_") || leaf.starts_with("scalar_tensor") || leaf.starts_with("const");

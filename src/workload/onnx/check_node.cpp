@@ -54,7 +54,7 @@ void check_widths(const Model& model, const Node& node) {
     return;
   for (const auto& [name, value] : node.attributes.all()) {
     const auto* one = std::get_if<std::int64_t>(&value);
-    const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+    const auto* list = std::get_if<Integers>(&value);
     const bool wide = (one != nullptr && is_wide(*one)) ||
                       (list != nullptr && std::any_of(list->begin(), list->end(), is_wide));
     if (wide)
@@ -92,7 +92,7 @@ constexpr AttributeKind kAttributeKinds[]{
     {"a text is expected", holds<std::string>,
      "approximate auto_pad coordinate_transformation_mode direction equation "
      "keep_aspect_ratio_policy mode nearest_mode padding_mode reads reduction view"},
-    {"a list of integers is expected", holds<std::vector<std::int64_t>>,
+    {"a list of integers is expected", holds<Integers>,
      "axes dilations kernel_shape output_padding output_shape pads perm scan_input_axes "
      "scan_input_directions scan_output_axes scan_output_directions split starts steps strides"},
     {"a list of numbers is expected", holds<std::vector<double>>,

@@ -25,7 +25,7 @@ bool is_constant(const Node& node) {
 std::size_t bytes_of(const AttributeValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   const auto* texts = std::get_if<std::vector<std::string>>(&value);
-  const auto* integers = std::get_if<std::vector<std::int64_t>>(&value);
+  const auto* integers = std::get_if<Integers>(&value);
   const auto* reals = std::get_if<std::vector<double>>(&value);
   std::size_t bytes = kBytesOfName;
   bytes += text != nullptr ? text->size() : 0;
@@ -182,9 +182,9 @@ std::optional<ControlFlow::Names> ControlFlow::copy(const Body& body, const Name
 
 std::optional<std::int64_t> ControlFlow::number(const std::string& name) const {
   const auto value = values_.find(name);
-  if (value == values_.end() || !value->second.values || !value->second.is_constant)
+  if (value == values_.end() || !value->second.is_constant)
     return std::nullopt;
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&*value->second.values);
+  const auto* numbers = integers_of(value->second.values);
   return numbers != nullptr && numbers->size() == 1 ? std::optional(numbers->front())
                                                     : std::nullopt;
 }
@@ -241,14 +241,14 @@ std::optional<Unrolled> ControlFlow::run_loop(const Node& node) {
   auto goes_on = given(1).empty() ? 1 : number(given(1));
   if (!turns || !goes_on)
     return Unrolled{{}, "the number of turns depends on data"};
-  Names fed{"", constant(node.name + "/goes_on",
-                         {.type = ElementType::boolean, .values = std::vector<std::int64_t>{1}})};
+  Names fed{
+      "", constant(node.name + "/goes_on", {.type = ElementType::boolean, .values = Integers{1}})};
   for (std::size_t i = 0; i < states; ++i)
     fed.push_back(given(2 + i));
   std::vector<Names> scanned(body.graph.outputs.size() - 1 - states);
   for (std::int64_t turn = 0; turn < *turns && *goes_on != 0; ++turn) {
     fed[0] = constant(fmt::format("{}/{}/turn", node.name, turn),
-                      {.type = ElementType::int64, .values = std::vector<std::int64_t>{turn}});
+                      {.type = ElementType::int64, .values = Integers{turn}});
     const auto made = copy(body, fed, fmt::format("/{}", turn));
     if (!made)
       return std::nullopt;
@@ -315,8 +315,8 @@ std::vector<ControlFlow::Names> ControlFlow::take_apart(const Node& node, std::s
       throw InputError(at_node(model_, node), "the scanned inputs are not equally long");
     const auto parts = static_cast<std::size_t>(length);
     charge(node, parts, parts * (node.name.size() + kBytesOfName));
-    const std::string sizes = constant(fmt::format("{}/in{}/sizes", node.name, i),
-                                       integer_constant(std::vector<std::int64_t>(parts, 1)));
+    const std::string sizes =
+        constant(fmt::format("{}/in{}/sizes", node.name, i), integer_constant(Integers(parts, 1)));
     const std::string axis_name =
         constant(fmt::format("{}/in{}/axis", node.name, i), integer_constant({axis}));
     Node split = part(node, "Split", fmt::format("in{}", i), {node.inputs[states + i], sizes},

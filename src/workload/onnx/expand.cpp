@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace monet::onnx_file {
 
 namespace {
@@ -111,8 +109,7 @@ std::string NodeWriter::add(const std::string& op_type, const std::string& name,
 }
 
 std::vector<std::string> NodeWriter::split(const std::string& name, const std::string& tensor,
-                                           std::int64_t axis,
-                                           const std::vector<std::int64_t>& sizes) {
+                                           std::int64_t axis, const Integers& sizes) {
   add("Split", name, {tensor, integers(sizes)}, {{"axis", axis}});
   std::vector<std::string>& outputs = nodes_.back().outputs;
   outputs.clear();
@@ -126,13 +123,12 @@ std::string NodeWriter::squeeze(const std::string& name, const std::string& tens
   return add("Squeeze", name, {tensor, integers({axis})});
 }
 std::string NodeWriter::unsqueeze(const std::string& name, const std::string& tensor,
-                                  const std::vector<std::int64_t>& axes) {
+                                  const Integers& axes) {
   return add("Unsqueeze", name, {tensor, integers(axes)});
 }
 
 std::string NodeWriter::transpose(const std::string& name, const std::string& tensor,
-                                  const std::vector<std::int64_t>& order,
-                                  const std::string& output) {
+                                  const Integers& order, const std::string& output) {
   return add("Transpose", name, {tensor}, {{"perm", order}}, output);
 }
 
@@ -141,14 +137,13 @@ std::string NodeWriter::concat(const std::string& name, const std::vector<std::s
   return add("Concat", name, tensors, {{"axis", axis}}, output);
 }
 
-std::string NodeWriter::integers(const std::vector<std::int64_t>& list) {
+std::string NodeWriter::integers(const Integers& list) {
   const std::string name = fmt::format("{}/ints_{}", source_.name, fmt::join(list, "_"));
   values_.emplace(name, integer_constant(list));
   return name;
 }
 
-std::string NodeWriter::zeros(const std::string& name, const std::vector<std::int64_t>& shape,
-                              ElementType type) {
+std::string NodeWriter::zeros(const std::string& name, const Integers& shape, ElementType type) {
   std::string full = fmt::format("{}/{}", source_.name, name);
   Value value{.type = type, .shape = shape, .is_constant = true};
   const std::int64_t count = checked_product(shape);

@@ -5,8 +5,6 @@
 
 #include "workload/onnx/model.hpp"
 
-#include <initializer_list>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,18 +35,16 @@ public:
                   const std::string& output = {});
   /// The parts of a tensor along an axis.
   std::vector<std::string> split(const std::string& name, const std::string& tensor,
-                                 std::int64_t axis, const std::vector<std::int64_t>& sizes);
+                                 std::int64_t axis, const Integers& sizes);
   std::string squeeze(const std::string& name, const std::string& tensor, std::int64_t axis);
-  std::string unsqueeze(const std::string& name, const std::string& tensor,
-                        const std::vector<std::int64_t>& axes);
-  std::string transpose(const std::string& name, const std::string& tensor,
-                        const std::vector<std::int64_t>& order, const std::string& output = {});
+  std::string unsqueeze(const std::string& name, const std::string& tensor, const Integers& axes);
+  std::string transpose(const std::string& name, const std::string& tensor, const Integers& order,
+                        const std::string& output = {});
   std::string concat(const std::string& name, const std::vector<std::string>& tensors,
                      std::int64_t axis, const std::string& output = {});
   /// int64 vector.
-  std::string integers(const std::vector<std::int64_t>& list);
-  std::string zeros(const std::string& name, const std::vector<std::int64_t>& shape,
-                    ElementType type);
+  std::string integers(const Integers& list);
+  std::string zeros(const std::string& name, const Integers& shape, ElementType type);
 
   std::vector<Node> take() { return std::move(nodes_); }
 

@@ -17,8 +17,7 @@ bool fold_same(const Node&, const Inputs& in, Value& out) {
   return out.values.has_value();
 }
 
-bool fold_strided(const Inputs& in, Value& out, const std::vector<std::int64_t>& strides,
-                  std::int64_t origin) {
+bool fold_strided(const Inputs& in, Value& out, const Integers& strides, std::int64_t origin) {
   const Value* source = in.get(0);
   if (source == nullptr || !source->values)
     return false;
@@ -35,7 +34,7 @@ bool fold_transpose(const Node& node, const Inputs& in, Value& out) {
     for (std::size_t i = own.size(); i-- > 0;)
       perm.push_back(static_cast<std::int64_t>(i));
   }
-  std::vector<std::int64_t> strides;
+  Integers strides;
   for (const std::int64_t axis : perm)
     strides.push_back(own[static_cast<std::size_t>(axis)]);
   return fold_strided(in, out, strides, 0);

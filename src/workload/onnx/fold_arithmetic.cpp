@@ -96,8 +96,7 @@ constexpr Unary kUnary[]{
 
 template <class Row, std::size_t kRows>
 const Row* row_of(const Row (&table)[kRows], std::string_view op_type) {
-  const Row* row = std::find_if(std::begin(table), std::end(table),
-                                [&](const Row& entry) { return entry.op_type == op_type; });
+  const Row* row = std::ranges::find(table, op_type, &Row::op_type);
   return row == std::end(table) ? nullptr : row;
 }
 
@@ -249,7 +248,7 @@ bool fold_reduce(const Node& node, const Inputs& in, Value& out) {
                                                 : axis)] = true;
     }
   }
-  std::vector<std::int64_t> kept;
+  Integers kept;
   for (std::size_t i = 0; i < shape.size(); ++i)
     kept.push_back(reduced[i] ? 1 : shape[i]);
   const auto strides = broadcast_strides(kept, shape);

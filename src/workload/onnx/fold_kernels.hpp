@@ -8,15 +8,14 @@
 
 namespace monet::onnx_file {
 
-using Integers = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
 
-inline std::size_t total(const std::vector<std::int64_t>& shape) {
+inline std::size_t total(const Integers& shape) {
   return static_cast<std::size_t>(checked_product(shape));
 }
 
-inline std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
+inline Integers strides_of(const Integers& shape) {
+  Integers strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;)
     strides[i - 1] = strides[i] * shape[i];
   return strides;
@@ -25,10 +24,9 @@ inline std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& sha
 /// Calls visit(output position, source position) for all elements of `shape`; the source is
 /// addressed with `strides` (one per axis, 0 where broadcast) from `origin`.
 template <class Visit>
-void walk(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides,
-          std::int64_t origin, Visit&& visit) {
+void walk(const Integers& shape, const Integers& strides, std::int64_t origin, Visit&& visit) {
   const std::size_t count = total(shape);
-  std::vector<std::int64_t> index(shape.size(), 0);
+  Integers index(shape.size(), 0);
   std::int64_t source = origin;
   for (std::size_t at = 0; at < count; ++at) {
     visit(at, static_cast<std::size_t>(source));
@@ -43,9 +41,8 @@ void walk(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t
 }
 
 /// Strides that broadcast `shape` to `target`.
-inline std::vector<std::int64_t> broadcast_strides(const std::vector<std::int64_t>& shape,
-                                                   const std::vector<std::int64_t>& target) {
-  std::vector<std::int64_t> strides(target.size(), 0);
+inline Integers broadcast_strides(const Integers& shape, const Integers& target) {
+  Integers strides(target.size(), 0);
   const auto own = strides_of(shape);
   const std::size_t skipped = target.size() - shape.size();
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -55,9 +52,8 @@ inline std::vector<std::int64_t> broadcast_strides(const std::vector<std::int64_
 }
 
 template <class Number>
-std::vector<Number>
-gather_strided(const std::vector<Number>& source, const std::vector<std::int64_t>& shape,
-               const std::vector<std::int64_t>& strides, std::int64_t origin = 0) {
+std::vector<Number> gather_strided(const std::vector<Number>& source, const Integers& shape,
+                                   const Integers& strides, std::int64_t origin = 0) {
   std::vector<Number> result(total(shape));
   walk(shape, strides, origin,
        [&](std::size_t to, std::size_t from) { result[to] = source[from]; });
@@ -71,7 +67,7 @@ struct Inputs {
   const Value* get(std::size_t i) const { return i < list.size() ? list[i] : nullptr; }
   const Integers* integers(std::size_t i) const {
     const Value* value = get(i);
-    return value && value->values ? std::get_if<Integers>(&*value->values) : nullptr;
+    return value ? integers_of(value->values) : nullptr;
   }
   std::optional<Reals> reals(std::size_t i) const {
     const Value* value = get(i);

@@ -22,11 +22,9 @@ const Node* GateSources::maker(const std::string& name) const {
   return found == makers_.end() ? nullptr : found->second;
 }
 
-std::optional<std::vector<std::int64_t>> GateSources::integers(const Node& node,
-                                                               std::size_t input) const {
+std::optional<Integers> GateSources::integers(const Node& node, std::size_t input) const {
   const Value* value = input_value(node, input, values_);
-  const auto* list =
-      value && value->values ? std::get_if<std::vector<std::int64_t>>(&*value->values) : nullptr;
+  const auto* list = value ? integers_of(value->values) : nullptr;
   return list ? std::optional(*list) : std::nullopt;
 }
 
@@ -36,7 +34,7 @@ std::optional<std::string> GateSources::below_unsqueeze(const std::string& name)
     return std::nullopt;
   const auto axes = node->inputs.size() > 1 ? integers(*node, 1)
                                             : std::optional(node->attributes.integers("axes"));
-  if (axes != std::vector<std::int64_t>{0})
+  if (axes != Integers{0})
     return std::nullopt;
   return node->inputs[0];
 }
@@ -44,12 +42,10 @@ std::optional<std::string> GateSources::below_unsqueeze(const std::string& name)
 bool GateSources::add_slice(const Node& node, int depth, std::vector<Rows>& rows) const {
   const auto starts = integers(node, 1);
   const auto ends = integers(node, 2);
-  const auto axes =
-      node.inputs.size() > 3 ? integers(node, 3) : std::optional(std::vector<std::int64_t>{0});
-  const auto steps =
-      node.inputs.size() > 4 ? integers(node, 4) : std::optional(std::vector<std::int64_t>{1});
-  const std::vector<std::int64_t> kFirst{0};
-  const std::vector<std::int64_t> kOne{1};
+  const auto axes = node.inputs.size() > 3 ? integers(node, 3) : std::optional(Integers{0});
+  const auto steps = node.inputs.size() > 4 ? integers(node, 4) : std::optional(Integers{1});
+  const Integers kFirst{0};
+  const Integers kOne{1};
   if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || axes != kFirst ||
       steps != kOne)
     return false;

@@ -16,7 +16,7 @@ namespace monet::onnx_file {
 /// order.
 struct GateSource {
   std::string parameter;
-  std::vector<std::int64_t> place; ///< by ONNX's gate: which of the parameter's blocks it is
+  Integers place; ///< by ONNX's gate: which of the parameter's blocks it is
 
   friend bool operator==(const GateSource&, const GateSource&) = default;
 };
@@ -42,7 +42,7 @@ private:
   };
 
   const Node* maker(const std::string& name) const;
-  std::optional<std::vector<std::int64_t>> integers(const Node& node, std::size_t input) const;
+  std::optional<Integers> integers(const Node& node, std::size_t input) const;
   /// What is left without a leading axis of one element.
   std::optional<std::string> below_unsqueeze(const std::string& name) const;
   bool add_rows(const std::string& name, int depth, std::vector<Rows>& rows) const;

@@ -7,7 +7,6 @@
 #include "workload/shared/einsum_equation.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 #include <onnx/defs/schema.h>
@@ -32,7 +31,7 @@ std::optional<onnx::TensorProto> to_proto(const Value& value) {
   proto.set_data_type(onnx_type(value.type));
   for (const std::int64_t size : value.shape)
     proto.add_dims(size);
-  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&*value.values)) {
+  if (const auto* integers = integers_of(value.values)) {
     if (integers->size() > kMaxDataForInference)
       return std::nullopt;
     for (const std::int64_t number : *integers) {
@@ -189,8 +188,7 @@ bool is_fused_matmul(const Node& node) {
 }
 
 /// Batch axes of an operand of FusedMatMul, then its two matrix sizes.
-std::vector<std::int64_t> matrix_order(std::vector<std::int64_t> shape, bool transpose,
-                                       bool batch_first) {
+Integers matrix_order(Integers shape, bool transpose, bool batch_first) {
   if (batch_first && shape.size() > 2) {
     std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
   }
@@ -209,7 +207,7 @@ Value infer_fused_matmul(const Model& model, const Node& node, const Value& left
   }
   Value out{left.type, {}, std::nullopt, false};
   const std::size_t batches = std::max(a.size(), b.size()) - 2;
-  const auto batch = [&](const std::vector<std::int64_t>& shape, std::size_t i) {
+  const auto batch = [&](const Integers& shape, std::size_t i) {
     const std::size_t skipped = batches - (shape.size() - 2);
     return i < skipped ? 1 : shape[i - skipped];
   };
@@ -254,7 +252,7 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
 std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& node,
                                                const Values& values) {
   std::vector<std::size_t> ranks;
-  std::vector<std::vector<std::int64_t>> shapes;
+  std::vector<Integers> shapes;
   for (const std::string& name : node.inputs) {
     const auto operand = values.find(name);
     if (operand == values.end())
@@ -265,7 +263,7 @@ std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& n
   if (shapes.empty())
     throw InputError(at_node(model, node), "one or two operands are expected, not 0");
   EinsumEquation equation;
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   std::string wrong = parse_einsum(node.attributes.text("equation", ""), ranks, equation);
   if (wrong.empty())
     wrong = einsum_sizes(equation, shapes, sizes);
@@ -311,9 +309,7 @@ std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Val
   const Value* input = input_value(node, 0, values);
   const Value* size = input_value(node, 2, values);
   std::vector<std::optional<Value>> outputs(node.outputs.size());
-  const auto* shape = size != nullptr && size->values
-                          ? std::get_if<std::vector<std::int64_t>>(&*size->values)
-                          : nullptr;
+  const auto* shape = size != nullptr ? integers_of(size->values) : nullptr;
   if (!outputs.empty() && input != nullptr && shape != nullptr)
     outputs[0] = Value{input->type, *shape, std::nullopt, false};
   return outputs;
@@ -361,8 +357,8 @@ void drop_outside_windows(const Node& node, const Values& values,
     return;
   const auto& x = input->shape;
   const std::size_t count = x.size() - 2;
-  const auto strides = node.attributes.integers("strides", std::vector<std::int64_t>(count, 1));
-  const auto pads = node.attributes.integers("pads", std::vector<std::int64_t>(2 * count, 0));
+  const auto strides = node.attributes.integers("strides", Integers(count, 1));
+  const auto pads = node.attributes.integers("pads", Integers(2 * count, 0));
   if (strides.size() != count || pads.size() != 2 * count)
     return;
   for (auto& output : outputs) {
@@ -396,7 +392,7 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
   if (input->is_constant && input->values) {
     stated = std::visit(
         [](const auto& list) {
-          return std::count_if(list.begin(), list.end(), [](auto number) { return number != 0; });
+          return std::ranges::count_if(list, [](auto number) { return number != 0; });
         },
         *input->values);
   }
@@ -417,8 +413,7 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node) || !inferred_as(node).empty())
     return true;
-  return std::any_of(std::begin(kSameAs), std::end(kSameAs),
-                     [&](const SameAs& row) { return is_for(row, node); });
+  return std::ranges::any_of(kSameAs, [&](const SameAs& row) { return is_for(row, node); });
 }
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
@@ -456,9 +451,9 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   for (const auto& output : outputs) {
     if (!output)
       continue;
-    const bool sane = output->shape.size() <= kMaxRank &&
-                      std::all_of(output->shape.begin(), output->shape.end(),
-                                  [](std::int64_t size) { return size >= 0; });
+    const bool sane =
+        output->shape.size() <= kMaxRank &&
+        std::ranges::all_of(output->shape, [](std::int64_t size) { return size >= 0; });
     if (!sane)
       throw InputError(at_node(model, node), "an output would have a negative size");
   }

@@ -1,5 +1,4 @@
 // Which values are trained, fed in, or merely kept. ONNX does not say; the readers of a value do.
-#include "workload/onnx/buffers.hpp"
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/text.hpp"
@@ -76,22 +75,20 @@ constexpr Places kScales[]{{"QuantizeLinear", 0b10}, {"DequantizeLinear", 0b10}}
 constexpr Places kGathered[]{{"Gather", 0b1}};
 
 bool listed(std::span<const Places> table, const Use& use) {
-  return use.input < 32 && std::any_of(table.begin(), table.end(), [&](const Places& places) {
+  return use.input < 32 && std::ranges::any_of(table, [&](const Places& places) {
            return places.op_type == use.node->op_type && (places.inputs >> use.input & 1U) != 0;
          });
 }
 
 bool is_zero(const Value& value) {
-  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
-  return numbers != nullptr &&
-         std::all_of(numbers->begin(), numbers->end(), [](double v) { return v == 0.0; });
+  const auto* numbers = reals_of(value.values);
+  return numbers != nullptr && std::ranges::all_of(*numbers, [](double v) { return v == 0.0; });
 }
 
 bool is_filled(const Value& value) {
-  const auto* numbers = value.values ? std::get_if<std::vector<double>>(&*value.values) : nullptr;
+  const auto* numbers = reals_of(value.values);
   return numbers != nullptr && !numbers->empty() &&
-         std::all_of(numbers->begin(), numbers->end(),
-                     [&](double v) { return v == numbers->front(); });
+         std::ranges::all_of(*numbers, [&](double v) { return v == numbers->front(); });
 }
 
 double number_of(const Value& single) {
@@ -100,7 +97,7 @@ double number_of(const Value& single) {
 }
 
 bool is_single(const Value& value) {
-  return std::all_of(value.shape.begin(), value.shape.end(), [](auto size) { return size == 1; });
+  return std::ranges::all_of(value.shape, [](auto size) { return size == 1; });
 }
 
 using Readers = std::unordered_map<std::string_view, std::vector<Use>>;
@@ -143,8 +140,8 @@ constexpr std::string_view kUpdated = "_optimizer_end";
 /// The published training graphs of MONET feed weights, moments and data alike as graph inputs and
 /// return the updated weight w as "<w>_optimizer_end".
 bool is_training_graph(const Model& model) {
-  return std::any_of(model.outputs.begin(), model.outputs.end(),
-                     [](const Declared& output) { return output.name.ends_with(kUpdated); });
+  return std::ranges::any_of(
+      model.outputs, [](const Declared& output) { return output.name.ends_with(kUpdated); });
 }
 
 /// "encoder.layer.0.weight" -> "encoder.layer.0"; of a name without dots, nothing.
@@ -231,10 +228,10 @@ private:
                                                            "Unsqueeze", "Squeeze",  "Flatten"};
     const auto found = readers_.find(name);
     return depth < kDepth && found != readers_.end() &&
-           std::all_of(found->second.begin(), found->second.end(), [&](const Use& use) {
+           std::ranges::all_of(found->second, [&](const Use& use) {
              const Node& node = *use.node;
              const bool passes = use.input == 0 && node.outputs.size() == 1 &&
-                                 std::find(kPass.begin(), kPass.end(), node.op_type) != kPass.end();
+                                 std::ranges::find(kPass, node.op_type) != kPass.end();
              return listed(kSettings, use) || (passes && only_set(node.outputs[0], depth + 1));
            });
   }
@@ -246,8 +243,8 @@ private:
   }
 
   static bool matches(const std::vector<std::string>& patterns, const std::string& name) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return glob_match(pattern, name); });
+    return std::ranges::any_of(
+        patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
   }
 
   std::string reason(const std::string& name, const Value& value) const {
@@ -280,7 +277,7 @@ private:
       return is_per_channel(value) && is_image(node.inputs[0]);
     if (node.op_type != "Div" && node.op_type != "Mul")
       return false;
-    const auto shifted = std::find_if(model_.nodes.begin(), model_.nodes.end(), [&](const Node& n) {
+    const auto shifted = std::ranges::find_if(model_.nodes, [&](const Node& n) {
       return n.op_type == "Sub" && n.inputs.size() == 2 && !n.outputs.empty() &&
              n.outputs[0] == node.inputs[0];
     });
@@ -289,27 +286,27 @@ private:
 
   /// [C, 1, 1] or [1, C, 1, 1] of few channels.
   static bool is_per_channel(const Value& value) {
-    const std::vector<std::int64_t>& shape = value.shape;
+    const Integers& shape = value.shape;
     const bool leading = shape.size() == 4 && shape[0] == 1;
     return (shape.size() == 3 || leading) && shape[shape.size() - 3] <= 4 &&
            shape[shape.size() - 2] == 1 && shape.back() == 1;
   }
 
   bool is_image(const std::string& name) const {
-    return std::any_of(model_.inputs.begin(), model_.inputs.end(), [&](const Declared& input) {
+    return std::ranges::any_of(model_.inputs, [&](const Declared& input) {
       return input.name == name && input.shape && input.shape->size() == 4;
     });
   }
 
   bool any(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
-    return found != readers_.end() && std::any_of(found->second.begin(), found->second.end(),
-                                                  [&](const Use& at) { return listed(table, at); });
+    return found != readers_.end() &&
+           std::ranges::any_of(found->second, [&](const Use& at) { return listed(table, at); });
   }
   bool all(std::string_view name, std::span<const Places> table) const {
     const auto found = readers_.find(name);
-    return found != readers_.end() && std::all_of(found->second.begin(), found->second.end(),
-                                                  [&](const Use& at) { return listed(table, at); });
+    return found != readers_.end() &&
+           std::ranges::all_of(found->second, [&](const Use& at) { return listed(table, at); });
   }
 
   const Model& model_;
@@ -324,8 +321,8 @@ void check_patterns(const Model& model, const std::vector<std::string>& patterns
                     std::string_view key, ProblemList& problems) {
   for (const std::string& pattern : patterns) {
     const auto& names = model.initializer_order;
-    if (std::none_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return glob_match(pattern, name); }))
+    if (std::ranges::none_of(names,
+                             [&](const std::string& name) { return glob_match(pattern, name); }))
       problems.add({model.origin, 0, 0, {}},
                    fmt::format("no initialiser matches the pattern '{}' of '{}'", pattern, key));
   }

@@ -25,15 +25,14 @@ public:
     return found == nodes_.end() || found->second->op_type != op_type ? nullptr : found->second;
   }
   /// The integers of the Constant that is a node's input.
-  std::vector<std::int64_t> integers(const Node* node, std::size_t i) const {
+  Integers integers(const Node* node, std::size_t i) const {
     const Node* constant = input(node, i, "Constant");
     if (constant == nullptr)
       return {};
     const auto tensor = constant->tensors.find("value");
-    if (tensor == constant->tensors.end() || !tensor->second.values)
-      return {};
-    const auto* list = std::get_if<std::vector<std::int64_t>>(&*tensor->second.values);
-    return list == nullptr ? std::vector<std::int64_t>{} : *list;
+    const auto* list =
+        tensor == constant->tensors.end() ? nullptr : integers_of(tensor->second.values);
+    return list == nullptr ? Integers{} : *list;
   }
 
 private:
@@ -47,10 +46,10 @@ std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node
   const Node* apart = makers.input(repeated, 0, "Unsqueeze");
   if (node.op_type != "Reshape" || makers.input(apart, 0, "SequenceAt") == nullptr)
     return std::nullopt;
-  const std::vector<std::int64_t> shape = makers.integers(&node, 1);
+  const Integers shape = makers.integers(&node, 1);
   const auto open = std::find(shape.begin(), shape.end(), -1);
   const std::int64_t axis = open - shape.begin();
-  const std::vector<std::int64_t> axes =
+  const Integers axes =
       apart->inputs.size() > 1 ? makers.integers(apart, 1) : apart->attributes.integers("axes");
   const bool meant = std::count(open, shape.end(), 0) > 0 && axes == std::vector{axis + 1};
   return meant ? std::optional(axis) : std::nullopt;

@@ -8,6 +8,7 @@
 #include "monet/workload/onnx_reader.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,13 +39,13 @@ struct Declared {
 /// What is known of a value once its producer was visited.
 struct Value {
   ElementType type = ElementType::fp32;
-  std::vector<std::int64_t> shape;
+  Integers shape;
   std::optional<ConstantValues> values;
   bool is_constant = false; ///< known at compile time, though perhaps too large to keep the numbers
 };
 
 /// A constant vector.
-inline Value integer_constant(std::vector<std::int64_t> list) {
+inline Value integer_constant(Integers list) {
   return {ElementType::int64, {static_cast<std::int64_t>(list.size())}, std::move(list), true};
 }
 
@@ -205,5 +206,41 @@ bool can_infer(const Node& node);
 /// Computes a node whose inputs are constants (or which only asks for shapes). `outputs` have their
 /// shapes already. Returns false when the operator is not one that is folded here.
 bool fold_constant(const Node& node, const Values& values, std::vector<Value>& outputs);
+
+Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped);
+/// Makes a constant vector input `index`.
+void set_integers(Node& node, std::size_t index, std::string_view name, Integers list,
+                  Values& values);
+
+/// InputError where the node has attributes, or words for them, that its opset has not.
+void check_opset(const Model& model, const Node& node);
+/// A node of opset 18 or later. InputError where opset 17 has no such form.
+void from_newer(const Model& model, Node& node, Values& values);
+/// Axes of a reduction, of any opset, are known; those of all but ReduceSum are an attribute. One
+/// over no axes becomes what it computes then. InputError where they depend on data.
+void settle_axes(const Model& model, Node& node, Values& values);
+
+// Which floating initialisers are buffers, that is: kept, but never trained. ONNX does not say.
+
+/// A use of a value: input `input` of a node.
+struct Use {
+  const Node* node = nullptr;
+  std::size_t input = 0;
+};
+
+/// Why an initialiser can be no parameter, told by its name ("inv_freq", "causal_mask"); empty = it
+/// can. Names that parameters have as well ("mask") count where no number speaks against it.
+std::string buffer_by_name(std::string_view name, const Value& value);
+
+/// The same told by its numbers: infinities, triangles of ones, sines, sequences, fixed filters and
+/// so on, which no training leaves behind. `uses`: everything that reads it.
+std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses);
+
+/// A name that an exporter or optimiser gave ("/attn/Constant_output_0", "onnx::Div_37",
+/// "const_fold_opt__12"), not a module: a scalar of that name is a constant.
+bool is_constant_name(std::string_view name);
+
+/// A scalar that is called after its number ("half"), or a small one called epsilon.
+bool is_named_number(std::string_view name, double value);
 
 } // namespace monet::onnx_file

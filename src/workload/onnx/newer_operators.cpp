@@ -36,8 +36,7 @@ public:
   /// A constant vector of numbers between 0 and 2^31.
   Integers sizes(std::size_t i) const {
     const Value& value = input(i);
-    const auto* list =
-        value.values && value.is_constant ? std::get_if<Integers>(&*value.values) : nullptr;
+    const auto* list = value.is_constant ? integers_of(value.values) : nullptr;
     if (list == nullptr)
       refuse(fmt::format("input {} depends on data", i));
     return checked(*list, fmt::format("input {}", i));
@@ -64,7 +63,7 @@ public:
 
 private:
   Integers checked(const Integers& list, const std::string& place) const {
-    if (std::any_of(list.begin(), list.end(), [](auto v) { return v < 0 || v > kMostOfSize; }))
+    if (std::ranges::any_of(list, [](auto v) { return v < 0 || v > kMostOfSize; }))
       refuse("numbers between 0 and 2^31 are expected", place);
     return list;
   }
@@ -234,7 +233,7 @@ void col2im(Expansion& at) {
     for (std::int64_t window = 0; window < blocks; ++window)
       to.push_back(geometry.pixel(element, window));
   }
-  const bool outside = std::find(to.begin(), to.end(), pixels) != to.end();
+  const bool outside = std::ranges::find(to, pixels) != to.end();
   const std::string places = at.constant(
       "places",
       {.type = ElementType::int64, .shape = {values, 1}, .values = to, .is_constant = true});
@@ -262,9 +261,7 @@ constexpr NewerOperator kNewerOperators[]{
     {"AffineGrid", affine_grid}, {"CenterCropPad", center_crop_pad}, {"Col2Im", col2im}};
 
 const NewerOperator* newer_operator(const Node& node) {
-  const auto* found =
-      std::find_if(std::begin(kNewerOperators), std::end(kNewerOperators),
-                   [&](const NewerOperator& row) { return row.op_type == node.op_type; });
+  const auto* found = std::ranges::find(kNewerOperators, node.op_type, &NewerOperator::op_type);
   return found == std::end(kNewerOperators) || !node.domain.empty() ? nullptr : found;
 }
 

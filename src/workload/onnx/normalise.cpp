@@ -1,7 +1,6 @@
 // Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
-#include "workload/onnx/normalise.hpp"
-
 #include "workload/onnx/expand.hpp"
+#include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -26,7 +25,7 @@ void to_input(Node& node, std::string_view attribute, std::size_t index, Values&
   if (const auto* i = std::get_if<std::int64_t>(&found->second)) {
     constant.type = ElementType::int64;
     constant.values = std::vector{*i};
-  } else if (const auto* is = std::get_if<std::vector<std::int64_t>>(&found->second)) {
+  } else if (const auto* is = std::get_if<Integers>(&found->second)) {
     constant.type = ElementType::int64;
     constant.values = *is;
   } else if (const auto* f = std::get_if<double>(&found->second)) {
@@ -123,7 +122,7 @@ constexpr BecameInput kBecameInputs[]{
 void from_older(const Model& model, Node& node, Values& values) {
   const std::string& op = node.op_type;
   const auto is = [&](std::initializer_list<const char*> names) {
-    return std::find(names.begin(), names.end(), op) != names.end();
+    return std::ranges::find(names, op) != names.end();
   };
   node.attributes = without(node.attributes, {"consumed_inputs"});
   if (node.opset < 7 && is({"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal",
@@ -157,8 +156,7 @@ void from_older(const Model& model, Node& node, Values& values) {
 bool is_legacy_softmax(const Node& node) {
   static constexpr std::array<std::string_view, 3> kNames{"Softmax", "LogSoftmax", "Hardmax"};
   return node.domain.empty() && node.opset < 13 && node.inputs.size() == 1 &&
-         node.outputs.size() == 1 &&
-         std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+         node.outputs.size() == 1 && std::ranges::find(kNames, node.op_type) != kNames.end();
 }
 
 /// Reshape to rows, softmax over their elements, Reshape back. Empty when one axis is normalised.
@@ -168,12 +166,12 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
     return {};
   Node softmax = node;
   legacy_softmax(model, softmax, values);
-  const std::vector<std::int64_t> shape = input->shape;
+  const Integers shape = input->shape;
   const auto axis = static_cast<std::ptrdiff_t>(softmax.attributes.integer("axis", 1));
   const auto several = [](std::int64_t size) { return size != 1; };
   if (std::none_of(shape.begin() + axis + 1, shape.end(), several))
     return {};
-  std::vector<std::int64_t> rows(shape.begin(), shape.begin() + axis);
+  Integers rows(shape.begin(), shape.begin() + axis);
   rows.push_back(checked_product(std::span(shape).subspan(static_cast<std::size_t>(axis))));
   const std::string base = node.name + "/rows";
   values[base + "/shape"] = integer_constant(rows);
@@ -196,7 +194,7 @@ std::vector<Node> expand_microsoft(const Node& node) {
   static constexpr std::array<std::string_view, 4> kNames{"BiasGelu", "FastGelu", "Gelu",
                                                           "QuickGelu"};
   if (node.domain != "com.microsoft" || node.inputs.empty() || node.outputs.size() != 1 ||
-      std::find(kNames.begin(), kNames.end(), node.op_type) == kNames.end()) {
+      std::ranges::find(kNames, node.op_type) == kNames.end()) {
     return {};
   }
   Node function{.name = node.name, .op_type = "Gelu", .domain = "", .opset = 20};
@@ -223,14 +221,14 @@ std::vector<Node> expand_microsoft(const Node& node) {
 Attributes without(const Attributes& attributes, std::initializer_list<std::string_view> dropped) {
   Attributes kept;
   for (const auto& [name, value] : attributes.all()) {
-    if (std::find(dropped.begin(), dropped.end(), name) == dropped.end())
+    if (std::ranges::find(dropped, name) == dropped.end())
       kept.set(name, value);
   }
   return kept;
 }
 
-void set_integers(Node& node, std::size_t index, std::string_view name,
-                  std::vector<std::int64_t> list, Values& values) {
+void set_integers(Node& node, std::size_t index, std::string_view name, Integers list,
+                  Values& values) {
   const std::string full = fmt::format("{}/{}", node.name, name);
   values[full] = integer_constant(std::move(list));
   if (node.inputs.size() <= index)
@@ -246,10 +244,10 @@ void drop_empty_parts(Node& node, const Values& values) {
     return;
   const auto is_empty = [&](const std::string& name) {
     const auto part = values.find(name);
-    return part != values.end() && std::find(part->second.shape.begin(), part->second.shape.end(),
-                                             0) != part->second.shape.end();
+    return part != values.end() &&
+           std::ranges::find(part->second.shape, 0) != part->second.shape.end();
   };
-  if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_empty))
+  if (!std::ranges::all_of(node.inputs, is_empty))
     std::erase_if(node.inputs, is_empty);
 }
 
@@ -276,10 +274,10 @@ std::vector<Node> slice_one(const Node& node, Values& values) {
   const Value* data = input_value(node, 0, values);
   const Value* index = input_value(node, 1, values);
   if (!node.domain.empty() || node.op_type != "Gather" || node.outputs.size() != 1 ||
-      data == nullptr || data->is_constant || index == nullptr || !index->values ||
-      index->shape.size() > 1 || data->shape.empty())
+      data == nullptr || data->is_constant || index == nullptr || index->shape.size() > 1 ||
+      data->shape.empty())
     return {};
-  const auto* at = std::get_if<std::vector<std::int64_t>>(&*index->values);
+  const auto* at = integers_of(index->values);
   const auto rank = static_cast<std::int64_t>(data->shape.size());
   std::int64_t axis = node.attributes.integer("axis", 0);
   axis += axis < 0 ? rank : 0;

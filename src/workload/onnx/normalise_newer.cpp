@@ -1,6 +1,6 @@
 // Nodes of opsets 18 to 22 in the form of opset 17. Operators that opset 17 lacks altogether are
 // in newer_operators.cpp.
-#include "workload/onnx/normalise.hpp"
+#include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
 #include "monet/base/checked.hpp"
@@ -34,11 +34,9 @@ struct Newer {
                      "export with opset 17");
   }
   bool has(std::size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
-  const std::vector<std::int64_t>* integers(std::size_t i) const {
+  const Integers* integers(std::size_t i) const {
     const Value* value = input_value(node, i, values);
-    return value != nullptr && value->values
-               ? std::get_if<std::vector<std::int64_t>>(&*value->values)
-               : nullptr;
+    return value != nullptr ? integers_of(value->values) : nullptr;
   }
   void drop(std::initializer_list<std::string_view> names) const {
     node.attributes = without(node.attributes, names);
@@ -53,7 +51,7 @@ bool spread_pads(const Newer& at) {
   if (axes == nullptr || pads == nullptr || input == nullptr || pads->size() != 2 * axes->size())
     return false;
   const auto rank = static_cast<std::int64_t>(input->shape.size());
-  std::vector<std::int64_t> all(static_cast<std::size_t>(2 * rank), 0);
+  Integers all(static_cast<std::size_t>(2 * rank), 0);
   for (std::size_t i = 0; i < axes->size(); ++i) {
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
     if (axis < 0 || axis >= rank)
@@ -97,7 +95,7 @@ void split(const Newer& at) {
                      fmt::format("{} parts do not fit {} outputs", wanted, parts));
   std::int64_t left = shape[static_cast<std::size_t>(axis)];
   const std::int64_t each = (left + parts - 1) / parts;
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   for (std::int64_t i = 0; i < parts; ++i) {
     sizes.push_back(std::min(each, left));
     left -= sizes.back();
@@ -109,7 +107,7 @@ void split(const Newer& at) {
 
 /// A list for some axes as one for all axes, by `fallback` elsewhere.
 template <class T>
-std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::int64_t>& axes,
+std::vector<T> for_all_axes(const std::vector<T>& some, const Integers& axes,
                             std::vector<T> fallback) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto rank = static_cast<std::int64_t>(fallback.size());
@@ -120,9 +118,7 @@ std::vector<T> for_all_axes(const std::vector<T>& some, const std::vector<std::i
 
 /// The sizes that keep the aspect ratio of the resized axes, within those given or around them;
 /// empty where one scale for all axes does not lead to them.
-std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
-                                      std::vector<std::int64_t> sizes,
-                                      const std::vector<std::int64_t>& axes, bool within) {
+Integers keep_aspect(const Integers& shape, Integers sizes, const Integers& axes, bool within) {
   const auto rank = static_cast<std::int64_t>(shape.size());
   std::vector<std::size_t> resized;
   for (const std::int64_t axis : axes)
@@ -131,12 +127,12 @@ std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
     return static_cast<double>(sizes[axis]) / static_cast<double>(shape[axis]);
   };
   const auto less = [&](std::size_t a, std::size_t b) { return scale_of(a) < scale_of(b); };
-  if (resized.empty() || std::any_of(resized.begin(), resized.end(), [&](std::size_t axis) {
+  if (resized.empty() || std::ranges::any_of(resized, [&](std::size_t axis) {
         return shape[axis] < 1 || sizes[axis] < 1;
       }))
     return {};
-  const double scale = scale_of(within ? *std::min_element(resized.begin(), resized.end(), less)
-                                       : *std::max_element(resized.begin(), resized.end(), less));
+  const double scale = scale_of(within ? *std::ranges::min_element(resized, less)
+                                       : *std::ranges::max_element(resized, less));
   for (const std::size_t axis : resized) {
     constexpr double kRounding = 1e-9;
     const double size = scale * static_cast<double>(shape[axis]);
@@ -148,13 +144,13 @@ std::vector<std::int64_t> keep_aspect(const std::vector<std::int64_t>& shape,
 }
 
 /// Sizes and scales of some axes as those of all. False where they depend on data, or do not fit.
-bool spread_sizes(const Newer& at, const std::vector<std::int64_t>& shape,
-                  const std::vector<std::int64_t>& axes, const std::string& policy) {
+bool spread_sizes(const Newer& at, const Integers& shape, const Integers& axes,
+                  const std::string& policy) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
     if (!at.has(list))
       continue;
     Value whole = at.values.at(at.node.inputs[list]);
-    auto* sizes = whole.values ? std::get_if<std::vector<std::int64_t>>(&*whole.values) : nullptr;
+    auto* sizes = whole.values ? std::get_if<Integers>(&*whole.values) : nullptr;
     auto* scales = whole.values ? std::get_if<std::vector<double>>(&*whole.values) : nullptr;
     if (list == 2 && scales != nullptr && scales->empty())
       continue;
@@ -177,23 +173,20 @@ bool spread_sizes(const Newer& at, const std::vector<std::int64_t>& shape,
 }
 
 /// Nothing becomes smaller: then there is nothing to smooth.
-bool only_enlarges(const Newer& at, const std::vector<std::int64_t>& shape) {
+bool only_enlarges(const Newer& at, const Integers& shape) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
     const Value* value = at.has(list) ? input_value(at.node, list, at.values) : nullptr;
     if (value == nullptr)
       continue;
-    const auto* sizes =
-        value->values ? std::get_if<std::vector<std::int64_t>>(&*value->values) : nullptr;
-    const auto* scales =
-        value->values ? std::get_if<std::vector<double>>(&*value->values) : nullptr;
+    const auto* sizes = integers_of(value->values);
+    const auto* scales = reals_of(value->values);
     if (sizes == nullptr && scales == nullptr)
       return false;
     for (std::size_t i = 0; sizes != nullptr && i < sizes->size(); ++i) {
       if (i >= shape.size() || (*sizes)[i] < shape[i])
         return false;
     }
-    if (scales != nullptr &&
-        std::any_of(scales->begin(), scales->end(), [](double scale) { return scale < 1.0; }))
+    if (scales != nullptr && std::ranges::any_of(*scales, [](double scale) { return scale < 1.0; }))
       return false;
   }
   return true;
@@ -203,20 +196,20 @@ void resize(const Newer& at) {
   Node& node = at.node;
   const bool antialias = node.attributes.integer("antialias", 0) != 0;
   const std::string policy = node.attributes.text("keep_aspect_ratio_policy", "stretch");
-  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  Integers axes = node.attributes.integers("axes");
   at.drop({"antialias", "keep_aspect_ratio_policy", "axes"});
   if (node.attributes.text("coordinate_transformation_mode", "") == "half_pixel_symmetric")
     at.refuse("Resize with half_pixel_symmetric");
   const Value* input = input_value(node, 0, at.values);
   if (input == nullptr)
     return;
-  const std::vector<std::int64_t> shape = input->shape;
+  const Integers shape = input->shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const bool all = axes.empty();
   for (std::int64_t i = 0; all && i < rank; ++i)
     axes.push_back(i);
   const bool inside =
-      std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= -rank && a < rank; });
+      std::ranges::all_of(axes, [&](std::int64_t a) { return a >= -rank && a < rank; });
   if ((!all || policy != "stretch") && (!inside || !spread_sizes(at, shape, axes, policy)))
     at.refuse(policy == "stretch" ? "Resize along computed axes"
                                   : "Resize with this keep_aspect_ratio_policy and these sizes");
@@ -244,7 +237,7 @@ void quantize(const Newer& at) {
   zero.type = *element;
   zero.shape = scale->shape;
   const std::int64_t count = checked_product(std::span(std::as_const(zero.shape)));
-  zero.values = std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);
+  zero.values = Integers(static_cast<std::size_t>(count), 0);
   at.node.inputs.resize(3);
   at.node.inputs[2] = at.node.name + "/zero_point";
   at.values[at.node.inputs[2]] = std::move(zero);
@@ -275,7 +268,7 @@ void cast(const Newer& at) {
 /// Dilations of one are none.
 void pool(const Newer& at) {
   const auto dilations = at.node.attributes.integers("dilations");
-  if (std::all_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d == 1; }))
+  if (std::ranges::all_of(dilations, [](std::int64_t d) { return d == 1; }))
     at.drop({"dilations"});
 }
 
@@ -354,9 +347,7 @@ void from_newer(const Model& model, Node& node, Values& values) {
   const Newer at{model, node, values};
   if (node.opset > kNewestOpset)
     at.refuse("an operator");
-  const auto* rule =
-      std::find_if(std::begin(kNewerRules), std::end(kNewerRules),
-                   [&](const NewerRule& row) { return row.op_type == node.op_type; });
+  const auto* rule = std::ranges::find(kNewerRules, node.op_type, &NewerRule::op_type);
   if (rule != std::end(kNewerRules))
     rule->rewrite(at);
 }
@@ -374,13 +365,12 @@ constexpr std::array<std::string_view, 6> kKeepOneElement{
 void settle_axes(const Model& model, Node& node, Values& values) {
   if (node.op_type.rfind("Reduce", 0) != 0 || node.inputs.empty())
     return;
-  std::vector<std::int64_t> axes = node.attributes.integers("axes");
+  Integers axes = node.attributes.integers("axes");
   const bool is_input = node.inputs.size() > 1 && !node.inputs[1].empty();
   if (is_input) {
     const Value* value = input_value(node, 1, values);
-    const auto* known = value != nullptr && value->values && value->is_constant
-                            ? std::get_if<std::vector<std::int64_t>>(&*value->values)
-                            : nullptr;
+    const auto* known =
+        value != nullptr && value->is_constant ? integers_of(value->values) : nullptr;
     if (known == nullptr)
       throw InputError(at_node(model, node, "input 1"), "the axes depend on data",
                        "export the network with constant axes");
@@ -388,8 +378,7 @@ void settle_axes(const Model& model, Node& node, Values& values) {
   }
   const bool none = axes.empty() && node.attributes.integer("noop_with_empty_axes", 0) != 0;
   if (none) {
-    if (std::find(kKeepOneElement.begin(), kKeepOneElement.end(), node.op_type) ==
-        kKeepOneElement.end())
+    if (std::ranges::find(kKeepOneElement, node.op_type) == kKeepOneElement.end())
       throw InputError(at_node(model, node, "attribute 'noop_with_empty_axes'"),
                        "over no axes, this reduction is not supported");
     node.op_type = "Identity";

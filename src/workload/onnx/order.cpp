@@ -64,8 +64,8 @@ void name_uniquely(Model& model) {
     Node& node = model.nodes[i];
     if (!node.name.empty() && taken.insert(node.name).second)
       continue;
-    const auto output = std::find_if(node.outputs.begin(), node.outputs.end(),
-                                     [](const std::string& name) { return !name.empty(); });
+    const auto output =
+        std::ranges::find_if(node.outputs, [](const std::string& name) { return !name.empty(); });
     std::string name = output != node.outputs.end() ? *output : fmt::format("node_{}", i);
     for (int n = 2; !taken.insert(name).second; ++n)
       name = fmt::format("{}_{}", node.name, n);
@@ -188,7 +188,7 @@ void order_nodes(Model& model) {
     std::vector<bool> done(model.nodes.size(), false);
     for (const std::size_t i : order)
       done[i] = true;
-    const auto stuck = std::find(done.begin(), done.end(), false) - done.begin();
+    const auto stuck = std::ranges::find(done, false) - done.begin();
     throw InputError(at_node(model, model.nodes[static_cast<std::size_t>(stuck)]),
                      "the node depends on its own output (a cycle)");
   }
@@ -198,15 +198,14 @@ void order_nodes(Model& model) {
   std::vector<Node> kept;
   for (auto i = order.rbegin(); i != order.rend(); ++i) {
     Node& node = model.nodes[*i];
-    const bool alive =
-        std::any_of(node.outputs.begin(), node.outputs.end(),
-                    [&](const std::string& name) { return needed.count(name) != 0; });
+    const bool alive = std::ranges::any_of(
+        node.outputs, [&](const std::string& name) { return needed.count(name) != 0; });
     if (!alive)
       continue;
     needed.insert(node.inputs.begin(), node.inputs.end());
     kept.push_back(std::move(node));
   }
-  std::reverse(kept.begin(), kept.end());
+  std::ranges::reverse(kept);
   model.nodes = std::move(kept);
 }
 

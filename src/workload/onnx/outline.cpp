@@ -36,7 +36,7 @@ public:
 
 private:
   bool is_folded(const Node& node) const {
-    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](const std::string& name) {
+    return std::ranges::all_of(node.outputs, [&](const std::string& name) {
       const auto value = inferred_.values.find(name);
       return name.empty() || (value != inferred_.values.end() && value->second.is_constant);
     });
@@ -67,7 +67,7 @@ private:
 
   ElementType guessed_type(const Node& node, const Operator& op) const {
     const auto listed = [&](const auto& names) {
-      return std::find(names.begin(), names.end(), node.op_type) != names.end();
+      return std::ranges::find(names, node.op_type) != names.end();
     };
     if (listed(kMakeIntegers))
       return ElementType::int64;
@@ -81,8 +81,7 @@ private:
       return id && is_floating(made_.graph.tensor(*id).type);
     };
     // Of an operator that nobody knows, a gradient is assumed to pass.
-    if (inferred_.unsupported.count(node.name) != 0 &&
-        std::any_of(op.inputs.begin(), op.inputs.end(), floats))
+    if (inferred_.unsupported.count(node.name) != 0 && std::ranges::any_of(op.inputs, floats))
       return ElementType::fp32;
     const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != "Cast" &&
                        node.op_type != "ConstantOfShape" && node.op_type != "Where";
@@ -116,8 +115,7 @@ private:
     const auto known = [&](const std::optional<TensorId>& tensor) {
       return !tensor || made_.known[tensor->index()];
     };
-    return std::all_of(op.inputs.begin(), op.inputs.end(), known) &&
-           std::all_of(op.outputs.begin(), op.outputs.end(), known) &&
+    return std::ranges::all_of(op.inputs, known) && std::ranges::all_of(op.outputs, known) &&
            find_rule(op.domain, op.op_type) != nullptr;
   }
 

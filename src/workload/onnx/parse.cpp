@@ -1,7 +1,6 @@
 // ModelProto -> Model. The only checks are of form: sizes, types, counts.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-#include "workload/onnx/tensor_data.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -165,10 +164,10 @@ void add_captured(const InnerGraph& graph, std::unordered_set<std::string_view>&
       names.push_back(name);
   };
   for (const Node& node : graph.nodes) {
-    std::for_each(node.inputs.begin(), node.inputs.end(), read);
+    std::ranges::for_each(node.inputs, read);
     own.insert(node.outputs.begin(), node.outputs.end());
   }
-  std::for_each(graph.outputs.begin(), graph.outputs.end(), read);
+  std::ranges::for_each(graph.outputs, read);
 }
 
 /// Names of the attributes that hold an operator's graphs, in the order of InnerGraphs.
@@ -205,9 +204,8 @@ void read_inner_graphs(const onnx::NodeProto& proto, const Model& model, const O
   inner->own_inputs = node.inputs.size();
   for (const std::string_view name : wanted) {
     const auto& all = proto.attribute();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& attribute) {
-      return attribute.name() == name && attribute.has_g();
-    });
+    const auto found = std::ranges::find_if(
+        all, [&](const auto& attribute) { return attribute.name() == name && attribute.has_g(); });
     if (found == all.end())
       return;
     inner->graphs.push_back(read_inner_graph(found->g(), model, opsets, depth));

@@ -180,8 +180,7 @@ void Chains::replace(std::size_t result, const Members& members, Replacement by)
   node.tensors.clear();
 }
 
-std::string Chains::reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
-                             std::size_t at) {
+std::string Chains::reshaped(const std::string& from, const Integers& shape, std::size_t at) {
   Value result = value(from);
   result.shape = shape;
   const std::string sizes = integers(shape, at);
@@ -202,7 +201,7 @@ std::string Chains::inserted(std::string_view op_type, std::vector<std::string> 
   return made.outputs[0];
 }
 
-std::string Chains::integers(std::vector<std::int64_t> list, std::size_t at) {
+std::string Chains::integers(Integers list, std::size_t at) {
   const std::string name =
       fmt::format("{}/{}/ints_{}", node(at).name, inserted_.size(), fmt::join(list, "_"));
   (*values_)[name] = integer_constant(std::move(list));

@@ -63,13 +63,12 @@ public:
   /// Puts an operator in the place of node `result`, whose outputs stay; the other members go.
   void replace(std::size_t result, const Members& members, Replacement by);
   /// A value and the node that makes it (a Reshape of `from`), put before node `at` when done.
-  std::string reshaped(const std::string& from, const std::vector<std::int64_t>& shape,
-                       std::size_t at);
+  std::string reshaped(const std::string& from, const Integers& shape, std::size_t at);
   /// A value and the node that makes it, likewise.
   std::string inserted(std::string_view op_type, std::vector<std::string> inputs,
                        Attributes attributes, Value result, std::size_t at);
   /// A constant vector.
-  std::string integers(std::vector<std::int64_t> list, std::size_t at);
+  std::string integers(Integers list, std::size_t at);
   /// A constant of one axis, all elements `number`, of the element type of `like`.
   std::string filled(const std::string& like, std::int64_t count, double number, std::size_t at);
   /// Inserts the nodes that `reshaped` has made and drops replaced ones. Indices are invalid

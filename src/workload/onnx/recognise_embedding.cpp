@@ -2,16 +2,13 @@
 // and would give the table a gradient of its size for every bag.
 #include "workload/onnx/recognise.hpp"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <array>
 
 namespace monet::onnx_file {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 constexpr std::array<std::string_view, 3> kModes{"ReduceSum", "ReduceMean", "ReduceMax"};
 

@@ -10,7 +10,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 /// A mean over the last axes, which keeps them with size 1.
 struct Mean {

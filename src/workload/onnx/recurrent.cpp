@@ -61,9 +61,7 @@ private:
     throw InputError(at_node(model_, node_, detail), what);
   }
   bool has(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
-  const std::vector<std::int64_t>& shape(std::size_t i) const {
-    return values_.at(node_.inputs[i]).shape;
-  }
+  const Integers& shape(std::size_t i) const { return values_.at(node_.inputs[i]).shape; }
   void read_sizes() {
     if (!has(0) || !has(1) || !has(2))
       refuse("inputs X, W and R are needed");
@@ -88,12 +86,11 @@ private:
     if (directions_ != (both ? 2 : 1) || w[0] != directions_ || w[2] != x[2] || w[1] != width ||
         r[1] != width)
       refuse("the shapes of X, W and R do not fit each other");
-    if (has(3) && shape(3) != std::vector<std::int64_t>{directions_, checked_multiply(2, width)})
+    if (has(3) && shape(3) != Integers{directions_, checked_multiply(2, width)})
       refuse("the bias does not fit the weights");
     for (const std::size_t state : {std::size_t{5}, std::size_t{6}}) {
-      const std::vector<std::int64_t> wanted = batch_first_
-                                                   ? std::vector{batch_, directions_, hidden_}
-                                                   : std::vector{directions_, batch_, hidden_};
+      const Integers wanted = batch_first_ ? std::vector{batch_, directions_, hidden_}
+                                           : std::vector{directions_, batch_, hidden_};
       if (has(state) && shape(state) != wanted)
         refuse("an initial state does not fit the weights");
     }
@@ -120,8 +117,7 @@ private:
       refuse("peephole connections are not supported", "input 7");
     if (!has(4))
       return;
-    const auto& lengths = values_.at(node_.inputs[4]).values;
-    const auto* list = lengths ? std::get_if<std::vector<std::int64_t>>(&*lengths) : nullptr;
+    const auto* list = integers_of(values_.at(node_.inputs[4]).values);
     if (list == nullptr || std::any_of(list->begin(), list->end(),
                                        [&](std::int64_t length) { return length != steps_; }))
       refuse("sequences of different lengths are not supported", "input 4");
@@ -153,7 +149,7 @@ private:
     std::iota(place_.begin(), place_.end(), std::int64_t{0});
     const GateSources sources(model_, values_);
     std::vector<Sources> found(static_cast<std::size_t>(directions_));
-    std::optional<std::vector<std::int64_t>> place;
+    std::optional<Integers> place;
     for (const std::size_t input : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
       if (!has(input))
         continue;
@@ -228,7 +224,7 @@ private:
     const Sources& own = sources_[static_cast<std::size_t>(direction)];
     if (!resets_late())
       return write_.add("Add", named(direction, "bias"), {own[2], own[3]});
-    const std::vector<std::int64_t> sizes{2 * hidden_, hidden_};
+    const Integers sizes{2 * hidden_, hidden_};
     const auto input = write_.split(named(direction, "W_b_parts"), own[2], 0, sizes);
     const auto state = write_.split(named(direction, "R_b_parts"), own[3], 0, sizes);
     weights.late_bias = state[1];
@@ -250,7 +246,7 @@ private:
     if (has(3))
       all = write_.add("Add", named(direction, "X_W_b"), {all, bias(direction, weights)});
     const auto parts = write_.split(named(direction, "X_steps"), all, 0,
-                                    std::vector<std::int64_t>(static_cast<std::size_t>(steps_), 1));
+                                    Integers(static_cast<std::size_t>(steps_), 1));
     std::vector<std::string> steps;
     for (std::size_t t = 0; t < parts.size(); ++t)
       steps.push_back(write_.squeeze(named(direction, fmt::format("X_step_{}", t)), parts[t], 0));
@@ -296,7 +292,7 @@ private:
     return write_.add(op_type, fmt::format("{}/{}", prefix_, name), std::move(inputs));
   }
   std::vector<std::string> step_parts(std::string_view name, const std::string& tensor,
-                                      const std::vector<std::int64_t>& sizes) {
+                                      const Integers& sizes) {
     return write_.split(fmt::format("{}/{}", prefix_, name), tensor, 1, sizes);
   }
 
@@ -315,7 +311,7 @@ private:
       else
         runs.emplace_back(1, gate);
     }
-    std::vector<std::int64_t> sizes;
+    Integers sizes;
     for (const std::string& run : runs)
       sizes.push_back(static_cast<std::int64_t>(run.size()) * hidden_);
     const auto parts = step_parts("parts", sum, sizes);
@@ -426,8 +422,8 @@ private:
   std::int64_t hidden_ = 0;
   bool batch_first_ = false;
   bool backwards_ = false;
-  std::vector<Sources> sources_;    ///< by direction; empty: the node's inputs are taken
-  std::vector<std::int64_t> place_; ///< by ONNX's gate: its block of rows
+  std::vector<Sources> sources_; ///< by direction; empty: the node's inputs are taken
+  Integers place_;               ///< by ONNX's gate: its block of rows
 };
 
 } // namespace

@@ -1,5 +1,4 @@
-#include "workload/onnx/sequences.hpp"
-
+#include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/proto.hpp"
 
@@ -41,11 +40,9 @@ struct Sequences::Context {
     return *value;
   }
 
-  std::vector<std::int64_t> integers(std::size_t i, std::string_view what) const {
+  Integers integers(std::size_t i, std::string_view what) const {
     const Value& value = tensor(i);
-    const auto* numbers = value.values && value.is_constant
-                              ? std::get_if<std::vector<std::int64_t>>(&*value.values)
-                              : nullptr;
+    const auto* numbers = value.is_constant ? integers_of(value.values) : nullptr;
     if (numbers == nullptr)
       refuse(fmt::format("the {} depends on data", what), fmt::format("input {}", i));
     return *numbers;
@@ -53,7 +50,7 @@ struct Sequences::Context {
 
   /// Input `i` as a place in a list of `count`, counted from the end where it is negative.
   std::size_t position(std::size_t i, std::size_t count) const {
-    const std::vector<std::int64_t> numbers = integers(i, "position");
+    const Integers numbers = integers(i, "position");
     const auto size = static_cast<std::int64_t>(count);
     const std::int64_t at = numbers.size() == 1 ? numbers[0] : size;
     const std::int64_t from_front = at < 0 ? at + size : at;
@@ -180,7 +177,7 @@ Sequences::Resolved Sequences::split(const Context& context) {
   if (axis < 0 || axis >= rank)
     context.refuse("the axis is outside the tensor", "attribute 'axis'");
   const std::int64_t length = tensor.shape[static_cast<std::size_t>(axis)];
-  std::vector<std::int64_t> sizes{1};
+  Integers sizes{1};
   const bool each_alone = !context.has(1);
   if (!each_alone)
     sizes = context.integers(1, "length of a part");

@@ -8,7 +8,6 @@
 // Products over D, C and K: scores Q K^T and O = P V; backward the scores, dO V^T, dV = P^T dO, dQ
 // = dS K and dK = dS^T Q. No result is final before the last step of K.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

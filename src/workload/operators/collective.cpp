@@ -1,7 +1,6 @@
 // What ranks of a mesh exchange. The nest is a rank's own: what it reads of its operand and writes
 // of its result.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 
@@ -41,7 +40,7 @@ struct CutAxis {
 };
 
 CutAxis cut_axis(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
-                 const std::vector<std::int64_t>& whole, std::string_view prefix) {
+                 const Integers& whole, std::string_view prefix) {
   const std::int64_t parts = positive(graph, op, "parts");
   const std::int64_t outer = positive(graph, op, std::string(prefix) + "outer");
   CutAxis cut;
@@ -60,9 +59,8 @@ CutAxis cut_axis(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
 }
 
 /// Loops of the other axes; the cut one gets `of_cut`.
-std::vector<AxisExpr> axes_around(LoopNestBuilder& nest, const std::vector<std::int64_t>& shape,
-                                  std::size_t dim, const AxisExpr& of_cut,
-                                  std::vector<LoopIndex>& loops) {
+std::vector<AxisExpr> axes_around(LoopNestBuilder& nest, const Integers& shape, std::size_t dim,
+                                  const AxisExpr& of_cut, std::vector<LoopIndex>& loops) {
   std::vector<AxisExpr> axes;
   const std::vector<std::string> names = axis_names(shape.size());
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -90,7 +88,7 @@ LoopNest build_cut(const Graph& graph, const Operator& op) {
 
 /// (part along one axis) -> part along another.
 LoopNest build_all_to_all(const Graph& graph, const Operator& op) {
-  std::vector<std::int64_t> whole = input_shape(graph, op, 0);
+  Integers whole = input_shape(graph, op, 0);
   const auto& to = output_shape(graph, op, 0);
   const std::int64_t parts = positive(graph, op, "parts");
   LoopNestBuilder nest(graph, op, ComputeKind::copy);

@@ -1,15 +1,16 @@
 #include "workload/operators/contract.hpp"
 
+#include "workload/operators/families.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
 #include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <tuple>
 
 namespace monet {
 
@@ -177,21 +178,10 @@ constexpr Signatures kSignatures[]{
 };
 
 OperandKind kind_of(char letter) {
-  switch (letter) {
-  case 'r':
-    return OperandKind::real;
-  case 'i':
-    return OperandKind::integer;
-  case 'b':
-    return OperandKind::truth;
-  case 'w':
-    return OperandKind::whole;
-  case 's':
-    return OperandKind::same;
-  default:
-    internal_check(letter == 'n', "a signature has a letter that stands for nothing");
-    return OperandKind::number;
-  }
+  constexpr std::string_view kLetters = "ribwns"; // in the order of OperandKind
+  const std::size_t kind = kLetters.find(letter);
+  internal_check(kind != kLetters.npos, "a signature has a letter that stands for nothing");
+  return static_cast<OperandKind>(kind);
 }
 
 std::vector<OperandContract> parse_operands(std::string_view list) {
@@ -212,10 +202,6 @@ std::vector<OperandContract> parse_operands(std::string_view list) {
   return operands;
 }
 
-auto contract_key(const Contract& contract) {
-  return std::tuple(contract.domain, contract.op_type);
-}
-
 void add_group(const Signatures& group, std::vector<Contract>& rows) {
   const std::size_t arrow = group.signature.find('>');
   const auto inputs = parse_operands(group.signature.substr(0, arrow));
@@ -228,12 +214,7 @@ std::vector<Contract> collect_contracts() {
   std::vector<Contract> rows;
   for (const Signatures& group : kSignatures)
     add_group(group, rows);
-  std::sort(rows.begin(), rows.end(),
-            [](const Contract& a, const Contract& b) { return contract_key(a) < contract_key(b); });
-  const auto twice = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return contract_key(a) == contract_key(b);
-  });
-  internal_check(twice == rows.end(), "two contracts for one operator");
+  sort_by_operator(rows, "two contracts for one operator");
   return rows;
 }
 
@@ -258,18 +239,10 @@ bool fits(ElementType type, OperandKind kind) {
 }
 
 std::string_view words_for(OperandKind kind) {
-  switch (kind) {
-  case OperandKind::real:
-    return "real numbers";
-  case OperandKind::integer:
-    return "integers";
-  case OperandKind::truth:
-    return "truth values";
-  case OperandKind::whole:
-    return "integers or truth values";
-  default:
-    return "numbers";
-  }
+  // In the order of OperandKind.
+  static constexpr std::array<std::string_view, 6> kWords{
+      "real numbers", "integers", "truth values", "integers or truth values", "numbers", "numbers"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 /// Checks one list of operands of one operator.
@@ -313,8 +286,7 @@ private:
                          words_for(kind)),
              detail());
     }
-    if (!row.may_be_empty &&
-        std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end())
+    if (!row.may_be_empty && std::ranges::find(tensor.shape, 0) != tensor.shape.end())
       refuse(fmt::format("'{}' has no elements", tensor.name), detail());
   }
 
@@ -337,15 +309,11 @@ const Contract& update_contract() {
 
 const Contract* contract_of(const Operator& op) {
   static const std::vector<Contract> rows = collect_contracts();
-  const auto wanted = std::tuple(std::string_view(op.domain), std::string_view(op.op_type));
-  const auto at = std::lower_bound(
-      rows.begin(), rows.end(), wanted,
-      [](const Contract& row, const auto& target) { return contract_key(row) < target; });
-  if (at != rows.end() && contract_key(*at) == wanted)
-    return &*at;
+  if (const Contract* row = find_by_operator(rows, op.domain, op.op_type))
+    return row;
   const auto updates = formula_operators();
-  const bool is_update = op.domain == kMonetDomain &&
-                         std::find(updates.begin(), updates.end(), op.op_type) != updates.end();
+  const bool is_update =
+      op.domain == kMonetDomain && std::ranges::find(updates, op.op_type) != updates.end();
   return is_update ? &update_contract() : nullptr;
 }
 
@@ -354,7 +322,7 @@ void check_contract(const Graph& graph, const Operator& op) {
   internal_check(contract != nullptr,
                  fmt::format("no contract for '{}' of domain '{}'", op.op_type, op.domain));
   const auto is_there = [](const auto& operand) { return operand.has_value(); };
-  if (std::none_of(op.outputs.begin(), op.outputs.end(), is_there))
+  if (std::ranges::none_of(op.outputs, is_there))
     throw InputError(location_of(graph, op), "it has no result");
   ContractCheck checker(graph, op);
   checker.check(contract->inputs, op.inputs, "input");

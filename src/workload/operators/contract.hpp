@@ -1,5 +1,6 @@
 // What an operator asks of its operands, whoever made it: how many, of which kinds of numbers, and
-// none of them empty. Relations between shapes are checked where the loop nest is built.
+// none of them empty. Relations between shapes are checked where the loop nest is built, or here
+// where it cannot prove them.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -39,5 +40,11 @@ const Contract* contract_of(const Operator& op);
 
 /// Throws InputError with the node, the operand and what is expected. `op` needs no nest yet.
 void check_contract(const Graph& graph, const Operator& op);
+
+/// What holds between the shapes of an operator's operands where its nest cannot prove it: views,
+/// which have no nest, and operands that a nest calls opaque or reads beyond their edges. Throws
+/// InputError with the node and what is expected. The operator's contract holds already, and no
+/// view has been folded into it: its operands have the shapes that the operator knows.
+void check_relations(const Graph& graph, const Operator& op);
 
 } // namespace monet

@@ -3,7 +3,6 @@
 // count per group.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

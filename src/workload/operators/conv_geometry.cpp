@@ -12,13 +12,12 @@ namespace {
 
 constexpr std::int64_t kLargestStep = std::int64_t{1} << 31;
 
-std::vector<std::int64_t> steps(const Graph& graph, const Operator& op, const char* name,
-                                std::size_t count) {
-  auto values = op.attributes.integers(name, std::vector<std::int64_t>(count, 1));
+Integers steps(const Graph& graph, const Operator& op, const char* name, std::size_t count) {
+  auto values = op.attributes.integers(name, Integers(count, 1));
   if (values.empty())
     values.assign(count, 1);
-  const bool positive = std::all_of(values.begin(), values.end(),
-                                    [](std::int64_t v) { return v >= 1 && v <= kLargestStep; });
+  const bool positive =
+      std::ranges::all_of(values, [](std::int64_t v) { return v >= 1 && v <= kLargestStep; });
   if (values.size() != count || !positive) {
     fail(graph, op, fmt::format("{} values of at least 1 are expected", count),
          fmt::format("attribute '{}'", name));
@@ -30,8 +29,7 @@ std::vector<std::int64_t> steps(const Graph& graph, const Operator& op, const ch
 
 ConvGeometry window_geometry(const Graph& graph, const Operator& op,
                              std::span<const std::int64_t> large,
-                             std::span<const std::int64_t> small,
-                             std::vector<std::int64_t> kernel) {
+                             std::span<const std::int64_t> small, Integers kernel) {
   const std::size_t count = kernel.size();
   ConvGeometry geometry;
   geometry.kernel = std::move(kernel);
@@ -40,9 +38,8 @@ ConvGeometry window_geometry(const Graph& graph, const Operator& op,
   auto pads = op.attributes.integers("pads");
   if (pads.empty())
     pads.assign(2 * count, 0);
-  const bool sane = std::all_of(pads.begin(), pads.end(), [](std::int64_t v) {
-    return v >= -kLargestStep && v <= kLargestStep;
-  });
+  const bool sane = std::ranges::all_of(
+      pads, [](std::int64_t v) { return v >= -kLargestStep && v <= kLargestStep; });
   if (pads.size() != 2 * count || !sane) {
     fail(graph, op, fmt::format("{} values are expected", 2 * count), "attribute 'pads'");
   }
@@ -71,13 +68,13 @@ ConvGeometry window_geometry(const Graph& graph, const Operator& op,
 
 ConvGeometry conv_geometry(const Graph& graph, const Operator& op, std::span<const std::int64_t> x,
                            std::span<const std::int64_t> w, std::span<const std::int64_t> y) {
-  std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
+  Integers kernel(w.begin() + 2, w.end());
   const auto declared = op.attributes.integers("kernel_shape", kernel);
   if (declared != kernel) {
     fail(graph, op, "the kernel's shape differs from the weight's", "attribute 'kernel_shape'");
   }
   ConvGeometry geometry = window_geometry(graph, op, x, y, std::move(kernel));
-  const auto pads = op.attributes.integers("pads", std::vector<std::int64_t>(2 * w.size() - 4, 0));
+  const auto pads = op.attributes.integers("pads", Integers(2 * w.size() - 4, 0));
   const bool explicit_pads = op.attributes.text("auto_pad", "NOTSET") == "NOTSET";
   for (std::size_t i = 0; explicit_pads && i < geometry.kernel.size(); ++i) {
     const std::int64_t reach =
@@ -126,7 +123,7 @@ WindowAxes window_axes(const Graph& graph, const Operator& op, LoopNestBuilder& 
   if (small.size() < 3 || large.size() != small.size() || kernel.size() + 2 != small.size())
     fail(graph, op, fmt::format("{} and kernel_shape have different numbers of axes", names));
   const ConvGeometry geometry = window_geometry(graph, op, large, small, kernel);
-  std::vector<std::int64_t> window{1, 1};
+  Integers window{1, 1};
   window.insert(window.end(), kernel.begin(), kernel.end());
   WindowAxes axes;
   axes.places = {axis(nest.loop("B", small[0])), axis(nest.loop("C", small[1]))};

@@ -11,10 +11,10 @@
 namespace monet {
 
 struct ConvGeometry {
-  std::vector<std::int64_t> kernel;
-  std::vector<std::int64_t> strides;
-  std::vector<std::int64_t> dilations;
-  std::vector<std::int64_t> pads_begin; ///< may be negative (cropping)
+  Integers kernel;
+  Integers strides;
+  Integers dilations;
+  Integers pads_begin; ///< may be negative (cropping)
 };
 
 /// One entry per spatial axis. `small` is the side that the windows stride over less densely (a
@@ -23,7 +23,7 @@ struct ConvGeometry {
 /// from the attribute.
 ConvGeometry window_geometry(const Graph& graph, const Operator& op,
                              std::span<const std::int64_t> large,
-                             std::span<const std::int64_t> small, std::vector<std::int64_t> kernel);
+                             std::span<const std::int64_t> small, Integers kernel);
 
 /// The same with the kernel of a weight tensor, checked against attribute kernel_shape and the
 /// output.

@@ -3,7 +3,6 @@
 // then IZ,IY,IX and FZ,FY,FX. K and C count per group.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -16,17 +15,16 @@ namespace monet {
 namespace {
 
 /// Padding at the front. With output_shape or auto_pad the total follows from the output's size.
-std::vector<std::int64_t> pads_of(const Graph& graph, const Operator& op,
-                                  const ConvGeometry& geometry, std::span<const std::int64_t> x,
-                                  std::span<const std::int64_t> y) {
+Integers pads_of(const Graph& graph, const Operator& op, const ConvGeometry& geometry,
+                 std::span<const std::int64_t> x, std::span<const std::int64_t> y) {
   const std::string auto_pad = op.attributes.text("auto_pad", "NOTSET");
   if (!op.attributes.has("output_shape") && auto_pad == "NOTSET")
     return geometry.pads_begin;
   const std::size_t count = geometry.kernel.size();
-  const auto extra = op.attributes.integers("output_padding", std::vector<std::int64_t>(count, 0));
+  const auto extra = op.attributes.integers("output_padding", Integers(count, 0));
   if (extra.size() != count)
     fail(graph, op, "one value per spatial axis is expected", "attribute 'output_padding'");
-  std::vector<std::int64_t> pads;
+  Integers pads;
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t reach = checked_add(
         checked_multiply(geometry.strides[i], std::max<std::int64_t>(x[2 + i] - 1, 0)),
@@ -50,7 +48,7 @@ LoopNest build_conv_transpose(const Graph& graph, const Operator& op) {
   if (groups < 1 || w[0] != x[1] || x[1] % groups != 0 || y[1] != w[1] * groups) {
     fail(graph, op, "channels of input, weight and output do not fit", "attribute 'group'");
   }
-  const std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
+  const Integers kernel(w.begin() + 2, w.end());
   if (op.attributes.integers("kernel_shape", kernel) != kernel) {
     fail(graph, op, "the kernel's shape differs from the weight's", "attribute 'kernel_shape'");
   }

@@ -1,7 +1,6 @@
 // Data movement. ai.monet.Copy: a view that could not be folded; attribute `view` names the view.
 // ai.monet.Offload and ai.monet.Fetch: to the host's memory and back.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 #include "workload/operators/view_map.hpp"
 
 namespace monet {
@@ -44,6 +43,17 @@ std::vector<OperatorRule> copy_rules() {
   return {{kMonetDomain, "Copy", build_copy},
           {kMonetDomain, "Fetch", build_move},
           {kMonetDomain, "Offload", build_move}};
+}
+
+/// Operators that only rename or rearrange storage. fold_views() composes them into their readers.
+std::vector<OperatorRule> view_rules() {
+  const auto view = [](std::string_view op_type) {
+    return OperatorRule{"", op_type, nullptr, true};
+  };
+  return {
+      view("Expand"), view("Flatten"), view("Identity"),  view("Reshape"),   view("Slice"),
+      view("Split"),  view("Squeeze"), view("Transpose"), view("Unsqueeze"),
+  };
 }
 
 bool is_offload(const Operator& op) {

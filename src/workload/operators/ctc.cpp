@@ -1,7 +1,6 @@
 // Connectionist temporal classification (Graves et al. 2006): the likelihood of a sequence of
 // labels, blanks and repetitions between them summed over. S labels make L = 2 S + 1 states.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

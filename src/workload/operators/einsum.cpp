@@ -2,9 +2,8 @@
 // and the second are B, H, ...; of the result and one operand D and K; summed ones C; further ones
 // of a kind are numbered. A letter that stands twice in an operand reads its diagonal. More than
 // two operands are contracted in pairs when a network is read.
-#include "workload/shared/einsum_equation.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
+#include "workload/shared/einsum_equation.hpp"
 
 #include <fmt/core.h>
 
@@ -34,8 +33,7 @@ VectorWork work_of(std::size_t operands, bool sums) {
   return sums ? VectorWork{1, 0, 0, 0, 0, 0} : VectorWork{};
 }
 
-std::vector<AxisExpr> operand_axes(const std::string& letters,
-                                   const std::vector<std::int64_t>& shape,
+std::vector<AxisExpr> operand_axes(const std::string& letters, const Integers& shape,
                                    const std::map<char, LoopIndex>& loops,
                                    const LoopNestBuilder& nest) {
   std::vector<AxisExpr> axes;
@@ -48,7 +46,7 @@ std::vector<AxisExpr> operand_axes(const std::string& letters,
 
 LoopNest build_einsum(const Graph& graph, const Operator& op) {
   std::vector<std::size_t> ranks;
-  std::vector<std::vector<std::int64_t>> shapes;
+  std::vector<Integers> shapes;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     shapes.push_back(input_shape(graph, op, i));
     ranks.push_back(shapes.back().size());
@@ -56,7 +54,7 @@ LoopNest build_einsum(const Graph& graph, const Operator& op) {
   if (shapes.empty() || shapes.size() > 2)
     fail(graph, op, fmt::format("one or two operands are expected, not {}", shapes.size()));
   EinsumEquation equation;
-  std::vector<std::int64_t> sizes;
+  Integers sizes;
   std::string wrong = parse_einsum(op.attributes.text("equation", ""), ranks, equation);
   if (wrong.empty())
     wrong = einsum_sizes(equation, shapes, sizes);

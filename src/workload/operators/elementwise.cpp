@@ -1,7 +1,6 @@
 // Element-wise operators with numpy broadcasting. One line each: scalar operations per output
 // element.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,6 @@
 // Gradients of element-wise operators: loops over dY, the first input. An output with fewer or
 // broadcast axes is a sum over the missing ones.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

@@ -1,20 +1,39 @@
-// Every operator family gives its rules here; registry.cpp lists them all.
+// What families of operators are written with, and their rules, which registry.cpp lists.
 #pragma once
+
+#include "workload/operators/nest_builder.hpp"
 
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace monet {
 
+/// What a row of a table is for; such tables are sorted by it.
+constexpr auto kOperatorOf = [](const auto& row) { return std::pair(row.domain, row.op_type); };
+
+/// InternalError with the words `twice` where two rows are for one operator.
+template <class Row>
+void sort_by_operator(std::vector<Row>& rows, std::string_view twice) {
+  std::ranges::sort(rows, {}, kOperatorOf);
+  internal_check(std::ranges::adjacent_find(rows, {}, kOperatorOf) == rows.end(), twice);
+}
+
+/// The row for an operator in a sorted table, or null.
+template <class Table>
+auto find_by_operator(const Table& table, std::string_view domain, std::string_view op_type) {
+  const std::pair wanted(domain, op_type);
+  const auto at = std::ranges::lower_bound(table, wanted, {}, kOperatorOf);
+  return at != std::end(table) && kOperatorOf(*at) == wanted ? &*at : nullptr;
+}
+
 /// The row of a table for an operator's type. It must be there.
 template <class Table>
 const auto& row_of(const Table& table, const Operator& op) {
-  return *std::find_if(std::begin(table), std::end(table),
-                       [&](const auto& row) { return row.op_type == op.op_type; });
+  return *std::ranges::find_if(table, [&](const auto& row) { return row.op_type == op.op_type; });
 }
 
 /// A rule for every row of a table.

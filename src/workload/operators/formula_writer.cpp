@@ -16,8 +16,7 @@ Term FormulaWriter::read(std::size_t i, bool uniform) {
 
 bool FormulaWriter::is_uniform(const UpdateValue& value) const {
   if (value.kind == UpdateValue::Kind::input) {
-    return std::find(uniform_inputs_.begin(), uniform_inputs_.end(), value.index) !=
-           uniform_inputs_.end();
+    return std::ranges::find(uniform_inputs_, value.index) != uniform_inputs_.end();
   }
   return value.kind == UpdateValue::Kind::number || formula_.instructions[value.index].uniform;
 }

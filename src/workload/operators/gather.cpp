@@ -1,7 +1,6 @@
 // Reading and writing at indices. Constant indices in arithmetic progression become affine; all
 // others make their axis data-dependent.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 
@@ -10,11 +9,11 @@ namespace {
 /// index = start + sum(step[i] * position[i]), if the constant indices are of that form.
 struct Progression {
   std::int64_t start = 0;
-  std::vector<std::int64_t> steps;
+  Integers steps;
 };
 
-std::optional<Progression> progression(const std::vector<std::int64_t>& shape,
-                                       std::vector<std::int64_t> indices, std::int64_t extent) {
+std::optional<Progression> progression(const Integers& shape, Integers indices,
+                                       std::int64_t extent) {
   if (indices.empty())
     return std::nullopt;
   for (std::int64_t& index : indices) {
@@ -23,8 +22,8 @@ std::optional<Progression> progression(const std::vector<std::int64_t>& shape,
     if (index < 0 || index >= extent)
       return std::nullopt;
   }
-  Progression found{indices[0], std::vector<std::int64_t>(shape.size(), 0)};
-  std::vector<std::int64_t> strides(shape.size(), 1);
+  Progression found{indices[0], Integers(shape.size(), 0)};
+  Integers strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;)
     strides[i - 1] = strides[i] * shape[i];
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -52,7 +51,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   }
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
-  const auto constant = constant_integers(graph, op, 1);
+  const auto constant = known_integers(graph, op, 1);
   const auto affine = constant ? progression(indices, *constant, data[at]) : std::nullopt;
   std::vector<AxisExpr> from;
   for (std::size_t i = 0; i < data.size(); ++i) {

@@ -2,7 +2,6 @@
 // adds to are zero.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

@@ -1,6 +1,5 @@
 // Losses (a scalar) and their gradients with respect to the prediction.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

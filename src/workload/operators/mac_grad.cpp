@@ -5,7 +5,6 @@
 //   fy, ...] ConvGradWeight (X, dY) -> dW     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] *
 //   dY[b, k, oy, ...]
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -40,8 +39,7 @@ bool counts_through(const AxisExpr& axis, const LoopNest& nest, std::int64_t ext
 }
 
 /// Every element is one combination of loops: it can be finished before the next one is begun.
-bool visits_each_once(const Access& access, const LoopNest& nest,
-                      const std::vector<std::int64_t>& shape) {
+bool visits_each_once(const Access& access, const LoopNest& nest, const Integers& shape) {
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < access.axes.size(); ++i) {
     if (!counts_through(access.axes[i], nest, shape[i]))
@@ -142,6 +140,14 @@ LoopNest build_mac_grad(const Graph& graph, const Operator& op) {
   return adjoint(graph, op, kForward, kOperand);
 }
 
+constexpr std::array kGradients{
+    ProductGradients{"Conv", "ConvGradInput", "ConvGradWeight"},
+    ProductGradients{"ConvTranspose", "ConvTransposeGradInput", "ConvTransposeGradWeight"},
+    ProductGradients{"MatMul", "MatMulGradA", "MatMulGradB"},
+    ProductGradients{"Gemm", "GemmGradA", "GemmGradB"},
+    ProductGradients{"Einsum", "EinsumGradA", "EinsumGradB"},
+};
+
 } // namespace
 
 std::vector<OperatorRule> mac_grad_rules() {
@@ -158,6 +164,25 @@ std::vector<OperatorRule> mac_grad_rules() {
       {kMonetDomain, "GemmGradB", build_mac_grad<kGemm, 1>},
       {kMonetDomain, "ProductGrad", build_product_grad},
   };
+}
+
+std::span<const ProductGradients> product_gradients() {
+  return kGradients;
+}
+
+std::optional<GradientTensors> gradient_tensors(const Operator& op) {
+  if (op.domain != kMonetDomain)
+    return std::nullopt;
+  const auto is = [&](std::string_view ProductGradients::*type) {
+    return std::ranges::find(kGradients, op.op_type, type) != kGradients.end();
+  };
+  if (op.op_type == kProductGrad)
+    return GradientTensors{*op.inputs[2], op.inputs[0], op.inputs[1], op.outputs[0], op.outputs[1]};
+  if (is(&ProductGradients::first))
+    return GradientTensors{*op.inputs[0], std::nullopt, op.inputs[1], op.outputs[0], std::nullopt};
+  if (is(&ProductGradients::second))
+    return GradientTensors{*op.inputs[1], op.inputs[0], std::nullopt, std::nullopt, op.outputs[0]};
+  return std::nullopt;
 }
 
 } // namespace monet

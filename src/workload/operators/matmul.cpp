@@ -3,7 +3,6 @@
 // batch axes (B; B,H; B0,B1,...,H), then D rows, C the reduced axis, K columns. A one-dimensional
 // operand has no D or no K.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 
@@ -78,9 +77,9 @@ LoopNest build_product(const Graph& graph, const Operator& op, const Product& pr
   if (product.right.free)
     loops.push_back(*(k = nest.loop("K", w[*product.right.free])));
 
-  const auto operand_axes = [&](const std::vector<std::int64_t>& shape, const Layout& layout,
+  const auto operand_axes = [&](const Integers& shape, const Layout& layout,
                                 std::optional<LoopIndex> free) {
-    std::vector<std::int64_t> sizes;
+    Integers sizes;
     for (const std::size_t i : layout.batch)
       sizes.push_back(shape[i]);
     const std::vector<AxisExpr> batches = nest.broadcast(sizes, batch);

@@ -1,6 +1,5 @@
 // Operators of com.microsoft that published training graphs hold.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/errors.hpp"
 

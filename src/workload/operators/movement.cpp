@@ -1,10 +1,7 @@
 // Operators that only move data and are no views: their output is new storage.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
-
-#include <algorithm>
 
 namespace monet {
 
@@ -33,7 +30,7 @@ LoopNest build_concat(const Graph& graph, const Operator& op) {
 
 LoopNest build_pad(const Graph& graph, const Operator& op) {
   const auto& out = output_shape(graph, op, 0);
-  const auto pads = constant_integers(graph, op, 1);
+  const auto pads = known_integers(graph, op, 1);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(out);
   nest.output(0, "O", axes_of(loops));

@@ -14,8 +14,7 @@ AxisExpr axis(LoopIndex loop, std::int64_t coefficient, std::int64_t offset) {
 }
 
 AxisExpr axis_sum(std::vector<AffineTerm> terms, std::int64_t offset) {
-  std::sort(terms.begin(), terms.end(),
-            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
   return AxisExpr{std::move(terms), offset, false};
 }
 
@@ -68,16 +67,14 @@ bool has_output(const Operator& op, std::size_t index) {
   return index < op.outputs.size() && op.outputs[index].has_value();
 }
 
-const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
-                                             std::size_t index) {
+const Integers& input_shape(const Graph& graph, const Operator& op, std::size_t index) {
   if (!has_input(op, index)) {
     fail(graph, op, fmt::format("input {} is missing", index));
   }
   return graph.tensor(*op.inputs[index]).shape;
 }
 
-const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
-                                              std::size_t index) {
+const Integers& output_shape(const Graph& graph, const Operator& op, std::size_t index) {
   if (!has_output(op, index)) {
     fail(graph, op, fmt::format("output {} is missing", index));
   }
@@ -91,17 +88,6 @@ std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axi
     fail(graph, op, fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
   }
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
-}
-
-std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
-                                                           std::size_t index) {
-  if (!has_input(op, index))
-    return std::nullopt;
-  const auto& values = graph.tensor(*op.inputs[index]).values;
-  if (!values)
-    return std::nullopt;
-  const auto* integers = std::get_if<std::vector<std::int64_t>>(&*values);
-  return integers ? std::optional(*integers) : std::nullopt;
 }
 
 LoopNestBuilder::LoopNestBuilder(const Graph& graph, const Operator& op, ComputeKind compute,

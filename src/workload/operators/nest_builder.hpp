@@ -45,10 +45,8 @@ std::string batch_name(std::size_t index, std::size_t count);
                        std::string_view detail = {});
 
 /// The shape of a present input or output; fails when the operator lacks it.
-const std::vector<std::int64_t>& input_shape(const Graph& graph, const Operator& op,
-                                             std::size_t index);
-const std::vector<std::int64_t>& output_shape(const Graph& graph, const Operator& op,
-                                              std::size_t index);
+const Integers& input_shape(const Graph& graph, const Operator& op, std::size_t index);
+const Integers& output_shape(const Graph& graph, const Operator& op, std::size_t index);
 bool has_input(const Operator& op, std::size_t index);
 bool has_output(const Operator& op, std::size_t index);
 /// `axis` counted from the front; fails when it is outside [-rank, rank).
@@ -56,10 +54,6 @@ std::size_t normal_axis(const Graph& graph, const Operator& op, std::int64_t axi
                         std::size_t rank);
 /// Roles of operands without names of their own: I, W, I2, I3, ...
 std::string input_role(std::size_t index);
-/// Integers of a constant input; nullopt when absent or not known.
-std::optional<std::vector<std::int64_t>> constant_integers(const Graph& graph, const Operator& op,
-                                                           std::size_t index);
-
 class LoopNestBuilder {
 public:
   LoopNestBuilder(const Graph& graph, const Operator& op, ComputeKind compute,

@@ -1,7 +1,6 @@
 // Normalisations and the softmax family. Statistics need one sweep over the input, the result a
 // second one.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 
@@ -65,9 +64,8 @@ LoopNest build_rows(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   const bool several = op.attributes.has("axes"); // MeanVarianceNormalization
-  const std::vector<std::int64_t> axes =
-      several ? op.attributes.integers("axes")
-              : std::vector<std::int64_t>{op.attributes.integer("axis", -1)};
+  const Integers axes =
+      several ? op.attributes.integers("axes") : Integers{op.attributes.integer("axis", -1)};
   if (op.op_type == "MeanVarianceNormalization" && !several) {
     for (std::size_t d = 0; d < loops.size(); ++d) {
       if (d != 1)

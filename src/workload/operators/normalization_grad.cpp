@@ -1,7 +1,6 @@
 // Batch and layer normalisation and softmax, backward. An operand that is needed again
 // once a sum over it is known is swept twice.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

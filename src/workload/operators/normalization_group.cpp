@@ -2,7 +2,6 @@
 // one channel a group), and by the root of the mean square of a row (RMSNorm); with their
 // gradients.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 

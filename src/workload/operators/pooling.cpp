@@ -3,7 +3,6 @@
 // Loops B, C, OY,OX, FY,FX; global pooling B, C, FY,FX.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

@@ -2,7 +2,6 @@
 // most) - z) * s. Scale s and zero point z are one number each, or one for each slice of attribute
 // `axis`; quant_min and quant_max are attributes.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 
@@ -15,7 +14,7 @@ constexpr VectorWork kGradScale{2, 1, 1, 4, 0, 0}; // dY * (round(x/s) - x/s), s
 /// Where a setting of one number, or of one for each slice of the axis, is read.
 std::vector<AxisExpr> setting_axes(const Graph& graph, const Operator& op,
                                    const LoopNestBuilder& nest, std::span<const LoopIndex> loops,
-                                   const std::vector<std::int64_t>& shape) {
+                                   const Integers& shape) {
   if (shape.size() != 1 || shape[0] == 1)
     return nest.broadcast(shape, loops);
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 1), loops.size());

@@ -1,7 +1,6 @@
 // Reductions over axes, arg-reductions, running sums. Loops are the input's axes; the output lacks
 // the reduced ones.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 
@@ -33,11 +32,11 @@ constexpr Reduction kReductions[]{
 /// values.
 std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& op,
                                             std::size_t rank) {
-  std::vector<std::int64_t> axes = op.attributes.integers("axes");
+  Integers axes = op.attributes.integers("axes");
   if (op.op_type.rfind("Arg", 0) == 0) {
     axes = {op.attributes.integer("axis", 0)};
   } else if (has_input(op, 1)) {
-    const auto constant = constant_integers(graph, op, 1);
+    const auto constant = known_integers(graph, op, 1);
     if (!constant)
       return std::nullopt;
     axes = *constant;
@@ -51,8 +50,7 @@ std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& 
 }
 
 /// Which axes were reduced, from the shapes alone: an axis of equal size is taken as kept.
-std::vector<bool> axes_from_shapes(const std::vector<std::int64_t>& in,
-                                   const std::vector<std::int64_t>& out, bool keepdims) {
+std::vector<bool> axes_from_shapes(const Integers& in, const Integers& out, bool keepdims) {
   std::vector<bool> reduced(in.size(), false);
   std::size_t at = 0;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -91,7 +89,7 @@ LoopNest build_running_sum(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
   const auto& shape = output_shape(graph, op, 0);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  const auto along = constant_integers(graph, op, 1);
+  const auto along = known_integers(graph, op, 1);
   for (std::size_t d = 0; d < loops.size(); ++d) {
     if (!along || along->size() != 1 || normal_axis(graph, op, along->front(), shape.size()) == d)
       nest.couple(loops[d]);

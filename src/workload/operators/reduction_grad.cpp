@@ -1,6 +1,5 @@
 // Gradients of reductions: loops over X, the second input; dY (and Y) have size 1 on reduced axes.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 namespace monet {
 

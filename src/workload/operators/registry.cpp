@@ -1,15 +1,11 @@
 #include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
-#include "workload/operators/relations.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
-#include <tuple>
 
 namespace monet {
 
@@ -47,21 +43,13 @@ constexpr std::array kFamilies{
     &collective_rules,
 };
 
-auto key(const OperatorRule& rule) {
-  return std::tuple(rule.domain, rule.op_type);
-}
-
 std::vector<OperatorRule> collect() {
   std::vector<OperatorRule> rules;
   for (const auto family : kFamilies) {
     const auto members = family();
     rules.insert(rules.end(), members.begin(), members.end());
   }
-  std::sort(rules.begin(), rules.end(),
-            [](const OperatorRule& a, const OperatorRule& b) { return key(a) < key(b); });
-  const auto twice = std::adjacent_find(
-      rules.begin(), rules.end(), [](const auto& a, const auto& b) { return key(a) == key(b); });
-  internal_check(twice == rules.end(), "two rules for one operator");
+  sort_by_operator(rules, "two rules for one operator");
   return rules;
 }
 
@@ -73,12 +61,7 @@ const std::vector<OperatorRule>& all_rules() {
 }
 
 const OperatorRule* find_rule(std::string_view domain, std::string_view op_type) {
-  const std::vector<OperatorRule>& rules = all_rules();
-  const auto wanted = std::tuple(domain, op_type);
-  const auto at = std::lower_bound(
-      rules.begin(), rules.end(), wanted,
-      [](const OperatorRule& rule, const auto& target) { return key(rule) < target; });
-  return at != rules.end() && key(*at) == wanted ? &*at : nullptr;
+  return find_by_operator(all_rules(), domain, op_type);
 }
 
 bool has_view_rule(const Operator& op) {

@@ -1,23 +1,20 @@
-#include "workload/operators/relations.hpp"
-
-#include "workload/operators/nest_builder.hpp"
+#include "workload/operators/contract.hpp"
+#include "workload/operators/families.hpp"
 #include "workload/operators/view_map.hpp"
 
 #include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 std::string text_of(const Shape& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -130,7 +127,7 @@ void check_padding(const Graph& graph, const Operator& op, const Shape& inside, 
 }
 
 void check_pad(const Graph& graph, const Operator& op) {
-  const auto pads = constant_integers(graph, op, 1);
+  const auto pads = known_integers(graph, op, 1);
   expect(graph, op, pads.has_value(), "constants are expected", "input 1");
   check_padding(graph, op, input_shape(graph, op, 0), output_shape(graph, op, 0), *pads);
 }
@@ -281,13 +278,8 @@ constexpr Relation kRelations[]{
 } // namespace
 
 void check_relations(const Graph& graph, const Operator& op) {
-  const auto name = [](const auto& row) { return std::tuple(row.domain, row.op_type); };
-  const auto wanted = std::tuple(std::string_view(op.domain), std::string_view(op.op_type));
-  const auto* const at =
-      std::lower_bound(std::begin(kRelations), std::end(kRelations), wanted,
-                       [&](const Relation& row, const auto& target) { return name(row) < target; });
-  if (at != std::end(kRelations) && name(*at) == wanted)
-    at->check(graph, op);
+  if (const Relation* row = find_by_operator(kRelations, op.domain, op.op_type))
+    row->check(graph, op);
 }
 
 } // namespace monet

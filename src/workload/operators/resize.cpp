@@ -3,7 +3,6 @@
 // neighbours, or each output is made of taps `factor` apart. Other factors, and corners that are
 // aligned, touch the input in an order that is not affine.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 
@@ -55,9 +54,8 @@ Taps taps_of(const Interpolation& how, bool down, std::int64_t factor) {
   return taps;
 }
 
-LoopNest build_interpolation(const Graph& graph, const Operator& op,
-                             const std::vector<std::int64_t>& in,
-                             const std::vector<std::int64_t>& out, bool forward) {
+LoopNest build_interpolation(const Graph& graph, const Operator& op, const Integers& in,
+                             const Integers& out, bool forward) {
   if (in.size() != out.size())
     fail(graph, op, "the output has other axes than the input");
   const Interpolation how = interpolation_of(op);

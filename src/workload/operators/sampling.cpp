@@ -3,7 +3,6 @@
 // of, each sweep looking up one pixel for each output. Where a sample lies is the same for all
 // channels and not counted. Loops N,C,H,W (GridSample) and R,C,OY,OX (RoiAlign).
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include <fmt/core.h>
 
@@ -14,7 +13,7 @@ namespace monet {
 
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Shape = Integers;
 
 /// Samples per axis of a bin where the network leaves that to the regions' sizes: what
 /// torchvision's and Detectron's detectors take.

@@ -2,7 +2,6 @@
 // is swept anyway, one maximum for each index of the first two axes (one axis of a matrix, none of
 // a vector), so that tiles need not wait for each other; what reads them takes the largest.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"
 
@@ -49,7 +48,7 @@ LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
 /// X [..., C] of R rows -> (X in blocks along its last axis, the same [C, R] in blocks along its
 /// rows). A block is within a core when its maximum is known: one sweep.
 LoopNest build_block_cast(const Graph& graph, const Operator& op) {
-  const std::vector<std::int64_t> shape = input_shape(graph, op, 0);
+  const Integers shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
     fail(graph, op, "a matrix or a stack of them is expected");
   if (!has_output(op, 0) && !has_output(op, 1))

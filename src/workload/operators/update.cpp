@@ -3,7 +3,6 @@
 // tables that sparse gradients update, and what clipping and loss scaling need: a look at whether
 // numbers are finite, and the next scale.
 #include "workload/operators/families.hpp"
-#include "workload/operators/nest_builder.hpp"
 
 #include "monet/workload/update_formula.hpp"
 
@@ -36,10 +35,8 @@ LoopNest build_update(const Graph& graph, const Operator& op) {
 }
 
 /// Axes of a table of which the loops touch a row for each row of `loops`.
-std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op,
-                                 const std::vector<std::int64_t>& table,
-                                 const std::vector<std::int64_t>& rows,
-                                 std::span<const LoopIndex> loops) {
+std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op, const Integers& table,
+                                 const Integers& rows, std::span<const LoopIndex> loops) {
   if (table.empty() || table.size() != rows.size() ||
       !std::equal(table.begin() + 1, table.end(), rows.begin() + 1))
     fail(graph, op, "the gradient's rows are not those of the table");
@@ -49,7 +46,7 @@ std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op,
 }
 
 void check_row_numbers(const Graph& graph, const Operator& op, std::size_t input,
-                       const std::vector<std::int64_t>& rows) {
+                       const Integers& rows) {
   const auto& numbers = input_shape(graph, op, input);
   if (is_floating(graph.tensor(*op.inputs[input]).type))
     fail(graph, op, "numbers of rows are no integers");
@@ -73,15 +70,15 @@ void check_real(const Graph& graph, const Operator& op) {
 /// as many rows; the others stay as they are.
 LoopNest build_row_update(const Graph& graph, const Operator& op) {
   const UpdateFormula formula = update_formula(graph, op);
-  const std::vector<std::int64_t>& rows = input_shape(graph, op, kUpdateGradient);
+  const Integers& rows = input_shape(graph, op, kUpdateGradient);
   check_row_numbers(graph, op, kUpdateRows, rows);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
   const std::vector<LoopIndex> loops = nest.loops_over(rows);
-  const auto table = [&](const std::vector<std::int64_t>& shape) {
+  const auto table = [&](const Integers& shape) {
     return table_axes(graph, op, shape, rows, loops);
   };
   check_real(graph, op);
-  const auto check_table = [&](const std::vector<std::int64_t>& shape) {
+  const auto check_table = [&](const Integers& shape) {
     if (shape != output_shape(graph, op, 0))
       fail(graph, op, "weight and states have different shapes");
   };
@@ -108,7 +105,7 @@ LoopNest build_row_update(const Graph& graph, const Operator& op) {
 /// (table, rows) -> those rows of the table.
 LoopNest build_take_rows(const Graph& graph, const Operator& op) {
   check_real(graph, op);
-  const std::vector<std::int64_t>& rows = output_shape(graph, op, 0);
+  const Integers& rows = output_shape(graph, op, 0);
   check_row_numbers(graph, op, 1, rows);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(rows);
@@ -121,7 +118,7 @@ LoopNest build_take_rows(const Graph& graph, const Operator& op) {
 /// (values, rows) -> the table whose rows they overwrite; the others stay as they are.
 LoopNest build_put_rows(const Graph& graph, const Operator& op) {
   check_real(graph, op);
-  const std::vector<std::int64_t>& rows = input_shape(graph, op, 0);
+  const Integers& rows = input_shape(graph, op, 0);
   check_row_numbers(graph, op, 1, rows);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(rows);
@@ -134,7 +131,7 @@ LoopNest build_put_rows(const Graph& graph, const Operator& op) {
 /// (indices) -> the different ones in order, then `size` as often as there are more; and the place
 /// of each index among them. Sorted by merging: a comparison for each halving.
 LoopNest build_distinct(const Graph& graph, const Operator& op) {
-  const std::vector<std::int64_t>& shape = input_shape(graph, op, 0);
+  const Integers& shape = input_shape(graph, op, 0);
   if (shape.size() != 1 || output_shape(graph, op, 0) != shape ||
       output_shape(graph, op, 1) != shape)
     fail(graph, op, "indices and results have one axis, of one length");

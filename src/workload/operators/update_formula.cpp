@@ -296,9 +296,7 @@ constexpr std::array kUpdates{
 };
 
 const Update& update_of(const Operator& op) {
-  const auto* found = std::find_if(kUpdates.begin(), kUpdates.end(), [&](const Update& update) {
-    return update.op_type == op.op_type;
-  });
+  const auto* found = std::ranges::find(kUpdates, op.op_type, &Update::op_type);
   internal_check(found != kUpdates.end(), fmt::format("'{}' has no formula", op.op_type));
   return *found;
 }

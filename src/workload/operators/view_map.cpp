@@ -106,7 +106,7 @@ Digits to_digits(const AxisExpr& linear, const LoopNest& nest,
                  std::span<const std::int64_t> sizes) {
   Digits digits;
   const std::size_t count = sizes.size();
-  std::vector<std::int64_t> strides(count, 1);
+  Integers strides(count, 1);
   for (std::size_t k = count; k-- > 1;)
     strides[k - 1] = strides[k] * sizes[k];
   digits.axes.assign(count, AxisExpr{});
@@ -152,8 +152,7 @@ AxisExpr linear_index(const std::vector<AxisExpr>& axes, std::span<const std::in
     }
     stride = checked_multiply(stride, view[i]);
   }
-  std::sort(terms.begin(), terms.end(),
-            [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
+  std::ranges::sort(terms, [](const AffineTerm& a, const AffineTerm& b) { return a.dim < b.dim; });
   for (const AffineTerm& term : terms) {
     if (!linear.terms.empty() && linear.terms.back().dim == term.dim) {
       linear.terms.back().coefficient += term.coefficient;
@@ -354,41 +353,30 @@ bool is_view(const Graph& graph, const Operator& op) {
 
 namespace {
 
-const std::vector<std::int64_t>* known_integers(const Graph& graph, const Operator& op,
-                                                std::size_t input) {
-  if (input >= op.inputs.size() || !op.inputs[input])
-    return nullptr;
-  const auto& values = graph.tensor(*op.inputs[input]).values;
-  return values ? std::get_if<std::vector<std::int64_t>>(&*values) : nullptr;
-}
-
 std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   const auto& shape = graph.tensor(*op.inputs[0]).shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto* starts = known_integers(graph, op, 1);
-  if (starts == nullptr)
+  const auto starts = known_integers(graph, op, 1);
+  if (!starts)
     return std::nullopt;
   const bool has_axes = op.inputs.size() > 3 && op.inputs[3];
   const bool has_steps = op.inputs.size() > 4 && op.inputs[4];
-  const auto* axes = known_integers(graph, op, 3);
-  const auto* steps = known_integers(graph, op, 4);
-  const auto fits_starts = [&](bool given, const std::vector<std::int64_t>* list) {
-    return !given || (list != nullptr && list->size() == starts->size());
+  const auto axes = known_integers(graph, op, 3);
+  const auto steps = known_integers(graph, op, 4);
+  const auto fits_starts = [&](bool given, const auto& list) {
+    return !given || (list && list->size() == starts->size());
   };
   if (!fits_starts(has_axes, axes) || !fits_starts(has_steps, steps))
     return std::nullopt;
-  ViewStep step{ViewStep::Kind::slice,
-                {},
-                std::vector<std::int64_t>(shape.size(), 0),
-                std::vector<std::int64_t>(shape.size(), 1)};
+  ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    std::int64_t axis = axes != nullptr ? (*axes)[i] : static_cast<std::int64_t>(i);
+    std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
     if (axis < 0)
       axis += rank;
     if (axis < 0 || axis >= rank)
       return std::nullopt;
     const auto at = static_cast<std::size_t>(axis);
-    step.steps[at] = steps != nullptr ? (*steps)[i] : 1;
+    step.steps[at] = steps ? (*steps)[i] : 1;
     const std::int64_t last = step.steps[at] > 0 ? shape[at] : shape[at] - 1;
     const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[at] : (*starts)[i];
     step.starts[at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
@@ -405,15 +393,12 @@ std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::
   if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size()))
     return std::nullopt;
   const auto at = static_cast<std::size_t>(axis);
-  const auto* sizes = known_integers(graph, op, 1);
-  ViewStep step{ViewStep::Kind::slice,
-                {},
-                std::vector<std::int64_t>(shape.size(), 0),
-                std::vector<std::int64_t>(shape.size(), 1)};
+  const auto sizes = known_integers(graph, op, 1);
+  ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < output; ++i) {
     if (op.outputs[i]) {
       step.starts[at] += graph.tensor(*op.outputs[i]).shape.at(at);
-    } else if (sizes != nullptr && i < sizes->size()) {
+    } else if (sizes && i < sizes->size()) {
       step.starts[at] += (*sizes)[i];
     } else {
       return std::nullopt;
@@ -426,7 +411,7 @@ constexpr std::array<std::string_view, 4> kStepNames{"Reshape", "Transpose", "Sl
 
 std::optional<ViewStep> copied_step(const Operator& op) {
   const std::string view = op.attributes.text("view", "Reshape");
-  const auto name = std::find(kStepNames.begin(), kStepNames.end(), view);
+  const auto name = std::ranges::find(kStepNames, view);
   if (name == kStepNames.end())
     return std::nullopt;
   return ViewStep{static_cast<ViewStep::Kind>(name - kStepNames.begin()),
@@ -440,8 +425,8 @@ bool fits(const ViewStep& step, std::size_t rank) {
   }
   if (step.kind != ViewStep::Kind::transpose)
     return true;
-  std::vector<std::int64_t> sorted = step.perm;
-  std::sort(sorted.begin(), sorted.end());
+  Integers sorted = step.perm;
+  std::ranges::sort(sorted);
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<std::int64_t>(i))
       return false;

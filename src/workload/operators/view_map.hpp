@@ -19,9 +19,9 @@ struct ViewStep {
     expand,    ///< axes of size 1 (or missing in front) of S are repeated
   };
   Kind kind = Kind::reshape;
-  std::vector<std::int64_t> perm;
-  std::vector<std::int64_t> starts;
-  std::vector<std::int64_t> steps;
+  Integers perm;
+  Integers starts;
+  Integers steps;
 };
 
 /// The step from output `output` of a view operator (or of Copy) to its input 0; nullopt when its

@@ -8,7 +8,7 @@
 //   dispatch    [g,s,e,c] = 1 where c is the place
 //   combine     [g,s,e,c] = dispatch * probabilities
 //   result        [g,s,h] = combine * experts(dispatch * x)
-#include "workload/transformer/layers.hpp"
+#include "workload/transformer/writer.hpp"
 
 #include <fmt/format.h>
 

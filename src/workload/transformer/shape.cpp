@@ -1,4 +1,4 @@
-#include "workload/transformer/shape.hpp"
+#include "workload/transformer/writer.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/text.hpp"

@@ -2,8 +2,7 @@
 // values, r queries of a group, d numbers of a head.
 #include "monet/workload/transformer.hpp"
 
-#include "workload/transformer/layers.hpp"
-#include "workload/transformer/shape.hpp"
+#include "workload/transformer/writer.hpp"
 
 #include <fmt/format.h>
 
@@ -154,7 +153,7 @@ private:
     const std::int64_t s = shape_.sequence;
     Tensor mask{.name = "mask", .shape = {s, s}, .type = ElementType::boolean};
     if (s * s <= kMostKnownNumbers && !mask_) {
-      std::vector<std::int64_t> forbidden;
+      Integers forbidden;
       for (std::int64_t i = 0; i < s * s; ++i)
         forbidden.push_back(i % s > i / s ? 1 : 0);
       mask.values = std::move(forbidden);

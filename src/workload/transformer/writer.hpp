@@ -1,9 +1,12 @@
-// Helper for writing networks by hand: tensors and operators by name, each operator with its nest.
+// Helper for writing networks by hand: tensors and operators by name, each operator with its nest;
+// and the parts of a transformer.
 #pragma once
 
 #include "monet/workload/graph.hpp"
+#include "monet/workload/transformer.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,7 +14,7 @@
 
 namespace monet::transformer {
 
-using Extents = std::vector<std::int64_t>;
+using Extents = Integers;
 
 /// An operator about to be written. Its result is called as it is, those of several with /1, /2,
 /// ... behind it.
@@ -57,5 +60,28 @@ private:
   Graph& graph_;
   std::map<std::string, TensorId, std::less<>> constants_;
 };
+
+/// Normalises over the last axis, with trained `name`.weight and, of a layer norm, `name`.bias.
+TensorId add_norm(GraphWriter& writer, const TransformerShape& shape, const std::string& name,
+                  TensorId x);
+/// x, or x with a share of it dropped; `ratio` is the name of that number.
+TensorId add_dropout(GraphWriter& writer, double share, const std::string& name, TensorId x,
+                     const std::string& ratio = "dropout");
+
+/// A product of x with weights of its own, to rows of `columns` numbers.
+using Linear = std::function<TensorId(const std::string& part, TensorId x, std::int64_t columns)>;
+/// proj(activation(fc(x))), or proj(silu(gate(x)) * up(x)): parts of `linear`.
+TensorId add_feed_forward(GraphWriter& writer, const TransformerShape& shape,
+                          const std::string& name, TensorId x, const Linear& linear);
+
+/// The mixture of experts of x [batch, sequence, hidden], called `name`.
+TensorId add_experts(GraphWriter& writer, const TransformerShape& shape, const std::string& name,
+                     TensorId x);
+
+/// Where the value of a key is, for messages.
+using PlaceOf = std::function<SourceLoc(std::string_view key)>;
+
+/// Reports all that is out of range or does not divide.
+void check_shape(const TransformerShape& shape, const PlaceOf& place_of, ProblemList& problems);
 
 } // namespace monet::transformer
