@@ -32,6 +32,7 @@ from onnx import numpy_helper
 from torch import Tensor
 
 from gradient_cases.onnx_check import check_model
+from net import Net
 
 SAMPLES = 8  # Elements kept of a larger tensor, besides its norm and its projection.
 WHOLE = 12  # A tensor up to this size is kept whole.
@@ -380,7 +381,12 @@ def exported(name: str, module: torch.nn.Module, inputs: Sequence[Input], *, ops
         return tuple(flatten(module(*arguments[: len(inputs)])))
 
     return Case(name, [*inputs, *states, *constants], run, opset=opset, nodes=nodes, output_names=outputs,
-                counts_as=f"exported {type(module).__name__}")
+                counts_as=f"exported {kind_of(module)}")
+
+
+def kind_of(module: torch.nn.Module) -> str:
+    """The name of its class, or of its function in the same form."""
+    return module.run.__name__.title().replace("_", "") if isinstance(module, Net) else type(module).__name__
 
 
 def widened(tensors: Sequence[Input]) -> list[Input]:
@@ -422,17 +428,6 @@ def outside(x: Tensor, pads: Sequence[int], value: float = 0.0) -> Tensor:
     count = len(pads) // 2
     flat = [side for i in reversed(range(count)) for side in (pads[i], pads[count + i])]
     return torch.nn.functional.pad(x, flat, value=value)
-
-
-class Function(torch.nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.function(*inputs)
 
 
 def flatten(results: object) -> list[Tensor]:

@@ -31,6 +31,7 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from gradient_cases.framework import Input, Numbers, buffer, integer
+from net import Net, net
 
 SEED = 1
 MAX_PARAMETERS = 20_000
@@ -63,27 +64,6 @@ def real(name: str, *shape: int, offset: float = 0.0, scale: float = 1.0) -> Inp
 def tokens(name: str, *shape: int, below: int) -> Input:
     """An input of int64 indices."""
     return integer(name, shape, below)
-
-
-class Net(nn.Module):
-    """Named parts and a function of the module and its inputs. A tensor that is no parameter is a buffer."""
-
-    def __init__(self, run: Callable[..., Tensor], parts: dict[str, object]) -> None:
-        super().__init__()
-        self.run = run
-        for name, part in parts.items():
-            if isinstance(part, Tensor) and not isinstance(part, nn.Parameter):
-                self.register_buffer(name, part)
-            else:
-                setattr(self, name, part)
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.run(self, *inputs)
-
-
-def net(parts: Callable[..., dict[str, object]]) -> Callable[[Callable[..., Tensor]], Callable[..., Net]]:
-    """Makes a forward function one that builds networks of these parts, which may have settings."""
-    return lambda run: lambda *settings, **named: Net(run, parts(*settings, **named))
 
 
 @net(lambda *nets: dict(nets=nn.ModuleList(nets)))
