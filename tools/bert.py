@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from net import Net, net
+
 
 @dataclass(frozen=True)
 class BertShape:
@@ -21,48 +23,33 @@ class BertShape:
     classes: int = 2
 
 
-class BertLayer(nn.Module):
+@net(lambda shape: dict(
+    heads=shape.heads, divisor=math.sqrt(shape.width // shape.heads),
+    query=nn.Linear(shape.width, shape.width), key=nn.Linear(shape.width, shape.width),
+    value=nn.Linear(shape.width, shape.width), output=nn.Linear(shape.width, shape.width),
+    norm=nn.LayerNorm(shape.width, eps=1e-12), widen=nn.Linear(shape.width, 4 * shape.width), act=nn.GELU(),
+    narrow=nn.Linear(4 * shape.width, shape.width), last_norm=nn.LayerNorm(shape.width, eps=1e-12),
+))  # fmt: skip
+def bert_layer(m: Net, x: Tensor) -> Tensor:
     """Self-attention and a network of two products by position, each added and then normalised."""
-
-    def __init__(self, shape: BertShape) -> None:
-        super().__init__()
-        self.heads = shape.heads
-        self.divisor = math.sqrt(shape.width // shape.heads)
-        self.query = nn.Linear(shape.width, shape.width)
-        self.key = nn.Linear(shape.width, shape.width)
-        self.value = nn.Linear(shape.width, shape.width)
-        self.output = nn.Linear(shape.width, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=1e-12)
-        self.widen = nn.Linear(shape.width, 4 * shape.width)
-        self.act = nn.GELU()
-        self.narrow = nn.Linear(4 * shape.width, shape.width)
-        self.last_norm = nn.LayerNorm(shape.width, eps=1e-12)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, sequence, width = x.shape
-        query, key, value = (part(x).view(batch, sequence, self.heads, width // self.heads).transpose(1, 2)
-                             for part in (self.query, self.key, self.value))
-        weights = torch.softmax(torch.matmul(query, key.transpose(2, 3)) / self.divisor, dim=-1)
-        context = torch.matmul(weights, value).transpose(1, 2).reshape(batch, sequence, width)
-        x = self.norm(x + self.output(context))
-        return self.last_norm(x + self.narrow(self.act(self.widen(x))))
+    batch, sequence, width = x.shape
+    query, key, value = (part(x).view(batch, sequence, m.heads, width // m.heads).transpose(1, 2)
+                         for part in (m.query, m.key, m.value))
+    weights = torch.softmax(torch.matmul(query, key.transpose(2, 3)) / m.divisor, dim=-1)
+    context = torch.matmul(weights, value).transpose(1, 2).reshape(batch, sequence, width)
+    x = m.norm(x + m.output(context))
+    return m.last_norm(x + m.narrow(m.act(m.widen(x))))
 
 
-class Bert(nn.Module):
+@net(lambda shape: dict(
+    words=nn.Embedding(shape.vocabulary, shape.width), positions=nn.Embedding(shape.positions, shape.width),
+    norm=nn.LayerNorm(shape.width, eps=1e-12), layer=nn.ModuleList(bert_layer(shape) for _ in range(shape.layers)),
+    pooler=nn.Linear(shape.width, shape.width), classifier=nn.Linear(shape.width, shape.classes),
+))  # fmt: skip
+def bert(m: Net, input_ids: Tensor) -> Tensor:
     """Devlin et al. 2019, without dropout, sentence embeddings and padding masks."""
-
-    def __init__(self, shape: BertShape) -> None:
-        super().__init__()
-        self.words = nn.Embedding(shape.vocabulary, shape.width)
-        self.positions = nn.Embedding(shape.positions, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=1e-12)
-        self.layer = nn.ModuleList(BertLayer(shape) for _ in range(shape.layers))
-        self.pooler = nn.Linear(shape.width, shape.width)
-        self.classifier = nn.Linear(shape.width, shape.classes)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        x = self.norm(self.words(input_ids) + self.positions(places))
-        for layer in self.layer:
-            x = layer(x)
-        return self.classifier(torch.tanh(self.pooler(x[:, 0])))
+    places = torch.arange(input_ids.shape[1], device=input_ids.device)
+    x = m.norm(m.words(input_ids) + m.positions(places))
+    for layer in m.layer:
+        x = layer(x)
+    return m.classifier(torch.tanh(m.pooler(x[:, 0])))

@@ -32,7 +32,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import small_networks as small
-from bert import Bert, BertShape
+from bert import BertShape, bert
+from net import Net, net
 
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
@@ -79,52 +80,38 @@ class Gpt2Attention(nn.Module):
         return self.c_proj(context.reshape(batch, sequence, width))
 
 
-class Gpt2Mlp(nn.Module):
+@net(lambda shape: dict(
+    c_fc=nn.Linear(shape.width, 4 * shape.width), act=nn.GELU(approximate="tanh"),
+    c_proj=nn.Linear(4 * shape.width, shape.width),
+))  # fmt: skip
+def gpt2_mlp(m: Net, x: Tensor) -> Tensor:
     """The position-wise network: widen four times, tanh-approximated GELU, narrow again."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(shape.width, 4 * shape.width)
-        self.act = nn.GELU(approximate="tanh")
-        self.c_proj = nn.Linear(4 * shape.width, shape.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(self.act(self.c_fc(x)))
+    return m.c_proj(m.act(m.c_fc(x)))
 
 
-class Gpt2Block(nn.Module):
+@net(lambda shape: dict(
+    ln_1=nn.LayerNorm(shape.width, eps=1e-5), attn=Gpt2Attention(shape), ln_2=nn.LayerNorm(shape.width, eps=1e-5),
+    mlp=gpt2_mlp(shape),
+))  # fmt: skip
+def gpt2_block(m: Net, x: Tensor, future: Tensor) -> Tensor:
     """One pre-normalised transformer layer with its two residual additions."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.ln_1 = nn.LayerNorm(shape.width, eps=1e-5)
-        self.attn = Gpt2Attention(shape)
-        self.ln_2 = nn.LayerNorm(shape.width, eps=1e-5)
-        self.mlp = Gpt2Mlp(shape)
-
-    def forward(self, x: Tensor, future: Tensor) -> Tensor:
-        x = x + self.attn(self.ln_1(x), future)
-        return x + self.mlp(self.ln_2(x))
+    x = x + m.attn(m.ln_1(x), future)
+    return x + m.mlp(m.ln_2(x))
 
 
-class Gpt2(nn.Module):
+@net(lambda shape: dict(
+    wte=nn.Embedding(shape.vocabulary, shape.width), wpe=nn.Embedding(shape.positions, shape.width),
+    h=nn.ModuleList(gpt2_block(shape) for _ in range(shape.layers)), ln_f=nn.LayerNorm(shape.width, eps=1e-5),
+))  # fmt: skip
+def gpt2(m: Net, input_ids: Tensor) -> Tensor:
     """GPT-2 language model without dropout; the output head reuses the token embedding."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(shape.vocabulary, shape.width)
-        self.wpe = nn.Embedding(shape.positions, shape.width)
-        self.h = nn.ModuleList(Gpt2Block(shape) for _ in range(shape.layers))
-        self.ln_f = nn.LayerNorm(shape.width, eps=1e-5)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        # Computed from the positions, so that no quadratic constant enters the graph.
-        future = positions.unsqueeze(0) > positions.unsqueeze(1)
-        x = self.wte(input_ids) + self.wpe(positions)
-        for block in self.h:
-            x = block(x, future)
-        return nn.functional.linear(self.ln_f(x), self.wte.weight)
+    positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+    # Computed from the positions, so that no quadratic constant enters the graph.
+    future = positions.unsqueeze(0) > positions.unsqueeze(1)
+    x = m.wte(input_ids) + m.wpe(positions)
+    for block in m.h:
+        x = block(x, future)
+    return nn.functional.linear(m.ln_f(x), m.wte.weight)
 
 
 def make_resnet18_cifar() -> nn.Module:
@@ -159,17 +146,17 @@ class Network:
 
 
 def gpt2_network(shape: Gpt2Shape) -> Network:
-    return Network(build=lambda: Gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
+    return Network(build=lambda: gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
                    vocabulary=shape.vocabulary)
 
 
 IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
-    "bert_large": Network(lambda: Bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
+    "bert_large": Network(lambda: bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
                           vocabulary=30522),
     "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)), "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
     "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
-    "lstm": Network(lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
+    "lstm": Network(lambda: small.lstm_classifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
                     input_name="input_ids", vocabulary=1000),
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
@@ -181,8 +168,8 @@ NETWORKS: dict[str, Network] = {
     "vgg16": Network(torchvision.models.vgg16, IMAGENET), "vit_tiny": Network(make_vit_tiny, IMAGENET)}
 # Small ones, exported for tests only, to tests/fixtures/networks/.
 TEST_NETWORKS: dict[str, Network] = {
-    "diffusion": Network(lambda: small.DiffusionBlock(channels=8, groups=4), (3, 8, 8)),
-    "llama": Network(lambda: small.Llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
+    "diffusion": Network(lambda: small.diffusion_block(channels=8, groups=4), (3, 8, 8)),
+    "llama": Network(lambda: small.llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
                      vocabulary=64),
     "unet_bilinear": Network(lambda: small.UNet(channels=8, levels=2, classes=3, interpolate=True), (3, 16, 16)),
     "vit_micro": Network(small.make_vit_micro, (3, 32, 32))}
