@@ -15,11 +15,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import math
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import small_networks as small
 from bert import BertShape, bert
-from net import Net, net
+from net import Net, exported_model, net
 
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
@@ -180,14 +178,9 @@ TEST_NETWORKS: dict[str, Network] = {
 
 def export_onnx(model: nn.Module, network: Network) -> onnx.ModelProto:
     """Trace `model` into a checked ONNX training graph that still holds its weights."""
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # The tracer warns about every shape assertion.
-        torch.onnx.export(model, (network.example(TRACE_BATCH),), buffer, training=torch.onnx.TrainingMode.TRAINING,
-                          do_constant_folding=False, opset_version=OPSET, input_names=[network.input_name],
-                          output_names=[network.output_name],
-                          dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}})
-    exported = onnx.load_model_from_string(buffer.getvalue())
+    exported = exported_model(model, [network.example(TRACE_BATCH)], OPSET, input_names=[network.input_name],
+                              output_names=[network.output_name],
+                              dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}})
     onnx.checker.check_model(exported)
     return exported
 
@@ -214,8 +207,6 @@ def strip_model(exported: onnx.ModelProto, name: str, state_names: list[str]) ->
     graph = exported.graph
     graph.name = name
     graph.doc_string = exported.doc_string = ""
-    for node in graph.node:
-        node.doc_string = ""
     del graph.value_info[:]
     del graph.initializer[:]
     for tensor in initializers:

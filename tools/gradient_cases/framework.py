@@ -19,9 +19,7 @@ third outputs: return them after PyTorch has updated them in place.
 from __future__ import annotations
 
 import ast
-import io
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,7 +30,7 @@ from onnx import numpy_helper
 from torch import Tensor
 
 from gradient_cases.onnx_check import check_model
-from net import Net
+from net import Net, exported_model
 
 SAMPLES = 8  # Elements kept of a larger tensor, besides its norm and its projection.
 WHOLE = 12  # A tensor up to this size is kept whole.
@@ -444,13 +442,7 @@ def trace(module: torch.nn.Module, inputs: Sequence[Input], opset: int, double: 
     for tensor in inputs:
         made = as_torch(tensor, tensor.numbers(0)).detach()
         example.append(made.to(real) if made.is_floating_point() else made)
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(module, tuple(example), stream, training=torch.onnx.TrainingMode.TRAINING,
-                          do_constant_folding=False, opset_version=opset,
-                          input_names=[tensor.name for tensor in inputs])
-    graph = onnx.load_model_from_string(stream.getvalue()).graph
+    graph = exported_model(module, example, opset, input_names=[tensor.name for tensor in inputs]).graph
     states = {key for key, _ in (*module.named_parameters(), *module.named_buffers())}
     constants = [
         constant(t.name, numpy_helper.to_array(t), ONNX_TYPES.get(numpy_helper.to_array(t).dtype.name))

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import io
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,11 +25,10 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
-from onnx import numpy_helper
 from torch import Tensor, nn
 
 from gradient_cases.framework import Input, Numbers, buffer, integer
-from net import Net, net
+from net import Net, exported_model, net, restore_statistics
 
 SEED = 1
 MAX_PARAMETERS = 20_000
@@ -300,38 +297,15 @@ def make_loss(case: Case, result: object) -> Tensor:
 
 def export(case: Case) -> onnx.ModelProto:
     """As torch.onnx writes the module for training, numbers included."""
-    model = single_model(case)
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tracer warns about every shape it reads
-        torch.onnx.export(
-            model,
-            tuple(input_tensors(case, torch.float32)),
-            stream,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            opset_version=case.opset,
-            input_names=[given.name for given in case.inputs],
-            output_names=["loss_value"] if case.loss == "in_graph" else list(case.outputs),
-        )
-    exported = onnx.load_model_from_string(stream.getvalue())
+    names = ["loss_value"] if case.loss == "in_graph" else list(case.outputs)
+    exported = exported_model(single_model(case), input_tensors(case, torch.float32), case.opset,
+                              input_names=[given.name for given in case.inputs], output_names=names)
     graph = exported.graph
     graph.name = case.name
     graph.doc_string = exported.doc_string = ""
     del graph.value_info[:]
-    for node in graph.node:
-        node.doc_string = ""
     restore_statistics(exported, single_model(case))
     return exported
-
-
-def restore_statistics(exported: onnx.ModelProto, model: nn.Module) -> None:
-    """Tracing runs the module, which moves its running statistics."""
-    before = dict(model.named_buffers())
-    for initializer in exported.graph.initializer:
-        if "running_" in initializer.name:
-            numbers = before[initializer.name].numpy()
-            initializer.CopyFrom(numpy_helper.from_array(numbers, initializer.name))
 
 
 def file_names(exported: onnx.ModelProto, model: nn.Module) -> dict[str, str]:
