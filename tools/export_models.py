@@ -30,8 +30,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import small_networks as small
-from bert import BertShape, bert
-from net import Net, exported_model, net
+from language_networks import Shape, bert, gpt2
+from net import exported_model
+from products import product_macs
 
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
@@ -44,72 +45,6 @@ FLOAT_TYPES = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.
 
 
 # --- Networks --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gpt2Shape:
-    """The sizes that define one member of the GPT-2 family."""
-
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    positions: int
-
-
-class Gpt2Attention(nn.Module):
-    """Multi-head self-attention; each position sees itself and what precedes it."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.heads = shape.heads
-        self.divisor = math.sqrt(shape.width // shape.heads)
-        self.c_attn = nn.Linear(shape.width, 3 * shape.width)
-        self.c_proj = nn.Linear(shape.width, shape.width)
-
-    def forward(self, x: Tensor, future: Tensor) -> Tensor:
-        batch, sequence, width = x.shape
-        head_width = width // self.heads
-        query, key, value = (part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
-                             for part in self.c_attn(x).split(width, dim=2))
-        scores = torch.matmul(query, key.transpose(2, 3)) / self.divisor
-        weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
-        context = torch.matmul(weights, value).transpose(1, 2)
-        return self.c_proj(context.reshape(batch, sequence, width))
-
-
-@net(lambda shape: dict(
-    c_fc=nn.Linear(shape.width, 4 * shape.width), act=nn.GELU(approximate="tanh"),
-    c_proj=nn.Linear(4 * shape.width, shape.width),
-))  # fmt: skip
-def gpt2_mlp(m: Net, x: Tensor) -> Tensor:
-    """The position-wise network: widen four times, tanh-approximated GELU, narrow again."""
-    return m.c_proj(m.act(m.c_fc(x)))
-
-
-@net(lambda shape: dict(
-    ln_1=nn.LayerNorm(shape.width, eps=1e-5), attn=Gpt2Attention(shape), ln_2=nn.LayerNorm(shape.width, eps=1e-5),
-    mlp=gpt2_mlp(shape),
-))  # fmt: skip
-def gpt2_block(m: Net, x: Tensor, future: Tensor) -> Tensor:
-    """One pre-normalised transformer layer with its two residual additions."""
-    x = x + m.attn(m.ln_1(x), future)
-    return x + m.mlp(m.ln_2(x))
-
-
-@net(lambda shape: dict(
-    wte=nn.Embedding(shape.vocabulary, shape.width), wpe=nn.Embedding(shape.positions, shape.width),
-    h=nn.ModuleList(gpt2_block(shape) for _ in range(shape.layers)), ln_f=nn.LayerNorm(shape.width, eps=1e-5),
-))  # fmt: skip
-def gpt2(m: Net, input_ids: Tensor) -> Tensor:
-    """GPT-2 language model without dropout; the output head reuses the token embedding."""
-    positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-    # Computed from the positions, so that no quadratic constant enters the graph.
-    future = positions.unsqueeze(0) > positions.unsqueeze(1)
-    x = m.wte(input_ids) + m.wpe(positions)
-    for block in m.h:
-        x = block(x, future)
-    return nn.functional.linear(m.ln_f(x), m.wte.weight)
 
 
 def make_resnet18_cifar() -> nn.Module:
@@ -143,17 +78,17 @@ class Network:
         return torch.randint(self.vocabulary, shape)
 
 
-def gpt2_network(shape: Gpt2Shape) -> Network:
+def gpt2_network(shape: Shape) -> Network:
     return Network(build=lambda: gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
                    vocabulary=shape.vocabulary)
 
 
 IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
-    "bert_large": Network(lambda: bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
+    "bert_large": Network(lambda: bert(Shape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
                           vocabulary=30522),
-    "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)), "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
-    "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
+    "gpt2": gpt2_network(Shape(12, 768, 12, 50257, 1024)), "gpt2_nano": gpt2_network(Shape(2, 64, 2, 256, 64)),
+    "gpt_4x512": gpt2_network(Shape(4, 512, 4, 4000, 256)),
     "lstm": Network(lambda: small.lstm_classifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
                     input_name="input_ids", vocabulary=1000),
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
@@ -263,20 +198,11 @@ class MacCounter(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         operator = function.overloadpacket.__name__
         owner = self._active[-1] if self._active else ""
-        if operator == "convolution":
-            # Each output element is a dot product with one filter of in/groups channels; transposed,
-            # each input element is multiplied with one filter of out/groups channels.
-            transposed = args[6]
-            self.macs[owner] += (args[0] if transposed else result).numel() * args[1][0].numel()
-        elif operator in ("mm", "addmm"):
-            # [m, k] x [k, n]; the last two arguments are the factors.
-            tensors = [argument for argument in args if isinstance(argument, Tensor)]
-            self.macs[owner or "head"] += result.numel() * tensors[-2].shape[-1]
-        elif operator in ("bmm", "baddbmm"):
-            tensors = [argument for argument in args if isinstance(argument, Tensor)]
-            self.macs[f"{owner}:batched"] += result.numel() * tensors[-2].shape[-1]
-        elif "matmul" in operator or "attention" in operator or operator == "linear":
-            raise NotImplementedError(f"product '{operator}' would go uncounted")
+        macs = product_macs(operator, args, result)
+        if macs and operator in ("bmm", "baddbmm"):
+            self.macs[f"{owner}:batched"] += macs
+        elif macs:
+            self.macs[owner if operator == "convolution" else owner or "head"] += macs
         return result
 
     def close(self) -> None:
@@ -328,15 +254,12 @@ def forward_macs(model: nn.Module, network: Network) -> tuple[dict[str, int], to
     return dict(counter.macs), output.shape
 
 
-def op_histogram(model: onnx.ModelProto) -> dict[str, int]:
-    return dict(sorted(Counter(node.op_type for node in model.graph.node).items()))
-
-
-def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.ModelProto) -> dict:
+def gather_facts(layer_macs: dict[str, int], model: nn.Module, exported: onnx.ModelProto) -> dict:
     # parameters() yields a shared parameter once.
     trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    histogram = dict(sorted(Counter(node.op_type for node in exported.graph.node).items()))
     return {"parameters": trainable, "macs": sum(layer_macs.values()), "layer_macs": layer_macs,
-            "op_histogram": op_histogram(graph)}
+            "op_histogram": histogram}
 
 
 # --- Command line ----------------------------------------------------------------------------
@@ -366,26 +289,21 @@ def export_weightless(name: str, network: Network, model: nn.Module, directory: 
     return stripped
 
 
-def export_network(name: str, directory: Path) -> dict:
-    """Write `directory`/`name`.onnx and return the facts about the network."""
-    network = NETWORKS[name]
+def export_network(name: str, arguments: argparse.Namespace) -> None:
+    """Write a network and the facts about it; of one for tests no facts are kept."""
+    network = (NETWORKS | TEST_NETWORKS)[name]
     torch.manual_seed(0)
     model = network.build().train()
+    if name in TEST_NETWORKS:
+        with torch.no_grad():
+            output_shape = model(network.example(1)).shape
+        export_weightless(name, network, model, arguments.test_output, output_shape)
+        return
     layer_macs, output_shape = forward_macs(model, network)
-    stripped = export_weightless(name, network, model, directory, output_shape)
+    stripped = export_weightless(name, network, model, arguments.output, output_shape)
     facts = gather_facts(layer_macs, model, stripped)
     print(f"{name}: {facts['parameters']} parameters, {facts['macs']} MACs")
-    return facts
-
-
-def export_test_network(name: str, directory: Path) -> None:
-    """Write `directory`/`name`.onnx, of which no facts are kept."""
-    network = TEST_NETWORKS[name]
-    torch.manual_seed(0)
-    model = network.build().train()
-    with torch.no_grad():
-        output_shape = model(network.example(1)).shape
-    export_weightless(name, network, model, directory, output_shape)
+    update_facts(arguments.facts, {name: facts})
 
 
 def update_facts(path: Path, facts: dict[str, dict]) -> None:
@@ -417,10 +335,7 @@ def main() -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     arguments.test_output.mkdir(parents=True, exist_ok=True)
     for name in arguments.only or sorted(NETWORKS | TEST_NETWORKS):
-        if name in TEST_NETWORKS:
-            export_test_network(name, arguments.test_output)
-        else:
-            update_facts(arguments.facts, {name: export_network(name, arguments.output)})
+        export_network(name, arguments)
     return 0
 
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 import export_models
 import optimizer_oracles as oracles
 from gradient_cases.framework import Numbers, f32, summary
+from language_networks import Gpt2Attention
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SEED = 1
@@ -113,7 +114,7 @@ def load_numbers(model: nn.Module) -> list[dict]:
 def as_in_the_file(model: nn.Module) -> nn.Module:
     """Settings and constants as the file holds them, in single precision; no dropout."""
     for module in model.modules():
-        if isinstance(module, export_models.Gpt2Attention):
+        if isinstance(module, Gpt2Attention):
             module.divisor = f32(module.divisor)
         if isinstance(getattr(module, "eps", None), float):
             module.eps = f32(module.eps)

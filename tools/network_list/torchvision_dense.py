@@ -34,7 +34,8 @@ class Detector(nn.Module):
 
 
 @net(lambda: dict(
-    backbone=resnet_fpn_backbone(backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d, trainable_layers=5),
+    backbone=resnet_fpn_backbone(backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d,
+                                 trainable_layers=5),
     head=rpn.RPNHead(256, 3),
 ))  # fmt: skip
 def proposal_network(m: Net, x: Tensor) -> list[Tensor]:
