@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gradient_cases import movement
 from gradient_cases.framework import Case, Node, constant, data, exported
 from net import Net, net
 
@@ -31,18 +32,12 @@ def top_k(axis: int, largest: int) -> Case:
 
 
 def reverse_sequence(batch: int, time: int) -> Case:
-    lengths = [1, 4, 2]
+    lengths = (1, 4, 2)
     shape = (3, 4, 2) if batch == 0 else (4, 3, 2)
-
-    def run(x: Tensor, _: Tensor) -> Tensor:
-        x = x.transpose(0, 1) if batch == 1 else x
-        rows = [torch.cat([row[:n].flip(0), row[n:]]) for row, n in zip(x, lengths)]
-        y = torch.stack(rows)
-        return y.transpose(0, 1) if batch == 1 else y
-
     return Case(name=f"batch{batch}_time{time}", op_type="ReverseSequence",
                 attributes={"batch_axis": batch, "time_axis": time},
-                inputs=[data("X", shape), constant("lengths", np.array(lengths))], torch=run)
+                inputs=[data("X", shape), constant("lengths", np.array(lengths))],
+                torch=lambda x, _: movement.reverse_sequence(x, lengths, time))
 
 
 @net(lambda: dict(gate=nn.Linear(6, 4), experts=nn.ModuleList(nn.Linear(6, 3) for _ in range(4))))
