@@ -15,11 +15,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import math
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +30,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import small_networks as small
-from bert import Bert, BertShape
+from language_networks import Shape, bert, gpt2
+from net import exported_model
+from products import product_macs
 
 OPSET = 17
 TRACE_BATCH = 2  # Not 1: a traced 1 would be mistaken for a broadcast dimension.
@@ -45,86 +45,6 @@ FLOAT_TYPES = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.
 
 
 # --- Networks --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gpt2Shape:
-    """The sizes that define one member of the GPT-2 family."""
-
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    positions: int
-
-
-class Gpt2Attention(nn.Module):
-    """Multi-head self-attention; each position sees itself and what precedes it."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.heads = shape.heads
-        self.divisor = math.sqrt(shape.width // shape.heads)
-        self.c_attn = nn.Linear(shape.width, 3 * shape.width)
-        self.c_proj = nn.Linear(shape.width, shape.width)
-
-    def forward(self, x: Tensor, future: Tensor) -> Tensor:
-        batch, sequence, width = x.shape
-        head_width = width // self.heads
-        query, key, value = (part.view(batch, sequence, self.heads, head_width).transpose(1, 2)
-                             for part in self.c_attn(x).split(width, dim=2))
-        scores = torch.matmul(query, key.transpose(2, 3)) / self.divisor
-        weights = torch.softmax(scores.masked_fill(future, -math.inf), dim=-1)
-        context = torch.matmul(weights, value).transpose(1, 2)
-        return self.c_proj(context.reshape(batch, sequence, width))
-
-
-class Gpt2Mlp(nn.Module):
-    """The position-wise network: widen four times, tanh-approximated GELU, narrow again."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(shape.width, 4 * shape.width)
-        self.act = nn.GELU(approximate="tanh")
-        self.c_proj = nn.Linear(4 * shape.width, shape.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(self.act(self.c_fc(x)))
-
-
-class Gpt2Block(nn.Module):
-    """One pre-normalised transformer layer with its two residual additions."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.ln_1 = nn.LayerNorm(shape.width, eps=1e-5)
-        self.attn = Gpt2Attention(shape)
-        self.ln_2 = nn.LayerNorm(shape.width, eps=1e-5)
-        self.mlp = Gpt2Mlp(shape)
-
-    def forward(self, x: Tensor, future: Tensor) -> Tensor:
-        x = x + self.attn(self.ln_1(x), future)
-        return x + self.mlp(self.ln_2(x))
-
-
-class Gpt2(nn.Module):
-    """GPT-2 language model without dropout; the output head reuses the token embedding."""
-
-    def __init__(self, shape: Gpt2Shape) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(shape.vocabulary, shape.width)
-        self.wpe = nn.Embedding(shape.positions, shape.width)
-        self.h = nn.ModuleList(Gpt2Block(shape) for _ in range(shape.layers))
-        self.ln_f = nn.LayerNorm(shape.width, eps=1e-5)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        # Computed from the positions, so that no quadratic constant enters the graph.
-        future = positions.unsqueeze(0) > positions.unsqueeze(1)
-        x = self.wte(input_ids) + self.wpe(positions)
-        for block in self.h:
-            x = block(x, future)
-        return nn.functional.linear(self.ln_f(x), self.wte.weight)
 
 
 def make_resnet18_cifar() -> nn.Module:
@@ -158,18 +78,18 @@ class Network:
         return torch.randint(self.vocabulary, shape)
 
 
-def gpt2_network(shape: Gpt2Shape) -> Network:
-    return Network(build=lambda: Gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
+def gpt2_network(shape: Shape) -> Network:
+    return Network(build=lambda: gpt2(shape), input_shape=(shape.positions,), input_name="input_ids",
                    vocabulary=shape.vocabulary)
 
 
 IMAGENET = (3, 224, 224)
 NETWORKS: dict[str, Network] = {
-    "bert_large": Network(lambda: Bert(BertShape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
+    "bert_large": Network(lambda: bert(Shape(24, 1024, 16, 30522, 512)), (128,), input_name="input_ids",
                           vocabulary=30522),
-    "gpt2": gpt2_network(Gpt2Shape(12, 768, 12, 50257, 1024)), "gpt2_nano": gpt2_network(Gpt2Shape(2, 64, 2, 256, 64)),
-    "gpt_4x512": gpt2_network(Gpt2Shape(4, 512, 4, 4000, 256)),
-    "lstm": Network(lambda: small.LstmClassifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
+    "gpt2": gpt2_network(Shape(12, 768, 12, 50257, 1024)), "gpt2_nano": gpt2_network(Shape(2, 64, 2, 256, 64)),
+    "gpt_4x512": gpt2_network(Shape(4, 512, 4, 4000, 256)),
+    "lstm": Network(lambda: small.lstm_classifier(vocabulary=1000, width=64, layers=2, classes=10), (32,),
                     input_name="input_ids", vocabulary=1000),
     "mobilenet_v2": Network(torchvision.models.mobilenet_v2, IMAGENET),
     "resnet18": Network(torchvision.models.resnet18, IMAGENET),
@@ -181,8 +101,8 @@ NETWORKS: dict[str, Network] = {
     "vgg16": Network(torchvision.models.vgg16, IMAGENET), "vit_tiny": Network(make_vit_tiny, IMAGENET)}
 # Small ones, exported for tests only, to tests/fixtures/networks/.
 TEST_NETWORKS: dict[str, Network] = {
-    "diffusion": Network(lambda: small.DiffusionBlock(channels=8, groups=4), (3, 8, 8)),
-    "llama": Network(lambda: small.Llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
+    "diffusion": Network(lambda: small.diffusion_block(channels=8, groups=4), (3, 8, 8)),
+    "llama": Network(lambda: small.llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
                      vocabulary=64),
     "unet_bilinear": Network(lambda: small.UNet(channels=8, levels=2, classes=3, interpolate=True), (3, 16, 16)),
     "vit_micro": Network(small.make_vit_micro, (3, 32, 32))}
@@ -193,14 +113,9 @@ TEST_NETWORKS: dict[str, Network] = {
 
 def export_onnx(model: nn.Module, network: Network) -> onnx.ModelProto:
     """Trace `model` into a checked ONNX training graph that still holds its weights."""
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # The tracer warns about every shape assertion.
-        torch.onnx.export(model, (network.example(TRACE_BATCH),), buffer, training=torch.onnx.TrainingMode.TRAINING,
-                          do_constant_folding=False, opset_version=OPSET, input_names=[network.input_name],
-                          output_names=[network.output_name],
-                          dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}})
-    exported = onnx.load_model_from_string(buffer.getvalue())
+    exported = exported_model(model, [network.example(TRACE_BATCH)], OPSET, input_names=[network.input_name],
+                              output_names=[network.output_name],
+                              dynamic_axes={network.input_name: {0: "batch"}, network.output_name: {0: "batch"}})
     onnx.checker.check_model(exported)
     return exported
 
@@ -227,8 +142,6 @@ def strip_model(exported: onnx.ModelProto, name: str, state_names: list[str]) ->
     graph = exported.graph
     graph.name = name
     graph.doc_string = exported.doc_string = ""
-    for node in graph.node:
-        node.doc_string = ""
     del graph.value_info[:]
     del graph.initializer[:]
     for tensor in initializers:
@@ -285,20 +198,11 @@ class MacCounter(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         operator = function.overloadpacket.__name__
         owner = self._active[-1] if self._active else ""
-        if operator == "convolution":
-            # Each output element is a dot product with one filter of in/groups channels; transposed,
-            # each input element is multiplied with one filter of out/groups channels.
-            transposed = args[6]
-            self.macs[owner] += (args[0] if transposed else result).numel() * args[1][0].numel()
-        elif operator in ("mm", "addmm"):
-            # [m, k] x [k, n]; the last two arguments are the factors.
-            tensors = [argument for argument in args if isinstance(argument, Tensor)]
-            self.macs[owner or "head"] += result.numel() * tensors[-2].shape[-1]
-        elif operator in ("bmm", "baddbmm"):
-            tensors = [argument for argument in args if isinstance(argument, Tensor)]
-            self.macs[f"{owner}:batched"] += result.numel() * tensors[-2].shape[-1]
-        elif "matmul" in operator or "attention" in operator or operator == "linear":
-            raise NotImplementedError(f"product '{operator}' would go uncounted")
+        macs = product_macs(operator, args, result)
+        if macs and operator in ("bmm", "baddbmm"):
+            self.macs[f"{owner}:batched"] += macs
+        elif macs:
+            self.macs[owner if operator == "convolution" else owner or "head"] += macs
         return result
 
     def close(self) -> None:
@@ -350,15 +254,12 @@ def forward_macs(model: nn.Module, network: Network) -> tuple[dict[str, int], to
     return dict(counter.macs), output.shape
 
 
-def op_histogram(model: onnx.ModelProto) -> dict[str, int]:
-    return dict(sorted(Counter(node.op_type for node in model.graph.node).items()))
-
-
-def gather_facts(layer_macs: dict[str, int], model: nn.Module, graph: onnx.ModelProto) -> dict:
+def gather_facts(layer_macs: dict[str, int], model: nn.Module, exported: onnx.ModelProto) -> dict:
     # parameters() yields a shared parameter once.
     trainable = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    histogram = dict(sorted(Counter(node.op_type for node in exported.graph.node).items()))
     return {"parameters": trainable, "macs": sum(layer_macs.values()), "layer_macs": layer_macs,
-            "op_histogram": op_histogram(graph)}
+            "op_histogram": histogram}
 
 
 # --- Command line ----------------------------------------------------------------------------
@@ -388,26 +289,21 @@ def export_weightless(name: str, network: Network, model: nn.Module, directory: 
     return stripped
 
 
-def export_network(name: str, directory: Path) -> dict:
-    """Write `directory`/`name`.onnx and return the facts about the network."""
-    network = NETWORKS[name]
+def export_network(name: str, arguments: argparse.Namespace) -> None:
+    """Write a network and the facts about it; of one for tests no facts are kept."""
+    network = (NETWORKS | TEST_NETWORKS)[name]
     torch.manual_seed(0)
     model = network.build().train()
+    if name in TEST_NETWORKS:
+        with torch.no_grad():
+            output_shape = model(network.example(1)).shape
+        export_weightless(name, network, model, arguments.test_output, output_shape)
+        return
     layer_macs, output_shape = forward_macs(model, network)
-    stripped = export_weightless(name, network, model, directory, output_shape)
+    stripped = export_weightless(name, network, model, arguments.output, output_shape)
     facts = gather_facts(layer_macs, model, stripped)
     print(f"{name}: {facts['parameters']} parameters, {facts['macs']} MACs")
-    return facts
-
-
-def export_test_network(name: str, directory: Path) -> None:
-    """Write `directory`/`name`.onnx, of which no facts are kept."""
-    network = TEST_NETWORKS[name]
-    torch.manual_seed(0)
-    model = network.build().train()
-    with torch.no_grad():
-        output_shape = model(network.example(1)).shape
-    export_weightless(name, network, model, directory, output_shape)
+    update_facts(arguments.facts, {name: facts})
 
 
 def update_facts(path: Path, facts: dict[str, dict]) -> None:
@@ -439,10 +335,7 @@ def main() -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     arguments.test_output.mkdir(parents=True, exist_ok=True)
     for name in arguments.only or sorted(NETWORKS | TEST_NETWORKS):
-        if name in TEST_NETWORKS:
-            export_test_network(name, arguments.test_output)
-        else:
-            update_facts(arguments.facts, {name: export_network(name, arguments.output)})
+        export_network(name, arguments)
     return 0
 
 

@@ -6,16 +6,14 @@ The discriminator takes two steps, the generator one. The same library versions 
 
 from __future__ import annotations
 
-import io
 import json
-import warnings
 
-import onnx
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from make_network_fixtures import REPOSITORY
+from net import exported_model, restore_statistics
 
 FOLDER = REPOSITORY / "tests" / "fixtures" / "alternating"
 ITERATIONS, TURNS = 3, 2
@@ -49,19 +47,9 @@ def seeded() -> Gan:
 
 
 def exported() -> bytes:
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(seeded(), (torch.zeros(5, 3), torch.zeros(5, 4)), stream,
-                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17,
-                          input_names=["noise", "real"], output_names=["discriminator_loss", "generator_loss"])
-    model = onnx.load_model_from_string(stream.getvalue())
-    before = dict(seeded().named_buffers())
-    for initializer in model.graph.initializer:
-        if "running_" in initializer.name:  # tracing moves them
-            initializer.CopyFrom(onnx.numpy_helper.from_array(before[initializer.name].numpy(), initializer.name))
-    for node in model.graph.node:
-        node.doc_string = ""
+    model = exported_model(seeded(), (torch.zeros(5, 3), torch.zeros(5, 4)), 17, input_names=["noise", "real"],
+                           output_names=["discriminator_loss", "generator_loss"])
+    restore_statistics(model, seeded())
     return model.SerializeToString(deterministic=True)
 
 

@@ -13,20 +13,20 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-import torchvision
 from torch import Tensor, nn
 
 import export_models
 import optimizer_oracles as oracles
 from gradient_cases.framework import Numbers, f32, summary
+from language_networks import Gpt2Attention
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+SEED = 1
 STEPS = 3
 DIGITS = 12  # significant ones kept; the tests compare to 1e-8
 
@@ -35,18 +35,29 @@ DIGITS = 12  # significant ones kept; the tests compare to 1e-8
 
 @dataclass(frozen=True)
 class Recording:
-    """A network, its data, and the optimisers it is trained with."""
+    """A network of export_models.py, its data, and the optimisers it is trained with."""
 
-    model: str  # the ONNX file, relative to the repository
-    build: Callable[[], nn.Module]
+    name: str
     batch: int
-    input_shape: tuple[int, ...]  # without the batch axis; the test writes it into the file
-    loss: str = "cross_entropy"
-    input_name: str = "input"
-    vocabulary: int | None = None
-    seed: int = 1
+    optimizers: list[str]
     pace: float = 1.0  # times the learning rate
-    optimizers: list[str] = field(default_factory=list)
+    loss: str = "cross_entropy"
+    resized: tuple[int, ...] = ()  # shape of an input, if not the network's; the test writes it into the file
+
+    @property
+    def network(self) -> export_models.Network:
+        return (export_models.NETWORKS | export_models.TEST_NETWORKS)[self.name]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Without the batch axis."""
+        return self.resized or self.network.input_shape
+
+    @property
+    def model(self) -> str:
+        """The ONNX file, relative to the repository."""
+        folder = "data/workload" if self.name in export_models.NETWORKS else "tests/fixtures/networks"
+        return f"{folder}/{self.name}.onnx"
 
 
 PYTORCH = ["sgd", "momentum", "nesterov_decay", "dampening", "adam", "adam_decay", "adamw", "rmsprop",
@@ -55,92 +66,20 @@ LARGE = ["sgd", "momentum", "nesterov_decay", "adam", "adamw", "rmsprop", "adagr
 # After the papers, in numpy.
 PUBLISHED = ["lion", "adafactor", "lamb", "muon"]
 
-RECORDINGS: dict[str, Recording] = {
-    "resnet18_cifar": Recording(
-        "data/workload/resnet18_cifar.onnx",
-        export_models.make_resnet18_cifar,
-        2,
-        (3, 32, 32),
-        pace=0.02,
-        optimizers=LARGE,
-    ),
-    "mobilenet_v2": Recording(
-        "data/workload/mobilenet_v2.onnx",
-        torchvision.models.mobilenet_v2,
-        4,
-        (3, 64, 64),
-        pace=0.05,
-        optimizers=LARGE,
-    ),
-    "vit_tiny": Recording(
-        "data/workload/vit_tiny.onnx",
-        export_models.make_vit_tiny,
-        1,
-        (3, 224, 224),
-        pace=0.05,
-        optimizers=["momentum", "adam", "adamw", "rmsprop", "adagrad"],
-    ),
-    "vit_micro": Recording(
-        "tests/fixtures/networks/vit_micro.onnx",
-        export_models.small.make_vit_micro,
-        2,
-        (3, 32, 32),
-        pace=0.2,
-        optimizers=PYTORCH,
-    ),
-    "gpt2_nano": Recording(
-        "data/workload/gpt2_nano.onnx",
-        export_models.NETWORKS["gpt2_nano"].build,
-        2,
-        (64,),
-        input_name="input_ids",
-        vocabulary=256,
-        # The gradient of the keys' biases is zero but for rounding, of which Lion takes the sign and
-        # Adafactor the share.
-        optimizers=PYTORCH + ["lamb", "muon"],
-    ),
-    "unet": Recording(
-        "data/workload/unet.onnx",
-        export_models.NETWORKS["unet"].build,
-        2,
-        (3, 32, 32),
-        loss="bce_with_logits",
-        optimizers=[*LARGE, "rmsprop_centered", "lion"],
-    ),
-    "lstm": Recording(
-        "data/workload/lstm.onnx",
-        export_models.NETWORKS["lstm"].build,
-        3,
-        (32,),
-        input_name="input_ids",
-        vocabulary=1000,
-        optimizers=PYTORCH + PUBLISHED,
-    ),
-    "unet_bilinear": Recording(
-        "tests/fixtures/networks/unet_bilinear.onnx",
-        export_models.TEST_NETWORKS["unet_bilinear"].build,
-        2,
-        (3, 16, 16),
-        optimizers=["momentum", "adam"],
-    ),
-    "diffusion": Recording(
-        "tests/fixtures/networks/diffusion.onnx",
-        export_models.TEST_NETWORKS["diffusion"].build,
-        2,
-        (3, 8, 8),
-        loss="mse",
-        optimizers=["momentum", "adamw"],
-    ),
-    "llama": Recording(
-        "tests/fixtures/networks/llama.onnx",
-        export_models.TEST_NETWORKS["llama"].build,
-        2,
-        (12,),
-        input_name="input_ids",
-        vocabulary=64,
-        optimizers=["adamw", "lion", "adafactor", "muon"],
-    ),
-}
+RECORDINGS = {one.name: one for one in (
+    Recording("resnet18_cifar", 2, LARGE, 0.02),
+    Recording("mobilenet_v2", 4, LARGE, 0.05, resized=(3, 64, 64)),
+    Recording("vit_tiny", 1, ["momentum", "adam", "adamw", "rmsprop", "adagrad"], 0.05),
+    Recording("vit_micro", 2, PYTORCH, 0.2),
+    # The gradient of the keys' biases is zero but for rounding, of which Lion takes the sign and
+    # Adafactor the share.
+    Recording("gpt2_nano", 2, PYTORCH + ["lamb", "muon"]),
+    Recording("unet", 2, [*LARGE, "rmsprop_centered", "lion"], loss="bce_with_logits", resized=(3, 32, 32)),
+    Recording("lstm", 3, PYTORCH + PUBLISHED),
+    Recording("unet_bilinear", 2, ["momentum", "adam"]),
+    Recording("diffusion", 2, ["momentum", "adamw"], loss="mse"),
+    Recording("llama", 2, ["adamw", "lion", "adafactor", "muon"]),
+)}  # fmt: skip
 
 # --- The numbers -----------------------------------------------------------------------------
 
@@ -159,14 +98,14 @@ def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
     return 0.0, float(f"{math.sqrt(4.5 / fan_in):.4g}")
 
 
-def load_numbers(model: nn.Module, seed: int) -> list[dict]:
+def load_numbers(model: nn.Module) -> list[dict]:
     """Every floating parameter and buffer from the generator; what was done."""
     rules = []
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if not tensor.is_floating_point():
             continue
         offset, scale = fill_rule(name, tensor)
-        numbers = offset + scale * Numbers(name, seed).uniform(tensor.numel())
+        numbers = offset + scale * Numbers(name, SEED).uniform(tensor.numel())
         tensor.data.copy_(torch.from_numpy(numbers.reshape(tensor.shape)))
         rules.append({"name": name, "offset": offset, "scale": scale})
     return rules
@@ -175,7 +114,7 @@ def load_numbers(model: nn.Module, seed: int) -> list[dict]:
 def as_in_the_file(model: nn.Module) -> nn.Module:
     """Settings and constants as the file holds them, in single precision; no dropout."""
     for module in model.modules():
-        if isinstance(module, export_models.Gpt2Attention):
+        if isinstance(module, Gpt2Attention):
             module.divisor = f32(module.divisor)
         if isinstance(getattr(module, "eps", None), float):
             module.eps = f32(module.eps)
@@ -187,8 +126,8 @@ def as_in_the_file(model: nn.Module) -> nn.Module:
 
 
 def make_model(recording: Recording) -> tuple[nn.Module, list[dict]]:
-    model = as_in_the_file(recording.build()).double().train()
-    return model, load_numbers(model, recording.seed)
+    model = as_in_the_file(recording.network.build()).double().train()
+    return model, load_numbers(model)
 
 
 def class_axis(output: Tensor) -> int:
@@ -197,14 +136,13 @@ def class_axis(output: Tensor) -> int:
 
 def make_loss(recording: Recording, output: Tensor) -> Tensor:
     """The loss of the options of that name; classes are the last axis, or axis 1 of images."""
-    seed = recording.seed
     if recording.loss == "cross_entropy":
         axis = class_axis(output)
         classes = output.shape[axis]
         logits = output.movedim(axis, -1).reshape(-1, classes)
-        labels = Numbers("labels", seed).below(logits.shape[0], classes)
+        labels = Numbers("labels", SEED).below(logits.shape[0], classes)
         return F.cross_entropy(logits, torch.from_numpy(labels))
-    uniform = torch.from_numpy(Numbers("targets", seed).uniform(output.numel()).reshape(output.shape))
+    uniform = torch.from_numpy(Numbers("targets", SEED).uniform(output.numel()).reshape(output.shape))
     if recording.loss == "mse":
         return F.mse_loss(output, uniform)
     return F.binary_cross_entropy_with_logits(output, 0.5 + 0.5 * uniform)
@@ -212,10 +150,10 @@ def make_loss(recording: Recording, output: Tensor) -> Tensor:
 
 def make_input(recording: Recording) -> Tensor:
     shape = (recording.batch, *recording.input_shape)
-    numbers = Numbers(recording.input_name, recording.seed)
-    if recording.vocabulary is None:
+    numbers = Numbers(recording.network.input_name, SEED)
+    if recording.network.vocabulary is None:
         return torch.from_numpy(numbers.uniform(math.prod(shape)).reshape(shape))
-    return torch.from_numpy(numbers.below(math.prod(shape), recording.vocabulary).reshape(shape))
+    return torch.from_numpy(numbers.below(math.prod(shape), recording.network.vocabulary).reshape(shape))
 
 
 # --- Results ---------------------------------------------------------------------------------
@@ -293,9 +231,9 @@ def train(recording: Recording, name: str) -> dict:
 def record(name: str) -> dict:
     recording = RECORDINGS[name]
     return {"network": name, "model": recording.model, "batch": recording.batch,
-            "input": {"name": recording.input_name, "shape": list(recording.input_shape),
-                      **({"range": recording.vocabulary} if recording.vocabulary else {})},
-            "seed": recording.seed, "loss_kind": recording.loss, **first_step(recording),
+            "input": {"name": recording.network.input_name, "shape": list(recording.input_shape),
+                      **({"range": recording.network.vocabulary} if recording.network.vocabulary else {})},
+            "seed": SEED, "loss_kind": recording.loss, **first_step(recording),
             "optimizers": [train(recording, optimizer) for optimizer in recording.optimizers]}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import math
 import os
@@ -28,6 +27,7 @@ import onnx
 import torch
 from torch import nn
 
+from net import exported_model
 from network_list import FAMILIES, Network, oracle
 
 KEPT_ELEMENTS = 100_000  # A floating tensor up to this size keeps its values.
@@ -66,11 +66,8 @@ def export(model: nn.Module, network: Network) -> onnx.ModelProto:
     batch = network.batch if network.fixed else 2  # Not 1: a traced 1 would seem a broadcast.
     inputs = example(network, batch)
     names = [f"input_{i}" for i in range(len(inputs))]
-    buffer = io.BytesIO()
-    torch.onnx.export(model, inputs, buffer, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                      opset_version=network.opset, input_names=names,
-                      dynamic_axes=None if network.fixed else {name: {0: "batch"} for name in names})
-    exported = onnx.load_model_from_string(buffer.getvalue())
+    exported = exported_model(model, inputs, network.opset, input_names=names,
+                              dynamic_axes=None if network.fixed else {name: {0: "batch"} for name in names})
     if network.precision == "half":
         as_half(exported.graph)
     return exported
@@ -100,8 +97,6 @@ def strip(exported: onnx.ModelProto) -> None:
             tensor.ClearField("float_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="stripped.weights")
-    for node in exported.graph.node:
-        node.doc_string = ""
 
 
 # --- What MONET says -------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import torchvision
 from torch import Tensor, nn
 from torchvision.models.resnet import BasicBlock
 
+from net import Net, net
+
 
 def two_convolutions(channels_in: int, channels: int) -> nn.Sequential:
     """Twice 3x3 convolution, batch normalisation and ReLU; the size is kept."""
@@ -86,58 +88,41 @@ class SmallResNet(nn.Module):
         return self.fc(torch.flatten(self.avgpool(x), 1))
 
 
-class LstmClassifier(nn.Module):
+@net(lambda vocabulary, width, layers, classes: dict(
+    embedding=nn.Embedding(vocabulary, width), lstm=nn.LSTM(width, width, num_layers=layers, batch_first=True),
+    head=nn.Linear(width, classes),
+))  # fmt: skip
+def lstm_classifier(m: Net, input_ids: Tensor) -> Tensor:
     """Tokens, their embedding, stacked LSTM layers, classes from the last output."""
-
-    def __init__(self, vocabulary: int, width: int, layers: int, classes: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, width)
-        self.lstm = nn.LSTM(width, width, num_layers=layers, batch_first=True)
-        self.head = nn.Linear(width, classes)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        output, _ = self.lstm(self.embedding(input_ids))
-        return self.head(output[:, -1])
+    output, _ = m.lstm(m.embedding(input_ids))
+    return m.head(output[:, -1])
 
 
-class DiffusionBlock(nn.Module):
+@net(lambda channels, groups: dict(
+    stem=nn.Conv2d(3, channels, kernel_size=3, padding=1), norm1=nn.GroupNorm(groups, channels),
+    conv1=nn.Conv2d(channels, 2 * channels, kernel_size=3, padding=1), norm2=nn.GroupNorm(groups, 2 * channels),
+    conv2=nn.Conv2d(2 * channels, 2 * channels, kernel_size=3, stride=2, padding=1),
+    shortcut=nn.Conv2d(channels, 2 * channels, kernel_size=1, stride=2), norm3=nn.GroupNorm(groups, 2 * channels),
+    qkv=nn.Conv2d(2 * channels, 6 * channels, kernel_size=1),
+    project=nn.Conv2d(2 * channels, 2 * channels, kernel_size=1), upsample=nn.Upsample(scale_factor=2, mode="nearest"),
+    head=nn.Conv2d(2 * channels, 3, kernel_size=3, padding=1), act=nn.SiLU(),
+))  # fmt: skip
+def diffusion_block(m: Net, x: Tensor) -> Tensor:
     """Residual blocks and attention over positions as in diffusion networks: GroupNorm, SiLU."""
-
-    def __init__(self, channels: int, groups: int) -> None:
-        super().__init__()
-        self.stem = nn.Conv2d(3, channels, kernel_size=3, padding=1)
-        self.norm1 = nn.GroupNorm(groups, channels)
-        self.conv1 = nn.Conv2d(channels, 2 * channels, kernel_size=3, padding=1)
-        self.norm2 = nn.GroupNorm(groups, 2 * channels)
-        self.conv2 = nn.Conv2d(2 * channels, 2 * channels, kernel_size=3, stride=2, padding=1)
-        self.shortcut = nn.Conv2d(channels, 2 * channels, kernel_size=1, stride=2)
-        self.norm3 = nn.GroupNorm(groups, 2 * channels)
-        self.qkv = nn.Conv2d(2 * channels, 6 * channels, kernel_size=1)
-        self.project = nn.Conv2d(2 * channels, 2 * channels, kernel_size=1)
-        self.upsample = nn.Upsample(scale_factor=2, mode="nearest")
-        self.head = nn.Conv2d(2 * channels, 3, kernel_size=3, padding=1)
-        self.act = nn.SiLU()
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.stem(x)
-        h = self.conv1(self.act(self.norm1(x)))
-        x = self.conv2(self.act(self.norm2(h))) + self.shortcut(x)
-        query, key, value = self.qkv(self.norm3(x)).flatten(2).chunk(3, dim=1)
-        # Channels are a square number, so that the scale is exact in single precision.
-        scores = query.transpose(1, 2) @ key / math.sqrt(query.shape[1])
-        attended = value @ torch.softmax(scores, dim=-1).transpose(1, 2)
-        x = x + self.project(attended.view(x.shape))
-        return self.head(self.act(self.upsample(x)))
+    x = m.stem(x)
+    h = m.conv1(m.act(m.norm1(x)))
+    x = m.conv2(m.act(m.norm2(h))) + m.shortcut(x)
+    query, key, value = m.qkv(m.norm3(x)).flatten(2).chunk(3, dim=1)
+    # Channels are a square number, so that the scale is exact in single precision.
+    scores = query.transpose(1, 2) @ key / math.sqrt(query.shape[1])
+    attended = value @ torch.softmax(scores, dim=-1).transpose(1, 2)
+    x = x + m.project(attended.view(x.shape))
+    return m.head(m.act(m.upsample(x)))
 
 
-class RmsNorm(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-        self.eps = 1e-5
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+@net(lambda width: dict(weight=nn.Parameter(torch.ones(width)), eps=1e-5))
+def rms_norm(m: Net, x: Tensor) -> Tensor:
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + m.eps) * m.weight
 
 
 class LlamaBlock(nn.Module):
@@ -146,12 +131,12 @@ class LlamaBlock(nn.Module):
     def __init__(self, width: int, heads: int, groups: int) -> None:
         super().__init__()
         self.heads, self.groups, self.head_width = heads, groups, width // heads
-        self.attention_norm = RmsNorm(width)
+        self.attention_norm = rms_norm(width)
         self.query = nn.Linear(width, width, bias=False)
         self.key = nn.Linear(width, groups * self.head_width, bias=False)
         self.value = nn.Linear(width, groups * self.head_width, bias=False)
         self.output = nn.Linear(width, width, bias=False)
-        self.mlp_norm = RmsNorm(width)
+        self.mlp_norm = rms_norm(width)
         self.gate = nn.Linear(width, 3 * width, bias=False)
         self.up = nn.Linear(width, 3 * width, bias=False)
         self.down = nn.Linear(3 * width, width, bias=False)
@@ -188,21 +173,17 @@ class LlamaBlock(nn.Module):
         return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
 
 
-class Llama(nn.Module):
+@net(lambda vocabulary, width, layers: dict(
+    embedding=nn.Embedding(vocabulary, width),
+    layers=nn.ModuleList(LlamaBlock(width, heads=4, groups=2) for _ in range(layers)), norm=rms_norm(width),
+    head=nn.Linear(width, vocabulary, bias=False),
+))  # fmt: skip
+def llama(m: Net, input_ids: Tensor) -> Tensor:
     """A language model of few such layers; head and embedding are separate."""
-
-    def __init__(self, vocabulary: int, width: int, layers: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary, width)
-        self.layers = nn.ModuleList(LlamaBlock(width, heads=4, groups=2) for _ in range(layers))
-        self.norm = RmsNorm(width)
-        self.head = nn.Linear(width, vocabulary, bias=False)
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        x = self.embedding(input_ids)
-        for layer in self.layers:
-            x = layer(x)
-        return self.head(self.norm(x))
+    x = m.embedding(input_ids)
+    for layer in m.layers:
+        x = layer(x)
+    return m.head(m.norm(x))
 
 
 def make_vit_micro() -> nn.Module:

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gradient_cases.framework import Case, Function, constant, data, exported, f32, graph, in_turn, op, short
+from gradient_cases.framework import Case, constant, data, exported, f32, graph, in_turn, op, short
+from net import function_net
 
 SHAPES = ((7,), (2, 3), (2, 3, 4), (1, 2, 3, 2), (2, 1, 2, 1, 3))
 
@@ -159,5 +160,5 @@ def modules() -> Iterator[Case]:
                  "hardsigmoid": F.hardsigmoid, "relu6": F.relu6, "softplus": F.softplus, "selu": F.selu,
                  "logsigmoid": F.logsigmoid, "tanhshrink": F.tanhshrink}
     for name, function in functions.items():
-        yield exported(f"exported_{name}", nn.Sequential(nn.Linear(4, 6), Function(function), nn.Linear(6, 3)),
+        yield exported(f"exported_{name}", nn.Sequential(nn.Linear(4, 6), function_net(function), nn.Linear(6, 3)),
                        [data("input", (2, 4), scale=3.0)])

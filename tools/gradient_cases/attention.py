@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gradient_cases.framework import Case, Node, buffer, constant, data, exported, f32, graph, in_turn
+from net import Net, net
 
 
 def cases() -> Iterator[Case]:
@@ -63,77 +64,54 @@ def attention_where(q: Tensor, k: Tensor, v: Tensor, keep: Tensor, low: Tensor) 
     return torch.softmax(torch.where(keep, scores, low), -1) @ v
 
 
-class Causal(nn.Module):
+@net(lambda width, heads: dict(heads=heads, inner=nn.Linear(width, 3 * width), outer=nn.Linear(width, width)))
+def causal(m: Net, x: Tensor) -> Tensor:
     """GPT-2's attention."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.inner = nn.Linear(width, 3 * width)
-        self.outer = nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, steps, width = x.shape
-        parts = self.inner(x).split(width, dim=2)
-        q, k, v = (part.view(batch, steps, self.heads, width // self.heads).transpose(1, 2) for part in parts)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)
-        keep = torch.tril(torch.ones(steps, steps)).bool().view(1, 1, steps, steps)
-        scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
-        y = torch.softmax(scores, -1) @ v
-        return self.outer(y.transpose(1, 2).reshape(batch, steps, width))
+    batch, steps, width = x.shape
+    parts = m.inner(x).split(width, dim=2)
+    q, k, v = (part.view(batch, steps, m.heads, width // m.heads).transpose(1, 2) for part in parts)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(width // m.heads)
+    keep = torch.tril(torch.ones(steps, steps)).bool().view(1, 1, steps, steps)
+    scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+    y = torch.softmax(scores, -1) @ v
+    return m.outer(y.transpose(1, 2).reshape(batch, steps, width))
 
 
-class Relative(nn.Module):
+OFFSETS = torch.arange(4).view(1, 4) - torch.arange(4).view(4, 1) + 3
+
+
+@net(lambda: dict(inner=nn.Linear(6, 18), table=nn.Parameter(torch.zeros(7, 2))))
+def relative(m: Net, x: Tensor) -> Tensor:
     """A window's attention with a learned bias, as Swin has it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(6, 18)
-        self.table = nn.Parameter(torch.zeros(7, 2))
-        index = torch.arange(4).view(1, 4) - torch.arange(4).view(4, 1) + 3
-        self.index = index
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.inner(x).reshape(3, 4, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
-        bias = self.table[self.index.view(-1)].view(4, 4, 2).permute(2, 0, 1)
-        scores = (q * f32(0.5)) @ k.transpose(-2, -1) + bias.unsqueeze(0)
-        return (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(3, 4, 6)
+    q, k, v = m.inner(x).reshape(3, 4, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
+    bias = m.table[OFFSETS.view(-1)].view(4, 4, 2).permute(2, 0, 1)
+    scores = (q * f32(0.5)) @ k.transpose(-2, -1) + bias.unsqueeze(0)
+    return (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(3, 4, 6)
 
 
-class Cross(nn.Module):
+@net(lambda: dict(layer=nn.MultiheadAttention(4, 2, batch_first=True)))
+def cross(m: Net, x: Tensor, y: Tensor) -> Tensor:
     """nn.MultiheadAttention of one sequence to another."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.MultiheadAttention(4, 2, batch_first=True)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.layer(x, y, y, need_weights=False)[0]
+    return m.layer(x, y, y, need_weights=False)[0]
 
 
-class Grouped(nn.Module):
+@net(lambda: dict(q=nn.Linear(8, 8, bias=False), kv=nn.Linear(8, 8, bias=False)))
+def grouped(m: Net, x: Tensor) -> Tensor:
     """Two query heads share one head of keys and values."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.q = nn.Linear(8, 8, bias=False)
-        self.kv = nn.Linear(8, 8, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q = self.q(x).view(2, 3, 4, 2).transpose(1, 2)
-        k, v = self.kv(x).view(2, 3, 2, 2, 2).permute(2, 0, 3, 1, 4).unbind(0)
-        k, v = (t[:, :, None].expand(2, 2, 2, 3, 2).reshape(2, 4, 3, 2) for t in (k, v))
-        y = torch.softmax(q @ k.transpose(-1, -2) * f32(0.7), -1) @ v
-        return y.transpose(1, 2).reshape(2, 3, 8)
+    q = m.q(x).view(2, 3, 4, 2).transpose(1, 2)
+    k, v = m.kv(x).view(2, 3, 2, 2, 2).permute(2, 0, 3, 1, 4).unbind(0)
+    k, v = (t[:, :, None].expand(2, 2, 2, 3, 2).reshape(2, 4, 3, 2) for t in (k, v))
+    y = torch.softmax(q @ k.transpose(-1, -2) * f32(0.7), -1) @ v
+    return y.transpose(1, 2).reshape(2, 3, 8)
 
 
 def modules() -> Iterator[Case]:
     x = data("input", (2, 4, 6))
-    yield exported("exported_causal", Causal(6, 2), [x])
-    yield exported("exported_causal_one_head", Causal(4, 1), [data("input", (1, 5, 4))])
-    yield exported("exported_relative", Relative(), [data("input", (3, 4, 6))])
-    yield exported("exported_cross", Cross(), [data("x", (2, 3, 4)), data("y", (2, 5, 4))])
-    yield exported("exported_grouped", Grouped(), [data("input", (2, 3, 8))])
+    yield exported("exported_causal", causal(6, 2), [x])
+    yield exported("exported_causal_one_head", causal(4, 1), [data("input", (1, 5, 4))])
+    yield exported("exported_relative", relative(), [data("input", (3, 4, 6))])
+    yield exported("exported_cross", cross(), [data("x", (2, 3, 4)), data("y", (2, 5, 4))])
+    yield exported("exported_grouped", grouped(), [data("input", (2, 3, 8))])
     block = nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True)
     yield exported("exported_encoder", block, [data("input", (2, 3, 4))])
     block = nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0, batch_first=True, norm_first=True)

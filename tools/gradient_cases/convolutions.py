@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradient_cases.framework import Case, Node, data, exported, graph, in_turn, op, outside
+from net import Net, net
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
@@ -130,20 +131,14 @@ def transposed() -> Iterator[Case]:
                     extra=[1, 0, 0], group=2)
 
 
-class Separable(nn.Module):
+@net(lambda: dict(deep=nn.Conv2d(4, 4, 3, stride=2, padding=1, groups=4, bias=False), point=nn.Conv2d(4, 6, 1)))
+def separable(m: Net, x: Tensor) -> Tensor:
     """A depthwise and a pointwise convolution."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.deep = nn.Conv2d(4, 4, 3, stride=2, padding=1, groups=4, bias=False)
-        self.point = nn.Conv2d(4, 6, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.point(torch.tanh(self.deep(x)))
+    return m.point(torch.tanh(m.deep(x)))
 
 
 def modules() -> Iterator[Case]:
-    yield exported("exported_separable", Separable(), [data("input", (2, 4, 7, 6))])
+    yield exported("exported_separable", separable(), [data("input", (2, 4, 7, 6))])
     for mode in ("reflect", "replicate"):  # PyTorch 1.13 writes circular padding wrongly
         yield exported(f"exported_conv_{mode}", nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode),
                        [data("input", (2, 2, 6, 5))])

@@ -19,9 +19,7 @@ third outputs: return them after PyTorch has updated them in place.
 from __future__ import annotations
 
 import ast
-import io
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +30,7 @@ from onnx import numpy_helper
 from torch import Tensor
 
 from gradient_cases.onnx_check import check_model
+from net import Net, exported_model
 
 SAMPLES = 8  # Elements kept of a larger tensor, besides its norm and its projection.
 WHOLE = 12  # A tensor up to this size is kept whole.
@@ -380,7 +379,12 @@ def exported(name: str, module: torch.nn.Module, inputs: Sequence[Input], *, ops
         return tuple(flatten(module(*arguments[: len(inputs)])))
 
     return Case(name, [*inputs, *states, *constants], run, opset=opset, nodes=nodes, output_names=outputs,
-                counts_as=f"exported {type(module).__name__}")
+                counts_as=f"exported {kind_of(module)}")
+
+
+def kind_of(module: torch.nn.Module) -> str:
+    """The name of its class, or of its function in the same form."""
+    return module.run.__name__.title().replace("_", "") if isinstance(module, Net) else type(module).__name__
 
 
 def widened(tensors: Sequence[Input]) -> list[Input]:
@@ -424,17 +428,6 @@ def outside(x: Tensor, pads: Sequence[int], value: float = 0.0) -> Tensor:
     return torch.nn.functional.pad(x, flat, value=value)
 
 
-class Function(torch.nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.function(*inputs)
-
-
 def flatten(results: object) -> list[Tensor]:
     if isinstance(results, Tensor):
         return [results]
@@ -449,13 +442,7 @@ def trace(module: torch.nn.Module, inputs: Sequence[Input], opset: int, double: 
     for tensor in inputs:
         made = as_torch(tensor, tensor.numbers(0)).detach()
         example.append(made.to(real) if made.is_floating_point() else made)
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(module, tuple(example), stream, training=torch.onnx.TrainingMode.TRAINING,
-                          do_constant_folding=False, opset_version=opset,
-                          input_names=[tensor.name for tensor in inputs])
-    graph = onnx.load_model_from_string(stream.getvalue()).graph
+    graph = exported_model(module, example, opset, input_names=[tensor.name for tensor in inputs]).graph
     states = {key for key, _ in (*module.named_parameters(), *module.named_buffers())}
     constants = [
         constant(t.name, numpy_helper.to_array(t), ONNX_TYPES.get(numpy_helper.to_array(t).dtype.name))

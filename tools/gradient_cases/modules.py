@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradient_cases.framework import Case, Function, Input, data, exported, f32, in_turn, integer
+from gradient_cases.framework import Case, Input, data, exported, f32, in_turn, integer
+from net import Net, function_net, net
 
 EPSILON = f32(1e-5)
 
@@ -20,7 +21,7 @@ def named(name: str, case: Case) -> Case:
 
 def function(name: str, call: Callable[..., Tensor], *inputs: Input) -> Case:
     double = "celu" not in name  # ONNX defines it for single precision only
-    return named("function", exported(name, Function(call), inputs, double=double))
+    return named("function", exported(name, function_net(call), inputs, double=double))
 
 
 def batch_norm(channels: int) -> nn.BatchNorm2d:
@@ -32,48 +33,34 @@ def cases() -> Iterator[Case]:
     return in_turn(convolutional, attention, rearranging, arithmetic, indexing)
 
 
-class SqueezeExcite(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.pool = nn.AdaptiveAvgPool2d(1)
-        self.down = nn.Conv2d(channels, 2, 1)
-        self.up = nn.Conv2d(2, channels, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * torch.sigmoid(self.up(torch.relu(self.down(self.pool(x)))))
+@net(lambda channels: dict(pool=nn.AdaptiveAvgPool2d(1), down=nn.Conv2d(channels, 2, 1), up=nn.Conv2d(2, channels, 1)))
+def squeeze_excite(m: Net, x: Tensor) -> Tensor:
+    return x * torch.sigmoid(m.up(torch.relu(m.down(m.pool(x)))))
 
 
-class Inverted(nn.Module):
+@net(lambda: dict(layers=nn.Sequential(
+    nn.Conv2d(4, 8, 1, bias=False), batch_norm(8), nn.ReLU6(), nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False),
+    batch_norm(8), nn.ReLU6(), nn.Conv2d(8, 4, 1, bias=False), batch_norm(4),
+)))  # fmt: skip
+def inverted(m: Net, x: Tensor) -> Tensor:
     """MobileNet's block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Conv2d(4, 8, 1, bias=False), batch_norm(8), nn.ReLU6(),
-                                    nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False), batch_norm(8),
-                                    nn.ReLU6(), nn.Conv2d(8, 4, 1, bias=False), batch_norm(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.layers(x)
+    return x + m.layers(x)
 
 
-class ConvNextBlock(nn.Module):
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.depthwise = nn.Conv2d(channels, channels, 5, padding=2, groups=channels)
-        self.norm = nn.LayerNorm(channels, eps=EPSILON)
-        self.up = nn.Linear(channels, 3 * channels)
-        self.down = nn.Linear(3 * channels, channels)
-        self.scale = nn.Parameter(torch.ones(channels, 1, 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
-        h = self.down(F.gelu(self.up(h))).permute(0, 3, 1, 2)
-        return x + self.scale * h
+@net(lambda channels: dict(
+    depthwise=nn.Conv2d(channels, channels, 5, padding=2, groups=channels), norm=nn.LayerNorm(channels, eps=EPSILON),
+    up=nn.Linear(channels, 3 * channels), down=nn.Linear(3 * channels, channels),
+    scale=nn.Parameter(torch.ones(channels, 1, 1)),
+))  # fmt: skip
+def conv_next_block(m: Net, x: Tensor) -> Tensor:
+    h = m.norm(m.depthwise(x).permute(0, 2, 3, 1))
+    h = m.down(F.gelu(m.up(h))).permute(0, 3, 1, 2)
+    return x + m.scale * h
 
 
 def convolutional() -> Iterator[Case]:
     image = data("x", (2, 4, 6, 5))
-    modules = {"squeeze_excite": SqueezeExcite(4), "inverted_residual": Inverted(), "convnext": ConvNextBlock(4),
+    modules = {"squeeze_excite": squeeze_excite(4), "inverted_residual": inverted(), "convnext": conv_next_block(4),
                "conv_bn_relu": nn.Sequential(nn.Conv2d(4, 6, 3, stride=2), batch_norm(6), nn.ReLU()),
                "conv_groups": nn.Conv2d(4, 6, (3, 2), groups=2, dilation=(2, 1), padding=(2, 1)),
                "conv_reflect": nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"),
@@ -102,13 +89,9 @@ def convolutional() -> Iterator[Case]:
         yield named("convolutional module", exported(f"conv_rank{rank}", module, [signal]))
 
 
-class CrossAttention(nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
-
-    def forward(self, x: Tensor, memory: Tensor) -> Tensor:
-        return self.attention(x, memory, memory, need_weights=False)[0]
+@net(lambda width, heads: dict(attention=nn.MultiheadAttention(width, heads, batch_first=True)))
+def cross_attention(m: Net, x: Tensor, memory: Tensor) -> Tensor:
+    return m.attention(x, memory, memory, need_weights=False)[0]
 
 
 def attention() -> Iterator[Case]:
@@ -121,7 +104,7 @@ def attention() -> Iterator[Case]:
     yield named("attention", exported("attention_encoder_prenorm", layer, [x]))
     layer = nn.TransformerDecoderLayer(8, 2, 12, dropout=0.0, batch_first=True, layer_norm_eps=EPSILON)
     yield named("attention", exported("attention_decoder_layer", layer, [x, memory]))
-    yield named("attention", exported("attention_cross", CrossAttention(8, 4), [x, memory]))
+    yield named("attention", exported("attention_cross", cross_attention(8, 4), [x, memory]))
 
     def causal(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = query @ key.transpose(-2, -1) * 0.5
@@ -199,6 +182,11 @@ def arithmetic() -> Iterator[Case]:
     yield from products()
 
 
+@net(lambda: dict(embedding=nn.Embedding(7, 4)))
+def tied(m: Net, tokens: Tensor) -> Tensor:
+    return torch.tanh(m.embedding(tokens)) @ m.embedding.weight.T
+
+
 def products() -> Iterator[Case]:
     left, right = data("x", (2, 3, 4)), data("y", (2, 4, 5))
     calls: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -214,15 +202,7 @@ def products() -> Iterator[Case]:
     yield named("linear", exported("product_linear_flat", nn.Linear(4, 3), [data("x", (5, 4))]))
     bare = nn.Linear(4, 3, bias=False)
     yield named("linear", exported("product_linear_bare", bare, [data("x", (5, 4))]))
-    class Tied(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = nn.Embedding(7, 4)
-
-        def forward(self, tokens: Tensor) -> Tensor:
-            return torch.tanh(self.embedding(tokens)) @ self.embedding.weight.T
-
-    yield named("linear", exported("product_tied", Tied(), [integer("tokens", (2, 3), 7)]))
+    yield named("linear", exported("product_tied", tied(), [integer("tokens", (2, 3), 7)]))
 
 
 def indexing() -> Iterator[Case]:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradient_cases.framework import (Case, Input, constant, data, exported, f32, graph, in_turn, integer, op, short)
+from net import Net, net
 
 
 def cases() -> Iterator[Case]:
@@ -365,70 +366,61 @@ def asymmetric(x: Tensor, factors: tuple[int, int] = (2, 2)) -> Tensor:
     return x
 
 
-class Shuffle(nn.Module):
+@net(dict)
+def shuffle(m: Net, x: Tensor) -> Tensor:
     """Channel shuffle and pixel shuffle."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        n, c, h, w = x.shape
-        x = x.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
-        return F.pixel_unshuffle(F.pixel_shuffle(x, 2), 4)
+    n, c, h, w = x.shape
+    x = x.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+    return F.pixel_unshuffle(F.pixel_shuffle(x, 2), 4)
 
 
-class Shifted(nn.Module):
+@net(dict)
+def shifted(m: Net, x: Tensor) -> Tensor:
     """Cyclic shift and windows, as Swin has them."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.roll(x, (-1, 1), (1, 2))
-        x = x.view(2, 2, 2, 2, 2, 3).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 3)
-        return torch.roll(x.flip(1), 1, 0)
+    x = torch.roll(x, (-1, 1), (1, 2))
+    x = x.view(2, 2, 2, 2, 2, 3).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 3)
+    return torch.roll(x.flip(1), 1, 0)
 
 
-class Upsampled(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.near = nn.Upsample(scale_factor=2)
-        self.soft = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
-        self.sized = nn.Upsample(size=(5, 9), mode="bilinear")
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.near(x), self.soft(x), self.sized(x)
+@net(lambda: dict(
+    near=nn.Upsample(scale_factor=2), soft=nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True),
+    sized=nn.Upsample(size=(5, 9), mode="bilinear"),
+))  # fmt: skip
+def upsampled(m: Net, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return m.near(x), m.soft(x), m.sized(x)
 
 
-class Picked(nn.Module):
+@net(dict)
+def picked(m: Net, x: Tensor) -> tuple[Tensor, ...]:
     """Indexing as people write it."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        first, rest = x[:, 0], x[:, 1:]
-        a, b = rest.chunk(2, dim=-1)
-        return first, a[..., ::2], torch.stack((a, b), 1).flatten(2), x[:, -1, None], x[[2, 0, 2]]
+    first, rest = x[:, 0], x[:, 1:]
+    a, b = rest.chunk(2, dim=-1)
+    return first, a[..., ::2], torch.stack((a, b), 1).flatten(2), x[:, -1, None], x[[2, 0, 2]]
 
 
-class Tokens(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(2, 4, 2, stride=2)
-        self.token = nn.Parameter(torch.zeros(1, 1, 4))
-        self.place = nn.Parameter(torch.zeros(1, 5, 4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.patches(x).flatten(2).transpose(1, 2)
-        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), 1) + self.place
-        return x[:, 0]
+@net(lambda: dict(
+    patches=nn.Conv2d(2, 4, 2, stride=2), token=nn.Parameter(torch.zeros(1, 1, 4)),
+    place=nn.Parameter(torch.zeros(1, 5, 4)),
+))  # fmt: skip
+def tokens(m: Net, x: Tensor) -> Tensor:
+    x = m.patches(x).flatten(2).transpose(1, 2)
+    x = torch.cat((m.token.expand(x.shape[0], -1, -1), x), 1) + m.place
+    return x[:, 0]
 
 
-class Repeated(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        y = x.repeat(2, 1, 3)
-        return y + x.repeat_interleave(3, 2).repeat(2, 1, 1)
+@net(dict)
+def repeated(m: Net, x: Tensor) -> Tensor:
+    y = x.repeat(2, 1, 3)
+    return y + x.repeat_interleave(3, 2).repeat(2, 1, 1)
 
 
 def modules() -> Iterator[Case]:
-    yield exported("exported_shuffle", Shuffle(), [data("input", (1, 16, 4, 2))])
-    yield exported("exported_shifted", Shifted(), [data("input", (2, 4, 4, 3))])
-    yield exported("exported_upsampled", Upsampled(), [data("input", (1, 2, 3, 4))])
-    yield exported("exported_picked", Picked(), [data("input", (3, 4, 6))])
-    yield exported("exported_tokens", Tokens(), [data("input", (2, 2, 4, 4))])
-    yield exported("exported_repeated", Repeated(), [data("input", (2, 3, 2))])
+    yield exported("exported_shuffle", shuffle(), [data("input", (1, 16, 4, 2))])
+    yield exported("exported_shifted", shifted(), [data("input", (2, 4, 4, 3))])
+    yield exported("exported_upsampled", upsampled(), [data("input", (1, 2, 3, 4))])
+    yield exported("exported_picked", picked(), [data("input", (3, 4, 6))])
+    yield exported("exported_tokens", tokens(), [data("input", (2, 2, 4, 4))])
+    yield exported("exported_repeated", repeated(), [data("input", (2, 3, 2))])
     yield exported("exported_embedding", nn.Embedding(7, 3), [integer("input", (2, 5), 7)])
     for layer, inputs in ((nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)), (nn.ReplicationPad1d((2, 1)), (2, 3, 4)),
                           (nn.ConstantPad2d((1, -1, 2, 0), f32(0.3)), (1, 2, 4, 5)),

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from gradient_cases.framework import (Case, Node, buffer, constant, data, exported, f32, graph, in_turn, op, short)
+from net import Net, net
 
 EPSILON = f32(1e-5)
 
@@ -152,13 +153,9 @@ def chains() -> Iterator[Case]:
                  "Y = Mul N G"], [x, numbers[1], data("G", (2, 1, 4))], lambda x, eps, g: rms_norm(x, g, (-1,)))
 
 
-class RmsNorm(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPSILON))
+@net(lambda width: dict(weight=nn.Parameter(torch.ones(width))))
+def rms_normed(m: Net, x: torch.Tensor) -> torch.Tensor:
+    return m.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPSILON))
 
 
 def modules() -> Iterator[Case]:
@@ -176,7 +173,7 @@ def modules() -> Iterator[Case]:
              "batch_norm_3d": (nn.BatchNorm3d(2, eps=EPSILON, momentum=0.125), data("input", (2, 2, 3, 2, 2))),
              "layer_norm": (nn.LayerNorm(4, eps=EPSILON), rows),
              "layer_norm_plain": (nn.LayerNorm((3, 4), eps=EPSILON, elementwise_affine=False), rows),
-             "rms_norm": (RmsNorm(4), rows)}
+             "rms_norm": (rms_normed(4), rows)}
     for name, (norm, given) in norms.items():
         if name == "layer_norm_plain":
             continue  # torch 1.13 leaves the scale out, which opset 17 does not allow

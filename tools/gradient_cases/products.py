@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradient_cases.framework import Case, constant, data, exported, f32, graph, in_turn, op
+from net import Net, net
 
 
 def cases() -> Iterator[Case]:
@@ -117,23 +118,17 @@ def einsums() -> Iterator[Case]:
     yield einsum("...i,...i,ij->...j", (2, 3), (2, 3), (3, 4))
 
 
-class Score(nn.Module):
+@net(lambda: dict(q=nn.Linear(4, 6, bias=False), k=nn.Linear(4, 6, bias=False)))
+def score(m: Net, x: Tensor) -> Tensor:
     """Linear attention, as einsum writes it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.q = nn.Linear(4, 6, bias=False)
-        self.k = nn.Linear(4, 6, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q = self.q(x).reshape(2, 5, 2, 3)
-        k = self.k(x).reshape(2, 5, 2, 3)
-        context = torch.einsum("bthd,bthe->bhde", torch.softmax(k, 1), q)
-        return torch.einsum("bhde,bthd->bthe", context, torch.softmax(q, -1)).flatten(2)
+    q = m.q(x).reshape(2, 5, 2, 3)
+    k = m.k(x).reshape(2, 5, 2, 3)
+    context = torch.einsum("bthd,bthe->bhde", torch.softmax(k, 1), q)
+    return torch.einsum("bhde,bthd->bthe", context, torch.softmax(q, -1)).flatten(2)
 
 
 def modules() -> Iterator[Case]:
-    yield exported("exported_linear_attention", Score(), [data("input", (2, 5, 4))])
+    yield exported("exported_linear_attention", score(), [data("input", (2, 5, 4))])
     yield exported("exported_linear_vector", nn.Linear(4, 3), [data("input", (4,))])
     yield exported("exported_linear_matrix", nn.Linear(4, 3), [data("input", (2, 4))])
     yield exported("exported_linear_4d", nn.Linear(4, 3, bias=False), [data("input", (2, 3, 2, 4))])

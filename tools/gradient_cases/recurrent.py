@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradient_cases.framework import Case, constant, data, exported, in_turn, integer, op
+from net import Net, net
 
 
 def cases() -> Iterator[Case]:
@@ -31,55 +32,39 @@ def layers() -> Iterator[Case]:
     yield exported("exported_rnn_relu", nn.RNN(3, 4, nonlinearity="relu"), sequence)
 
 
-class Started(nn.Module):
+@net(lambda layer: dict(layer=layer))
+def started(m: Net, x: Tensor, h: Tensor) -> tuple:
     """A layer with given initial states."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Tensor, h: Tensor) -> tuple:
-        return self.layer(x, h)
+    return m.layer(x, h)
 
 
-class StartedCells(Started):
-    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple:
-        return self.layer(x, (h, c))
+@net(lambda layer: dict(layer=layer))
+def started_cells(m: Net, x: Tensor, h: Tensor, c: Tensor) -> tuple:
+    return m.layer(x, (h, c))
 
 
-class Embedded(nn.Module):
+@net(lambda kind: dict(embedding=nn.Embedding(7, 3), layer=kind(3, 4, batch_first=True), head=nn.Linear(4, 5)))
+def embedded(m: Net, x: Tensor) -> Tensor:
     """Tokens to a class: only the last state is used."""
-
-    def __init__(self, kind: type[nn.Module]) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(7, 3)
-        self.layer = kind(3, 4, batch_first=True)
-        self.head = nn.Linear(4, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.layer(self.embedding(x))[0][:, -1])
+    return m.head(m.layer(m.embedding(x))[0][:, -1])
 
 
-class Unbatched(nn.Module):
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x.unsqueeze(1))[0].squeeze(1)
+@net(lambda layer: dict(layer=layer))
+def unbatched(m: Net, x: Tensor) -> Tensor:
+    return m.layer(x.unsqueeze(1))[0].squeeze(1)
 
 
 def within() -> Iterator[Case]:
     x = data("input", (4, 2, 3))
     h, c = data("h0", (1, 2, 4)), data("c0", (1, 2, 4))
-    yield exported("exported_lstm_started", StartedCells(nn.LSTM(3, 4)), [x, h, c])
-    yield exported("exported_gru_started", Started(nn.GRU(3, 4)), [x, h])
-    yield exported("exported_rnn_started", Started(nn.RNN(3, 4)), [x, h])
+    yield exported("exported_lstm_started", started_cells(nn.LSTM(3, 4)), [x, h, c])
+    yield exported("exported_gru_started", started(nn.GRU(3, 4)), [x, h])
+    yield exported("exported_rnn_started", started(nn.RNN(3, 4)), [x, h])
     both = [data("h0", (2, 2, 4)), data("c0", (2, 2, 4))]
-    yield exported("exported_lstm_started_both_ways", StartedCells(nn.LSTM(3, 4, bidirectional=True)), [x, *both])
-    yield exported("exported_lstm_embedded", Embedded(nn.LSTM), [integer("input", (2, 4), 7)])
-    yield exported("exported_gru_embedded", Embedded(nn.GRU), [integer("input", (2, 4), 7)])
-    yield exported("exported_lstm_unbatched", Unbatched(nn.LSTM(3, 4)), [data("input", (4, 3))])
+    yield exported("exported_lstm_started_both_ways", started_cells(nn.LSTM(3, 4, bidirectional=True)), [x, *both])
+    yield exported("exported_lstm_embedded", embedded(nn.LSTM), [integer("input", (2, 4), 7)])
+    yield exported("exported_gru_embedded", embedded(nn.GRU), [integer("input", (2, 4), 7)])
+    yield exported("exported_lstm_unbatched", unbatched(nn.LSTM(3, 4)), [data("input", (4, 3))])
 
 
 SIZE = 3

@@ -10,6 +10,7 @@ import torchvision
 from torch import Tensor, nn
 
 from gradient_cases.framework import Case, constant, data, exported, f32, graph, in_turn, op
+from net import Net, net
 
 MODES = ("nearest", "bilinear", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
@@ -130,56 +131,40 @@ def regions() -> Iterator[Case]:
 # --- Modules ---------------------------------------------------------------------------------
 
 
-class Transformer(nn.Module):
+@net(lambda mode, padding: dict(
+    place=nn.Linear(3 * 4 * 4, 6), mode=mode, padding=padding, pixels=torch.linspace(-0.9, 0.9, 5),
+))  # fmt: skip
+def transformer(m: Net, x: Tensor) -> Tensor:
     """An affine transformation of the image that the image itself says."""
-
-    def __init__(self, mode: str, padding: str) -> None:
-        super().__init__()
-        self.place = nn.Linear(3 * 4 * 4, 6)
-        self.mode, self.padding = mode, padding
-        self.register_buffer("pixels", torch.linspace(-0.9, 0.9, 5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        matrix = self.place(x.flatten(1)).view(-1, 2, 3)
-        rows = self.pixels[:, None].expand(5, 5)
-        points = torch.stack([rows.t(), rows, torch.ones_like(rows)], -1).view(1, 25, 3)
-        places = (points @ matrix.transpose(1, 2)).view(-1, 5, 5, 2)
-        return F.grid_sample(x, places, self.mode, self.padding, align_corners=False)
+    matrix = m.place(x.flatten(1)).view(-1, 2, 3)
+    rows = m.pixels[:, None].expand(5, 5)
+    points = torch.stack([rows.t(), rows, torch.ones_like(rows)], -1).view(1, 25, 3)
+    places = (points @ matrix.transpose(1, 2)).view(-1, 5, 5, 2)
+    return F.grid_sample(x, places, m.mode, m.padding, align_corners=False)
 
 
-class Warp(nn.Module):
+@net(lambda: dict(features=nn.Conv2d(3, 4, 3, padding=1), flow=nn.Conv2d(3, 2, 3, padding=1)))
+def warp(m: Net, x: Tensor) -> Tensor:
     """The second image's features where a flow points."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.features = nn.Conv2d(3, 4, 3, padding=1)
-        self.flow = nn.Conv2d(3, 2, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        places = torch.tanh(self.flow(x)).permute(0, 2, 3, 1)
-        return F.grid_sample(self.features(x), places, padding_mode="border", align_corners=True)
+    places = torch.tanh(m.flow(x)).permute(0, 2, 3, 1)
+    return F.grid_sample(m.features(x), places, padding_mode="border", align_corners=True)
 
 
-class BoxHead(nn.Module):
+@net(lambda: dict(
+    stem=nn.Conv2d(3, 4, 3, padding=1), shift=nn.Parameter(torch.zeros(4)), head=nn.Linear(4 * 2 * 2, 3),
+))  # fmt: skip
+def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
     """Regions that are learned too, which no gradient reaches."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Conv2d(3, 4, 3, padding=1)
-        self.shift = nn.Parameter(torch.zeros(4))
-        self.head = nn.Linear(4 * 2 * 2, 3)
-
-    def forward(self, x: Tensor, boxes: Tensor) -> Tensor:
-        rois = torch.cat([torch.zeros_like(boxes[:, :1]), boxes + self.shift], 1)
-        regions = torchvision.ops.roi_align(self.stem(x), rois, 2, 0.5, 2)
-        return self.head(regions.flatten(1))
+    rois = torch.cat([torch.zeros_like(boxes[:, :1]), boxes + m.shift], 1)
+    regions = torchvision.ops.roi_align(m.stem(x), rois, 2, 0.5, 2)
+    return m.head(regions.flatten(1))
 
 
 def modules() -> Iterator[Case]:
     image = data("x", (2, 3, 4, 4))
     for mode in MODES:
-        yield exported(f"transformer_{mode}", Transformer(mode, "zeros"), [image])
-    yield exported("transformer_border", Transformer("bilinear", "border"), [image])
-    yield exported("warp", Warp(), [data("x", (2, 3, 5, 4))])
+        yield exported(f"transformer_{mode}", transformer(mode, "zeros"), [image])
+    yield exported("transformer_border", transformer("bilinear", "border"), [image])
+    yield exported("warp", warp(), [data("x", (2, 3, 5, 4))])
     boxes = data("boxes", values=[[0.0, 1.0, 7.0, 6.0], [2.0, 3.0, 9.0, 10.0], [5.0, 1.0, 8.0, 4.0]])
-    yield exported("box_head", BoxHead(), [data("x", (1, 3, 6, 6)), boxes], opset=15)
+    yield exported("box_head", box_head(), [data("x", (1, 3, 6, 6)), boxes], opset=15)

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gradient_cases import movement
 from gradient_cases.framework import Case, Node, constant, data, exported
+from net import Net, net
 
 
 def cases() -> Iterator[Case]:
@@ -17,8 +19,8 @@ def cases() -> Iterator[Case]:
             yield top_k(axis, largest)
     for batch, time in ((1, 0), (0, 1)):
         yield reverse_sequence(batch, time)
-    yield exported("mixture_of_two", MixtureOfTwo(), [data("x", (5, 6))])
-    yield exported("masked", Masked(), [data("x", (5, 3))])
+    yield exported("mixture_of_two", mixture_of_two(), [data("x", (5, 6))])
+    yield exported("masked", masked(), [data("x", (5, 3))])
 
 
 def top_k(axis: int, largest: int) -> Case:
@@ -30,44 +32,27 @@ def top_k(axis: int, largest: int) -> Case:
 
 
 def reverse_sequence(batch: int, time: int) -> Case:
-    lengths = [1, 4, 2]
+    lengths = (1, 4, 2)
     shape = (3, 4, 2) if batch == 0 else (4, 3, 2)
-
-    def run(x: Tensor, _: Tensor) -> Tensor:
-        x = x.transpose(0, 1) if batch == 1 else x
-        rows = [torch.cat([row[:n].flip(0), row[n:]]) for row, n in zip(x, lengths)]
-        y = torch.stack(rows)
-        return y.transpose(0, 1) if batch == 1 else y
-
     return Case(name=f"batch{batch}_time{time}", op_type="ReverseSequence",
                 attributes={"batch_axis": batch, "time_axis": time},
-                inputs=[data("X", shape), constant("lengths", np.array(lengths))], torch=run)
+                inputs=[data("X", shape), constant("lengths", np.array(lengths))],
+                torch=lambda x, _: movement.reverse_sequence(x, lengths, time))
 
 
-class MixtureOfTwo(nn.Module):
+@net(lambda: dict(gate=nn.Linear(6, 4), experts=nn.ModuleList(nn.Linear(6, 3) for _ in range(4))))
+def mixture_of_two(m: Net, x: Tensor) -> Tensor:
     """The two best of four experts, weighted by their gates."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = nn.Linear(6, 4)
-        self.experts = nn.ModuleList(nn.Linear(6, 3) for _ in range(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        gates = self.gate(x).softmax(-1)
-        best, places = gates.topk(2)
-        weights = torch.zeros_like(gates).scatter(1, places, best)
-        parts = [weights[:, i : i + 1] * expert(x) for i, expert in enumerate(self.experts)]
-        return sum(parts[1:], parts[0])
+    gates = m.gate(x).softmax(-1)
+    best, places = gates.topk(2)
+    weights = torch.zeros_like(gates).scatter(1, places, best)
+    parts = [weights[:, i : i + 1] * expert(x) for i, expert in enumerate(m.experts)]
+    return sum(parts[1:], parts[0])
 
 
-class Masked(nn.Module):
+@net(lambda: dict(head=nn.Linear(3, 2)))
+def masked(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
     """Rows and columns that a fixed mask lets through."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        rows = torch.tensor([True, False, True, True, False])
-        pairs = torch.tensor([[False, True, True], [True, False, False]])
-        return self.head(x[rows]), x[:2][pairs]
+    rows = torch.tensor([True, False, True, True, False])
+    pairs = torch.tensor([[False, True, True], [True, False, False]])
+    return m.head(x[rows]), x[:2][pairs]

@@ -6,34 +6,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .framework import Network, Residual, conv_norm, floats, mlp, pooled_head, tokens
+from net import Net, net
+
+from .framework import Network, residual, conv_norm, floats, mlp, pooled_head, tokens
 from .language import Decoder, Style
 
 IMAGE = floats((3, 32, 32))
 
 
-class ShiftedLoss(nn.Module):
+@net(lambda: dict(model=Decoder(Style(packed=True))))
+def shifted_loss(m: Net, ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """A language model that compares its words with the next ones, as Hugging Face's do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.model = Decoder(Style(packed=True))
-
-    def forward(self, ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        logits = self.model(ids)
-        wanted = labels[:, 1:].reshape(-1)
-        return F.cross_entropy(logits[:, :-1].reshape(wanted.shape[0], -1), wanted), logits
+    logits = m.model(ids)
+    wanted = labels[:, 1:].reshape(-1)
+    return F.cross_entropy(logits[:, :-1].reshape(wanted.shape[0], -1), wanted), logits
 
 
-class WithLoss(nn.Module):
+@net(lambda inner, loss: dict(inner=inner, loss=loss))
+def with_loss(m: Net, x: Tensor, wanted: Tensor) -> Tensor:
     """Returns its own loss."""
-
-    def __init__(self, inner: nn.Module, loss: nn.Module) -> None:
-        super().__init__()
-        self.inner, self.loss = inner, loss
-
-    def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
-        return self.loss(self.inner(x), wanted)
+    return m.loss(m.inner(x), wanted)
 
 
 class HalfTransformer(nn.Module):
@@ -53,23 +45,19 @@ class HalfTransformer(nn.Module):
         return self.head((x + self.mlp(x)).mean(1))
 
 
-class SpectralNorm(nn.Module):
+@net(lambda before, after: dict(
+    weight=nn.Parameter(0.1 * torch.randn(after, before)), left=F.normalize(torch.randn(after, 1), dim=0),
+))  # fmt: skip
+def spectral_norm(m: Net, x: Tensor) -> Tensor:
     """A weight divided by its largest singular value, estimated by one iteration."""
-
-    def __init__(self, before: int, after: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(0.1 * torch.randn(after, before))
-        self.register_buffer("left", F.normalize(torch.randn(after, 1), dim=0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        right = F.normalize(self.weight.t() @ self.left, dim=0)
-        stretched = self.weight @ right
-        left = F.normalize(stretched, dim=0)
-        return F.linear(x, self.weight / (left.t() @ stretched))
+    right = F.normalize(m.weight.t() @ m.left, dim=0)
+    stretched = m.weight @ right
+    left = F.normalize(stretched, dim=0)
+    return F.linear(x, m.weight / (left.t() @ stretched))
 
 
 def mini_resnet() -> nn.Module:
-    block = Residual(nn.Sequential(conv_norm(16, 16), conv_norm(16, 16, act=None)))
+    block = residual(nn.Sequential(conv_norm(16, 16), conv_norm(16, 16, act=None)))
     return nn.Sequential(conv_norm(3, 16), block, nn.ReLU(), pooled_head(16, 10))
 
 
@@ -81,8 +69,8 @@ NETWORKS: dict[str, Network] = {
     "half_cnn": Network(mini_resnet, IMAGE, precision="half"),
     "half_transformer": Network(HalfTransformer, tokens(100, 16), precision="half"),
     "bfloat16_cnn": Network(mini_resnet, IMAGE, precision="bfloat16"),
-    "cross_entropy_inside": Network(lambda: WithLoss(mini_resnet(), nn.CrossEntropyLoss()), labelled, "none"),
-    "gpt2_loss_inside": Network(ShiftedLoss, tokens(500, 16, 16), "none"),
-    "spectral_norm_mlp": Network(lambda: nn.Sequential(SpectralNorm(16, 32), nn.ReLU(), SpectralNorm(32, 2)),
+    "cross_entropy_inside": Network(lambda: with_loss(mini_resnet(), nn.CrossEntropyLoss()), labelled, "none"),
+    "gpt2_loss_inside": Network(shifted_loss, tokens(500, 16, 16), "none"),
+    "spectral_norm_mlp": Network(lambda: nn.Sequential(spectral_norm(16, 32), nn.ReLU(), spectral_norm(32, 2)),
                                  floats((16,))),
     "fixed_batch_cnn": Network(mini_resnet, IMAGE, batch=4, fixed=True, opset=11)}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from net import Net, net
+
 Maker = Callable[[int], tuple[Tensor, ...]]  # of a batch size
 
 
@@ -42,27 +44,10 @@ def together(*makers: Maker) -> Maker:
     return lambda batch: tuple(tensor for maker in makers for tensor in maker(batch))
 
 
-class Lambda(nn.Module):
-    """A function as a layer."""
-
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.function(x)
-
-
-class Residual(nn.Module):
+@net(lambda inner, shortcut=None: dict(inner=inner, shortcut=shortcut or nn.Identity()))
+def residual(m: Net, x: Tensor) -> Tensor:
     """x + f(x), or shortcut(x) + f(x)."""
-
-    def __init__(self, inner: nn.Module, shortcut: nn.Module | None = None) -> None:
-        super().__init__()
-        self.inner = inner
-        self.shortcut = shortcut or nn.Identity()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.shortcut(x) + self.inner(x)
+    return m.shortcut(x) + m.inner(x)
 
 
 def mlp(*widths: int, act: Callable[[], nn.Module] = nn.ReLU) -> nn.Sequential:

@@ -9,19 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from net import Net, net
+
 from .framework import Network, mlp, together, tokens
 
 VOCABULARY = 500
 LENGTH = 24
 
 
-class RmsNorm(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+@net(lambda width: dict(weight=nn.Parameter(torch.ones(width))))
+def rms_norm(m: Net, x: Tensor) -> Tensor:
+    return m.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
 @dataclass(frozen=True)
@@ -94,38 +92,33 @@ class DecoderAttention(nn.Module):
         return self.output((weights @ value).transpose(1, 2).reshape(batch, length, -1))
 
 
-class SwiGlu(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.gate, self.up = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False)
-        self.down = nn.Linear(inner, width, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+@net(lambda width, inner: dict(
+    gate=nn.Linear(width, inner, bias=False), up=nn.Linear(width, inner, bias=False),
+    down=nn.Linear(inner, width, bias=False),
+))  # fmt: skip
+def swiglu(m: Net, x: Tensor) -> Tensor:
+    return m.down(F.silu(m.gate(x)) * m.up(x))
 
 
-class Experts(nn.Module):
+@net(lambda width, experts: dict(
+    router=nn.Linear(width, experts, bias=False),
+    experts=nn.ModuleList(swiglu(width, 2 * width) for _ in range(experts)),
+))  # fmt: skip
+def experts(m: Net, x: Tensor) -> Tensor:
     """Every expert runs; the two best count (as Mixtral, routed densely)."""
-
-    def __init__(self, width: int, experts: int) -> None:
-        super().__init__()
-        self.router = nn.Linear(width, experts, bias=False)
-        self.experts = nn.ModuleList(SwiGlu(width, 2 * width) for _ in range(experts))
-
-    def forward(self, x: Tensor) -> Tensor:
-        chances = self.router(x).softmax(-1)
-        best, places = chances.topk(2, -1)
-        best = best / best.sum(-1, keepdim=True)
-        shares = torch.zeros_like(chances).scatter(-1, places, best)
-        outputs = torch.stack([expert(x) for expert in self.experts], -1)
-        return (outputs * shares.unsqueeze(-2)).sum(-1)
+    chances = m.router(x).softmax(-1)
+    best, places = chances.topk(2, -1)
+    best = best / best.sum(-1, keepdim=True)
+    shares = torch.zeros_like(chances).scatter(-1, places, best)
+    outputs = torch.stack([expert(x) for expert in m.experts], -1)
+    return (outputs * shares.unsqueeze(-2)).sum(-1)
 
 
 def feed_forward(width: int, style: Style) -> nn.Module:
     if style.mlp == "swiglu":
-        return SwiGlu(width, 3 * width)
+        return swiglu(width, 3 * width)
     if style.mlp == "experts":
-        return Experts(width, 4)
+        return experts(width, 4)
     act = nn.ReLU if style.mlp == "relu" else nn.GELU
     return mlp(width, 4 * width, width, act=act)
 
@@ -133,7 +126,7 @@ def feed_forward(width: int, style: Style) -> nn.Module:
 class DecoderLayer(nn.Module):
     def __init__(self, width: int, style: Style) -> None:
         super().__init__()
-        norm = RmsNorm if style.rms else nn.LayerNorm
+        norm = rms_norm if style.rms else nn.LayerNorm
         self.norms = nn.ModuleList(norm(width) for _ in range(2))
         self.attention, self.mlp = DecoderAttention(width, style), feed_forward(width, style)
         self.style = style
@@ -156,7 +149,7 @@ class Decoder(nn.Module):
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.positions = nn.Embedding(128, width) if style.positions == "learned" else None
         self.layers = nn.ModuleList(DecoderLayer(width, style) for _ in range(layers))
-        self.norm = RmsNorm(width) if style.rms else nn.LayerNorm(width)
+        self.norm = rms_norm(width) if style.rms else nn.LayerNorm(width)
         self.head = nn.Linear(width, VOCABULARY, bias=False)
         if style.tied:
             self.head.weight = self.tokens.weight
@@ -193,19 +186,14 @@ class Bert(nn.Module):
         return outputs if self.pool is None else [*outputs, self.pool(x[:, 0])]
 
 
-class T5Attention(nn.Module):
+@net(lambda width: dict(layers=nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(4))))
+def t5_attention(m: Net, x: Tensor, memory: Tensor, bias: Tensor | None) -> Tensor:
     """Attention without scale, with a bias by relative distance that all layers share."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(4))
-
-    def forward(self, x: Tensor, memory: Tensor, bias: Tensor | None) -> Tensor:
-        query, key, value = (layer(y).view(y.shape[0], y.shape[1], 4, -1).transpose(1, 2) for layer, y in zip(
-                                 self.layers, (x, memory, memory)))
-        scores = query @ key.transpose(2, 3)
-        weights = (scores if bias is None else scores + bias).softmax(-1)
-        return self.layers[3]((weights @ value).transpose(1, 2).reshape(x.shape))
+    query, key, value = (layer(y).view(y.shape[0], y.shape[1], 4, -1).transpose(1, 2) for layer, y in zip(
+                             m.layers, (x, memory, memory)))
+    scores = query @ key.transpose(2, 3)
+    weights = (scores if bias is None else scores + bias).softmax(-1)
+    return m.layers[3]((weights @ value).transpose(1, 2).reshape(x.shape))
 
 
 class T5(nn.Module):
@@ -215,9 +203,9 @@ class T5(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(VOCABULARY, width)
         self.biases = nn.ModuleList(nn.Embedding(32, 4) for _ in range(2))
-        self.attention = nn.ModuleList(T5Attention(width) for _ in range(3))
+        self.attention = nn.ModuleList(t5_attention(width) for _ in range(3))
         self.mlps = nn.ModuleList(mlp(width, 128, width) for _ in range(2))
-        self.norms = nn.ModuleList(RmsNorm(width) for _ in range(7))
+        self.norms = nn.ModuleList(rms_norm(width) for _ in range(7))
 
     def bias(self, length: int, *, causal: bool, like: Tensor) -> Tensor:
         places = torch.arange(length, device=like.device)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
-UNKNOWN = ("matmul", "linear", "_trilinear", "lstm", "gru", "addbmm", "mv", "addmv", "dot")
+from products import MATRIX_PRODUCTS, VECTOR_PRODUCTS, convolution_macs, nodes_below, product_macs
+
 # What may stand between a parameter and a product that is still the parameter's.
 VIEWS = (*("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
          *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
@@ -47,18 +46,6 @@ class Facts:
     macs: Macs
 
 
-def nodes_below(node: object) -> Iterator[object]:
-    """All nodes of autograd that the gradient of `node` is passed to, itself among them."""
-    waiting, seen = [node], {node}
-    while waiting:
-        current = waiting.pop()
-        yield current
-        for after, _ in current.next_functions:
-            if after is not None and after not in seen:
-                seen.add(after)
-                waiting.append(after)
-
-
 def is_view(node: object) -> bool:
     name = node.name().rstrip("0123456789").removesuffix("Backward")
     return name in VIEWS or name == "torch::autograd::AccumulateGrad"
@@ -89,28 +76,20 @@ class Watch(TorchDispatchMode):
         name = function.overloadpacket.__name__
         if name == "convolution_backward":
             _, x, weight = args[:3]
-            self.executed += convolution_macs(x, args[0], weight, args[7]) * sum(args[10][:2])
-        elif name in UNKNOWN or "attention" in name:
+            self.executed += convolution_macs(x, weight, args[0], transposed=args[7]) * sum(args[10][:2])
+        elif name in ("_trilinear", *VECTOR_PRODUCTS):
             raise NotImplementedError(f"product '{name}' would go uncounted")
-        if name != "convolution" and name not in PRODUCTS:
-            return function(*args, **(kwargs or {}))
-        factors = args[:2] if name == "convolution" else args[-2:]
+        factors = args[:2] if name == "convolution" else args[-2:] if name in MATRIX_PRODUCTS else ()
         wants = [kind(factor) for factor in factors]
         result = function(*args, **(kwargs or {}))
-        if name == "convolution":
-            macs = convolution_macs(args[0], result, args[1], args[6])
-        else:
-            macs = result.numel() * factors[0].shape[-1]
+        macs = product_macs(name, args, result)
+        if not factors:
+            return result
         if self.backward:
             self.executed += macs
         else:
             self.products.append(Product(macs, result, [want for want in wants if want]))
         return result
-
-
-def convolution_macs(x: Tensor, y: Tensor, weight: Tensor, transposed: bool) -> int:
-    """Each element of the result is a dot product with a filter; transposed, each of the input."""
-    return (x if transposed else y).numel() * weight[0].numel()
 
 
 def flat(outputs: object) -> list[Tensor]:

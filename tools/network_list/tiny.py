@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from .framework import Network, Residual, conv_norm, floats, pooled_head, separable, tokens
+from .framework import Network, residual, conv_norm, floats, pooled_head, separable, tokens
 
 
 def lenet() -> nn.Module:
@@ -34,7 +34,7 @@ def mobilenet_v1(share: float, classes: int) -> nn.Module:
 def basic_block(before: int, after: int, stride: int) -> nn.Module:
     inner = nn.Sequential(conv_norm(before, after, 3, stride), conv_norm(after, after, act=None))
     shortcut = None if stride == 1 else nn.Conv2d(before, after, 1, stride)
-    return nn.Sequential(Residual(inner, shortcut), nn.ReLU())
+    return nn.Sequential(residual(inner, shortcut), nn.ReLU())
 
 
 def resnet8() -> nn.Module:
@@ -58,7 +58,7 @@ def inverted(before: int, after: int, wider: int, kernel: int, stride: int) -> n
     inner = nn.Sequential(conv_norm(before, width, 1, act=nn.ReLU6),
                           conv_norm(width, width, kernel, stride, width, nn.ReLU6),
                           conv_norm(width, after, 1, act=None))
-    return Residual(inner) if stride == 1 and before == after else inner
+    return residual(inner) if stride == 1 and before == after else inner
 
 
 def mcunet() -> nn.Module:

@@ -9,19 +9,16 @@ from torchvision.models.detection import rpn
 from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
 from torchvision.models.video.mvit import MSBlockConfig, MViT
 
+from net import Net, net
+
 from .framework import Network, floats, mlp
 from .torchvision_classifiers import get_model
 
 
-class Segmentation(nn.Module):
+@net(lambda name: dict(model=torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=21)))
+def class_map(m: Net, x: Tensor) -> Tensor:
     """The map of classes alone."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.model = torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=21)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.model(x)["out"]
+    return m.model(x)["out"]
 
 
 class Detector(nn.Module):
@@ -36,43 +33,30 @@ class Detector(nn.Module):
         return list(self.head(list(self.backbone(x).values())).values())
 
 
-class ProposalNetwork(nn.Module):
+@net(lambda: dict(
+    backbone=resnet_fpn_backbone(backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d,
+                                 trainable_layers=5),
+    head=rpn.RPNHead(256, 3),
+))  # fmt: skip
+def proposal_network(m: Net, x: Tensor) -> list[Tensor]:
     """ResNet-18 with a feature pyramid and the region proposal head of Faster R-CNN."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None, norm_layer=nn.BatchNorm2d,
-                                            trainable_layers=5)
-        self.head = rpn.RPNHead(256, 3)
-
-    def forward(self, x: Tensor) -> list[Tensor]:
-        logits, boxes = self.head(list(self.backbone(x).values()))
-        return [*logits, *boxes]
+    logits, boxes = m.head(list(m.backbone(x).values()))
+    return [*logits, *boxes]
 
 
-class BoxHead(nn.Module):
+@net(lambda: dict(
+    stem=nn.Sequential(*list(torchvision.models.resnet18().children())[:6]), head=mlp(128 * 49, 256, 91),
+))  # fmt: skip
+def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
     """The second stage of Faster R-CNN: regions of a feature map, classified."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        resnet = torchvision.models.resnet18()
-        self.stem = nn.Sequential(*list(resnet.children())[:6])
-        self.head = mlp(128 * 49, 256, 91)
-
-    def forward(self, x: Tensor, boxes: Tensor) -> Tensor:
-        regions = torchvision.ops.roi_align(self.stem(x), [boxes[0]], 7, 1 / 8, 2)
-        return self.head(regions.flatten(1))
+    regions = torchvision.ops.roi_align(m.stem(x), [boxes[0]], 7, 1 / 8, 2)
+    return m.head(regions.flatten(1))
 
 
-class Flow(nn.Module):
+@net(lambda: dict(model=torchvision.models.optical_flow.raft_small(weights=None)))
+def flow(m: Net, before: Tensor, after: Tensor) -> Tensor:
     """RAFT with one update; the flow at the size of the images."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.model = torchvision.models.optical_flow.raft_small(weights=None)
-
-    def forward(self, before: Tensor, after: Tensor) -> Tensor:
-        return self.model(before, after, num_flow_updates=1)[-1]
+    return m.model(before, after, num_flow_updates=1)[-1]
 
 
 def multiscale(*, second: bool) -> nn.Module:
@@ -86,7 +70,7 @@ def multiscale(*, second: bool) -> nn.Module:
 
 
 def segmentation(name: str) -> Network:
-    return Network(lambda: Segmentation(name), floats((3, 128, 128)), opset=17, batch=2)
+    return Network(lambda: class_map(name), floats((3, 128, 128)), opset=17, batch=2)
 
 
 def detector(name: str, size: int) -> Network:
@@ -103,10 +87,10 @@ NETWORKS: dict[str, Network] = {
     "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", 224),
     "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", 224), "ssd300_vgg16": detector("ssd300_vgg16", 300),
     "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", 320),
-    "rpn_resnet18_fpn": Network(ProposalNetwork, floats((3, 224, 224)), "none", opset=17),
-    "box_head_roi_align": Network(BoxHead, lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
+    "rpn_resnet18_fpn": Network(proposal_network, floats((3, 224, 224)), "none", opset=17),
+    "box_head_roi_align": Network(box_head, lambda batch: (torch.randn(1, 3, 224, 224), torch.rand(1, 16, 4) * 200),
                                   opset=17, fixed=True),
     "r3d_18": video("r3d_18", 8, 112), "mc3_18": video("mc3_18", 8, 112), "r2plus1d_18": video("r2plus1d_18", 8, 112),
     "s3d": video("s3d", 16, 224), "mvit_v1_small": Network(lambda: multiscale(second=False), floats((3, 8, 64, 64))),
     "mvit_v2_small": Network(lambda: multiscale(second=True), floats((3, 8, 64, 64))),
-    "raft_small": Network(Flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16)}
+    "raft_small": Network(flow, floats((3, 128, 128), (3, 128, 128)), "mse", opset=16)}

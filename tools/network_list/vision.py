@@ -6,71 +6,53 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .framework import (Lambda, Network, Residual, conv_norm, floats, mlp, pooled_head, separable)
+from net import Net, function_net, net
+
+from .framework import (Network, residual, conv_norm, floats, mlp, pooled_head, separable)
 
 SMALL = floats((3, 64, 64))
 
 
-class SqueezeExcite(nn.Module):
+@net(lambda channels: dict(layers=nn.Sequential(*mlp(channels, channels // 4, channels), nn.Sigmoid())))
+def squeeze_excite(m: Net, x: Tensor) -> Tensor:
     """Channels scaled by two layers upon their means (Hu et al. 2018)."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(*mlp(channels, channels // 4, channels), nn.Sigmoid())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.layers(x.mean((2, 3)))[:, :, None, None]
+    return x * m.layers(x.mean((2, 3)))[:, :, None, None]
 
 
-class Cbam(nn.Module):
+@net(lambda channels: dict(layers=mlp(channels, channels // 4, channels), conv=nn.Conv2d(2, 1, 7, padding=3)))
+def cbam(m: Net, x: Tensor) -> Tensor:
     """Channels, then positions, scaled by means and maxima (Woo et al. 2018)."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.layers = mlp(channels, channels // 4, channels)
-        self.conv = nn.Conv2d(2, 1, 7, padding=3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        both = self.layers(x.mean((2, 3))) + self.layers(x.amax((2, 3)))
-        x = x * torch.sigmoid(both)[:, :, None, None]
-        maps = torch.cat([x.mean(1, keepdim=True), x.max(1, keepdim=True).values], 1)
-        return x * torch.sigmoid(self.conv(maps))
+    both = m.layers(x.mean((2, 3))) + m.layers(x.amax((2, 3)))
+    x = x * torch.sigmoid(both)[:, :, None, None]
+    maps = torch.cat([x.mean(1, keepdim=True), x.max(1, keepdim=True).values], 1)
+    return x * torch.sigmoid(m.conv(maps))
 
 
-class Eca(nn.Module):
+@net(lambda: dict(conv=nn.Conv1d(1, 1, 3, padding=1, bias=False)))
+def eca(m: Net, x: Tensor) -> Tensor:
     """Channels scaled by a convolution along them (Wang et al. 2020)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(1, 1, 3, padding=1, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        means = F.adaptive_avg_pool2d(x, 1).squeeze(-1).transpose(1, 2)
-        return x * torch.sigmoid(self.conv(means)).transpose(1, 2).unsqueeze(-1)
+    means = F.adaptive_avg_pool2d(x, 1).squeeze(-1).transpose(1, 2)
+    return x * torch.sigmoid(m.conv(means)).transpose(1, 2).unsqueeze(-1)
 
 
 def attended(attention: nn.Module) -> nn.Module:
     """A small residual network with `attention` in its block."""
     block = nn.Sequential(conv_norm(64, 64), conv_norm(64, 64, act=None), attention)
     stem = conv_norm(3, 64, 7, 2)
-    return nn.Sequential(stem, Residual(block), nn.ReLU(), conv_norm(64, 128, 3, 2), pooled_head(128, 10))
+    return nn.Sequential(stem, residual(block), nn.ReLU(), conv_norm(64, 128, 3, 2), pooled_head(128, 10))
 
 
-class Ghost(nn.Module):
+@net(lambda before, after: dict(
+    primary=conv_norm(before, after // 2, 1), cheap=conv_norm(after // 2, after // 2, 3, groups=after // 2),
+))  # fmt: skip
+def ghost(m: Net, x: Tensor) -> Tensor:
     """Half of the channels by a convolution, half by cheap ones of those (Han et al. 2020)."""
-
-    def __init__(self, before: int, after: int) -> None:
-        super().__init__()
-        self.primary = conv_norm(before, after // 2, 1)
-        self.cheap = conv_norm(after // 2, after // 2, 3, groups=after // 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.primary(x)
-        return torch.cat([x, self.cheap(x)], 1)
+    x = m.primary(x)
+    return torch.cat([x, m.cheap(x)], 1)
 
 
 def ghostnet() -> nn.Module:
-    blocks = [Residual(nn.Sequential(Ghost(32, 96), Ghost(96, 32))) for _ in range(3)]
+    blocks = [residual(nn.Sequential(ghost(32, 96), ghost(96, 32))) for _ in range(3)]
     return nn.Sequential(conv_norm(3, 32, 3, 2), *blocks, pooled_head(32, 100))
 
 
@@ -79,24 +61,18 @@ def xception() -> nn.Module:
 
     def block(before: int, after: int) -> nn.Module:
         inner = nn.Sequential(separable(before, after), separable(after, after), nn.MaxPool2d(3, 2, 1))
-        return Residual(inner, conv_norm(before, after, 1, 2, act=None))
+        return residual(inner, conv_norm(before, after, 1, 2, act=None))
 
-    middle = [Residual(nn.Sequential(*[separable(96, 96)] * 1)) for _ in range(3)]
+    middle = [residual(nn.Sequential(*[separable(96, 96)] * 1)) for _ in range(3)]
     stem = [conv_norm(3, 16, 3, 2), block(16, 48), block(48, 96)]
     return nn.Sequential(*stem, *middle, separable(96, 256), pooled_head(256, 100))
 
 
-class Branches(nn.Module):
+@net(lambda *branches, join="cat": dict(branches=nn.ModuleList(branches), join=join))
+def branches(m: Net, x: Tensor) -> Tensor:
     """Branches of one input, added, or concatenated along channels."""
-
-    def __init__(self, *branches: nn.Module, join: str = "cat") -> None:
-        super().__init__()
-        self.branches = nn.ModuleList(branches)
-        self.join = join
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = [branch(x) for branch in self.branches]
-        return torch.cat(parts, 1) if self.join == "cat" else torch.stack(parts).sum(0)
+    parts = [branch(x) for branch in m.branches]
+    return torch.cat(parts, 1) if m.join == "cat" else torch.stack(parts).sum(0)
 
 
 def nasnet() -> nn.Module:
@@ -104,30 +80,25 @@ def nasnet() -> nn.Module:
 
     def cell(width: int) -> nn.Module:
         pooled = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
-        added = Branches(separable(width, width, 1, 5), separable(width, width), join="add")
-        return nn.Sequential(Branches(added, Residual(pooled), separable(width, width), nn.MaxPool2d(3, 1, 1)),
+        added = branches(separable(width, width, 1, 5), separable(width, width), join="add")
+        return nn.Sequential(branches(added, residual(pooled), separable(width, width), nn.MaxPool2d(3, 1, 1)),
                              conv_norm(4 * width, width, 1))
 
     return nn.Sequential(conv_norm(3, 32, 3, 2), cell(32), cell(32), pooled_head(32, 10))
 
 
-class HighResolution(nn.Module):
+@net(lambda: dict(
+    stem=conv_norm(3, 32, 3, 2), fine=conv_norm(32, 32), coarse=conv_norm(32, 64, 3, 2),
+    down=conv_norm(32, 64, 3, 2, act=None), up=conv_norm(64, 32, 1, act=None), head=nn.Conv2d(96, 17, 1),
+))  # fmt: skip
+def high_resolution(m: Net, x: Tensor) -> Tensor:
     """Two resolutions side by side that exchange (HRNet, Sun et al. 2019)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = conv_norm(3, 32, 3, 2)
-        self.fine, self.coarse = conv_norm(32, 32), conv_norm(32, 64, 3, 2)
-        self.down, self.up = conv_norm(32, 64, 3, 2, act=None), conv_norm(64, 32, 1, act=None)
-        self.head = nn.Conv2d(96, 17, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.stem(x)
-        fine, coarse = self.fine(x), self.coarse(x)
-        raised = F.interpolate(self.up(coarse), scale_factor=2.0, mode="nearest")
-        fine, coarse = F.relu(fine + raised), F.relu(coarse + self.down(fine))
-        both = [fine, F.interpolate(coarse, fine.shape[2:], mode="bilinear", align_corners=True)]
-        return self.head(torch.cat(both, 1))
+    x = m.stem(x)
+    fine, coarse = m.fine(x), m.coarse(x)
+    raised = F.interpolate(m.up(coarse), scale_factor=2.0, mode="nearest")
+    fine, coarse = F.relu(fine + raised), F.relu(coarse + m.down(fine))
+    both = [fine, F.interpolate(coarse, fine.shape[2:], mode="bilinear", align_corners=True)]
+    return m.head(torch.cat(both, 1))
 
 
 class BiSeNet(nn.Module):
@@ -137,8 +108,8 @@ class BiSeNet(nn.Module):
         super().__init__()
         self.detail = nn.Sequential(conv_norm(3, 32, 3, 2), conv_norm(32, 64, 3, 2))
         self.context = nn.Sequential(self.detail[0], separable(32, 64, 2), separable(64, 64, 2))
-        self.refine = SqueezeExcite(64)
-        self.fuse, self.weigh = conv_norm(128, 64, 1), SqueezeExcite(64)
+        self.refine = squeeze_excite(64)
+        self.fuse, self.weigh = conv_norm(128, 64, 1), squeeze_excite(64)
         self.head = nn.Conv2d(64, 19, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -149,16 +120,11 @@ class BiSeNet(nn.Module):
         return F.interpolate(self.head(fused), scale_factor=4, mode="bilinear", align_corners=False)
 
 
-class Highway(nn.Module):
+@net(lambda width: dict(change=nn.Linear(width, width), gate=nn.Linear(width, width)))
+def highway(m: Net, x: Tensor) -> Tensor:
     """Layers with gates that pass their input on (Srivastava et al. 2015)."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.change, self.gate = nn.Linear(width, width), nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        gate = torch.sigmoid(self.gate(x))
-        return gate * F.relu(self.change(x)) + (1 - gate) * x
+    gate = torch.sigmoid(m.gate(x))
+    return gate * F.relu(m.change(x)) + (1 - gate) * x
 
 
 def conv_mixer() -> nn.Module:
@@ -166,7 +132,7 @@ def conv_mixer() -> nn.Module:
 
     def block() -> list[nn.Module]:
         depthwise = nn.Sequential(nn.Conv2d(96, 96, 7, groups=96, padding=3), nn.GELU(), nn.BatchNorm2d(96))
-        return [Residual(depthwise), nn.Conv2d(96, 96, 1), nn.GELU(), nn.BatchNorm2d(96)]
+        return [residual(depthwise), nn.Conv2d(96, 96, 1), nn.GELU(), nn.BatchNorm2d(96)]
 
     stem = [nn.Conv2d(3, 96, 4, 4), nn.GELU(), nn.BatchNorm2d(96)]
     return nn.Sequential(*stem, *block(), *block(), *block(), pooled_head(96, 10))
@@ -205,7 +171,7 @@ class CrossStage(nn.Module):
         self.enter = conv_norm(before, after, 1, act=nn.SiLU)
         bottleneck = [conv_norm(half, half, act=nn.SiLU) for _ in range(2 * repeats)]
         pairs = zip(bottleneck[::2], bottleneck[1::2])
-        self.blocks = nn.ModuleList(Residual(nn.Sequential(*pair)) for pair in pairs)
+        self.blocks = nn.ModuleList(residual(nn.Sequential(*pair)) for pair in pairs)
         self.leave = conv_norm((2 + repeats) * half, after, 1, act=nn.SiLU)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -215,19 +181,15 @@ class CrossStage(nn.Module):
         return self.leave(torch.cat(parts, 1))
 
 
-class Pooling(nn.Module):
+@net(lambda width: dict(
+    enter=conv_norm(width, width // 2, 1), leave=conv_norm(2 * width, width, 1), pool=nn.MaxPool2d(5, 1, 2),
+))  # fmt: skip
+def pooling(m: Net, x: Tensor) -> Tensor:
     """SPPF: three poolings of one another."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.enter, self.leave = conv_norm(width, width // 2, 1), conv_norm(2 * width, width, 1)
-        self.pool = nn.MaxPool2d(5, 1, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        parts = [self.enter(x)]
-        for _ in range(3):
-            parts.append(self.pool(parts[-1]))
-        return self.leave(torch.cat(parts, 1))
+    parts = [m.enter(x)]
+    for _ in range(3):
+        parts.append(m.pool(parts[-1]))
+    return m.leave(torch.cat(parts, 1))
 
 
 class YoloV8(nn.Module):
@@ -238,7 +200,7 @@ class YoloV8(nn.Module):
         silu = nn.SiLU
         self.stem = nn.Sequential(conv_norm(3, 16, 3, 2, act=silu), conv_norm(16, 32, 3, 2, act=silu))
         self.fine = nn.Sequential(CrossStage(32, 32, 1), conv_norm(32, 64, 3, 2, act=silu), CrossStage(64, 64, 2))
-        self.coarse = nn.Sequential(conv_norm(64, 128, 3, 2, act=silu), CrossStage(128, 128, 1), Pooling(128))
+        self.coarse = nn.Sequential(conv_norm(64, 128, 3, 2, act=silu), CrossStage(128, 128, 1), pooling(128))
         self.up, self.merge = nn.Upsample(scale_factor=2), CrossStage(192, 64, 1)
         self.boxes, self.classes = nn.Conv2d(64, 64, 1), nn.Conv2d(64, 80, 1)
         self.register_buffer("bins", torch.arange(16.0).view(1, 16, 1, 1), persistent=False)
@@ -257,8 +219,8 @@ def yolo_v5_focus() -> nn.Module:
     def focus(x: Tensor) -> Tensor:
         return torch.cat([x[..., i::2, j::2] for j in range(2) for i in range(2)], 1)
 
-    layers = [Lambda(focus), conv_norm(12, 32, act=nn.SiLU), conv_norm(32, 64, 3, 2, act=nn.SiLU)]
-    return nn.Sequential(*layers, CrossStage(64, 64, 2), Pooling(64), nn.Conv2d(64, 255, 1))
+    layers = [function_net(focus), conv_norm(12, 32, act=nn.SiLU), conv_norm(32, 64, 3, 2, act=nn.SiLU)]
+    return nn.Sequential(*layers, CrossStage(64, 64, 2), pooling(64), nn.Conv2d(64, 255, 1))
 
 
 class CenterNet(nn.Module):
@@ -279,12 +241,12 @@ class CenterNet(nn.Module):
 
 
 NETWORKS: dict[str, Network] = {
-    "se_resnet_small": Network(lambda: attended(SqueezeExcite(64)), SMALL),
-    "cbam_resnet_small": Network(lambda: attended(Cbam(64)), SMALL),
-    "eca_resnet_small": Network(lambda: attended(Eca()), SMALL), "ghostnet_small": Network(ghostnet, SMALL),
+    "se_resnet_small": Network(lambda: attended(squeeze_excite(64)), SMALL),
+    "cbam_resnet_small": Network(lambda: attended(cbam(64)), SMALL),
+    "eca_resnet_small": Network(lambda: attended(eca()), SMALL), "ghostnet_small": Network(ghostnet, SMALL),
     "xception_small": Network(xception, SMALL), "nasnet_cells": Network(nasnet, SMALL),
-    "hrnet_small": Network(HighResolution, SMALL, "mse"), "bisenet": Network(BiSeNet, SMALL),
-    "highway_network": Network(lambda: nn.Sequential(nn.Linear(784, 50), *(Highway(50) for _ in range(8)),
+    "hrnet_small": Network(high_resolution, SMALL, "mse"), "bisenet": Network(BiSeNet, SMALL),
+    "highway_network": Network(lambda: nn.Sequential(nn.Linear(784, 50), *(highway(50) for _ in range(8)),
                                                      nn.Linear(50, 10)), floats((784,))),
     "convmixer": Network(conv_mixer, SMALL), "yolo_v3_tiny": Network(YoloTiny, floats((3, 128, 128)), "none"),
     "yolo_v5_focus": Network(yolo_v5_focus, SMALL, "mse"),

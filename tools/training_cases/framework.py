@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import io
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,10 +25,10 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
-from onnx import numpy_helper
 from torch import Tensor, nn
 
 from gradient_cases.framework import Input, Numbers, buffer, integer
+from net import Net, exported_model, net, restore_statistics
 
 SEED = 1
 MAX_PARAMETERS = 20_000
@@ -63,27 +61,6 @@ def real(name: str, *shape: int, offset: float = 0.0, scale: float = 1.0) -> Inp
 def tokens(name: str, *shape: int, below: int) -> Input:
     """An input of int64 indices."""
     return integer(name, shape, below)
-
-
-class Net(nn.Module):
-    """Named parts and a function of the module and its inputs. A tensor that is no parameter is a buffer."""
-
-    def __init__(self, run: Callable[..., Tensor], parts: dict[str, object]) -> None:
-        super().__init__()
-        self.run = run
-        for name, part in parts.items():
-            if isinstance(part, Tensor) and not isinstance(part, nn.Parameter):
-                self.register_buffer(name, part)
-            else:
-                setattr(self, name, part)
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.run(self, *inputs)
-
-
-def net(parts: Callable[..., dict[str, object]]) -> Callable[[Callable[..., Tensor]], Callable[..., Net]]:
-    """Makes a forward function one that builds networks of these parts, which may have settings."""
-    return lambda run: lambda *settings, **named: Net(run, parts(*settings, **named))
 
 
 @net(lambda *nets: dict(nets=nn.ModuleList(nets)))
@@ -320,38 +297,15 @@ def make_loss(case: Case, result: object) -> Tensor:
 
 def export(case: Case) -> onnx.ModelProto:
     """As torch.onnx writes the module for training, numbers included."""
-    model = single_model(case)
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tracer warns about every shape it reads
-        torch.onnx.export(
-            model,
-            tuple(input_tensors(case, torch.float32)),
-            stream,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            opset_version=case.opset,
-            input_names=[given.name for given in case.inputs],
-            output_names=["loss_value"] if case.loss == "in_graph" else list(case.outputs),
-        )
-    exported = onnx.load_model_from_string(stream.getvalue())
+    names = ["loss_value"] if case.loss == "in_graph" else list(case.outputs)
+    exported = exported_model(single_model(case), input_tensors(case, torch.float32), case.opset,
+                              input_names=[given.name for given in case.inputs], output_names=names)
     graph = exported.graph
     graph.name = case.name
     graph.doc_string = exported.doc_string = ""
     del graph.value_info[:]
-    for node in graph.node:
-        node.doc_string = ""
     restore_statistics(exported, single_model(case))
     return exported
-
-
-def restore_statistics(exported: onnx.ModelProto, model: nn.Module) -> None:
-    """Tracing runs the module, which moves its running statistics."""
-    before = dict(model.named_buffers())
-    for initializer in exported.graph.initializer:
-        if "running_" in initializer.name:
-            numbers = before[initializer.name].numpy()
-            initializer.CopyFrom(numpy_helper.from_array(numbers, initializer.name))
 
 
 def file_names(exported: onnx.ModelProto, model: nn.Module) -> dict[str, str]:

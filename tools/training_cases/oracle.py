@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from products import convolution_macs, nodes_below, product_macs
 from training_cases.framework import Case, default_type, double_model, input_tensors, make_loss, terms, single_model, targets, without_casts
 
 ROUNDING = 1e-10  # of the largest gradient: a gradient below that is zero but for rounding
@@ -25,22 +24,8 @@ class ForwardMacs(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         result = function(*args, **(kwargs or {}))
-        operator = function.overloadpacket.__name__
-        tensors = [argument for argument in args if isinstance(argument, Tensor)]
-        if operator == "convolution":
-            self.total += convolution_macs(args[0], args[1], result, transposed=args[6])
-        elif operator in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv"):
-            self.total += result.numel() * tensors[-2].shape[-1]
-        elif operator == "dot":
-            self.total += args[0].numel()
-        elif "matmul" in operator or operator in ("linear", "lstm", "gru", "bilinear", "addbmm"):
-            raise NotImplementedError(f"product '{operator}' would go uncounted")
+        self.total += product_macs(function.overloadpacket.__name__, args, result)
         return result
-
-
-def convolution_macs(x: Tensor, weight: Tensor, result: Tensor, *, transposed: bool) -> int:
-    """One filter for each element of the result, or, transposed, of the input; padding included."""
-    return (x if transposed else result).numel() * math.prod(weight.shape[1:])
 
 
 # The places of the factors among the inputs of a node of the autograd graph.
@@ -81,7 +66,7 @@ class BackwardMacs:
     weight: int = 0
 
     def watch(self, loss: Tensor) -> None:
-        for node in nodes_behind(loss):
+        for node in nodes_below(loss.grad_fn):
             if type(node).__name__ in FACTORS:
                 node.register_hook(self._hook(node))
 
@@ -89,7 +74,7 @@ class BackwardMacs:
         def count(gradients_in, gradients_out) -> None:  # noqa: ANN001
             if gradients_out[0] is None:  # what reads the product gives it none (regions)
                 return
-            macs = product_macs(node, gradients_in, gradients_out[0])
+            macs = forward_macs(node, gradients_in, gradients_out[0])
             for place in FACTORS[type(node).__name__]:
                 if gradients_in[place] is None:
                     continue
@@ -101,19 +86,7 @@ class BackwardMacs:
         return count
 
 
-def nodes_behind(loss: Tensor) -> Iterator[object]:
-    seen = {loss.grad_fn}
-    stack = [loss.grad_fn]
-    while stack:
-        node = stack.pop()
-        yield node
-        for source, _ in node.next_functions:
-            if source is not None and source not in seen:
-                seen.add(source)
-                stack.append(source)
-
-
-def product_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
+def forward_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
     """Of the forward product, which its gradients cost too; `result` has the shape of what it made."""
     left, right = (gradients_in[place] for place in FACTORS[type(node).__name__])
     name = type(node).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from validation.section import CHIP, Block, Pair, Row, Section, Tool, error, number, percent
@@ -106,8 +105,7 @@ def layer_pairs(layer: dict[str, Any], reference: dict[str, Any]) -> tuple[list[
 
 
 def reference_rows(tool: Tool) -> list[Row]:
-    with open(tool.root / FIXTURES / "expected.json", encoding="utf-8") as file:
-        runs = json.load(file)
+    runs = tool.read_json(f"{FIXTURES}/expected.json")
     commands = [command_of(run) for run in runs]
     totals: dict[str, list[Pair]] = {"energy": [], "cycles": [], "parts": [], "energies": [], "latencies": []}
     layers = 0

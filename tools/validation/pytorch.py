@@ -9,28 +9,20 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from draw_shapes import MASK, fnv1a, random_bits
 from validation.section import Block, Pair, Row, Section, Tool
 
 TRAINING = "tests/fixtures/training"
 NETWORKS = "tests/fixtures/networks.json"
-GOLDEN, MASK = 0x9E3779B97F4A7C15, 0xFFFFFFFFFFFFFFFF
+GOLDEN = 0x9E3779B97F4A7C15
 KEPT = 1e-8  # what losses and gradients are compared to: they are kept with 12 digits
 PHASES = ("forward", "backward_input", "backward_weight")
 
 
 def raw(name: str, seed: int, count: int) -> list[int]:
     """The generator of docs/execution.md."""
-    key = 0xCBF29CE484222325
-    for byte in name.encode():
-        key = (key ^ byte) * 0x100000001B3 & MASK
-    key ^= seed * GOLDEN & MASK
-    numbers = []
-    for place in range(count):
-        z = (key + (place + 1) * GOLDEN) & MASK
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-        numbers.append(z ^ z >> 31)
-    return numbers
+    key = fnv1a(name.encode()) ^ (seed * GOLDEN & MASK)
+    return [random_bits(key, place) for place in range(count)]
 
 
 def array_file(record: dict[str, Any], seed: int) -> bytes:

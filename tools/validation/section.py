@@ -91,9 +91,10 @@ class Tool:
         self.lock = threading.Lock()
         self.pool = ThreadPoolExecutor(jobs)
 
-    @property
-    def root(self) -> Path:
-        return ROOT
+    root = ROOT
+
+    def read_json(self, path: str) -> Any:
+        return json.loads((ROOT / path).read_text(encoding="utf-8"))
 
     def file(self, name: str, content: str | dict[str, Any] | list[Any] | bytes) -> str:
         """Writes a file and gives its name in commands. JSON is YAML, too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import Any
 
@@ -49,8 +48,7 @@ def rows_of(tool: Tool, name: str, recorded: bool) -> list[Row]:
     file, mode = RUNS[name]
     command = command_of(file, mode, recorded)
     found = tool.run(command)
-    with open(tool.root / FIXTURES / f"{file}.json", encoding="utf-8") as text:
-        expected = json.load(text)
+    expected = tool.read_json(f"{FIXTURES}/{file}.json")
     energies = [(want, found["energy"][term + "_pj"]) for term, want in zip(ENERGIES, expected["energy"])]
     peaks = [(want[2], own["peak_bits"]) for want, own in zip(expected["peaks"], found["memory_peaks"], strict=True)]
     costs = "with Stream's recorded core costs" if recorded else "with our core costs"
@@ -67,8 +65,7 @@ def rows_of(tool: Tool, name: str, recorded: bool) -> list[Row]:
 
 
 def section(tool: Tool) -> Section:
-    with open(tool.root / FIXTURES / "digests.json", encoding="utf-8") as text:
-        digests = len(json.load(text))
+    digests = len(tool.read_json(f"{FIXTURES}/digests.json"))
     blocks = [Block("", rows_of(tool, name, recorded)) for name in RUNS for recorded in (False, True)]
     return Section(
         "Stream",

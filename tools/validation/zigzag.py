@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from validation.section import Block, Pair, Row, Section, Tool
@@ -18,8 +17,7 @@ OBJECTIVES = ("latency", "energy", "edp")
 
 def network_rows(tool: Tool) -> list[Row]:
     found = tool.run(NETWORK)
-    with open(tool.root / FIXTURES / "tpu_like_resnet18_latency_lpf6.json", encoding="utf-8") as file:
-        expected = json.load(file)
+    expected = tool.read_json(f"{FIXTURES}/tpu_like_resnet18_latency_lpf6.json")
     layers = {layer["name"]: layer for layer in found["layers"]}
     energies, cycles, orders = [], [], []
     for reference in expected["layers"]:
@@ -48,8 +46,7 @@ def command_of(tool: Tool, place: int, case: dict[str, Any], objective: str) -> 
 
 
 def random_rows(tool: Tool) -> list[Row]:
-    with open(tool.root / FIXTURES / "random_cores.json", encoding="utf-8") as file:
-        cases = json.load(file)
+    cases = tool.read_json(f"{FIXTURES}/random_cores.json")
     asked = [(command_of(tool, place, case, objective),
               case["expected"][objective]) for place, case in enumerate(cases) for objective in OBJECTIVES if objective in case[
                  "expected"]]
