@@ -6,14 +6,12 @@ Draws docs/pictures/generated_shapes.png, a row for each of the ten classes, and
 data set, pixel by pixel in Python's integers; it shares nothing with src/train/data/shapes.cpp.
 
     tools/draw_shapes.py            # the hashes
-    tools/draw_shapes.py --picture  # the picture, too
+    tools/draw_shapes.py --picture  # the picture, too (needs matplotlib)
 """
 
 from __future__ import annotations
 
-import struct
 import sys
-import zlib
 from pathlib import Path
 
 MASK = (1 << 64) - 1
@@ -122,32 +120,17 @@ def fnv1a(data: bytes) -> int:
     return value
 
 
-def write_png(path: Path, rows: list[bytes], width: int) -> None:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, len(rows), 8, 2, 0, 0, 0)
-    data = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b""))
-
-
-def contact_sheet(path: Path, columns: int = 8, zoom: int = 4, gap: int = 4) -> None:
+def write_picture(path: Path, columns: int = 8, zoom: int = 4, gap: int = 4) -> None:
     """Images of seed 1 as `generated` has them by default, one class a row."""
-    side = 16 * zoom
-    width = columns * (side + gap) + gap
-    white = b"\xff\xff\xff"
-    rows: list[bytes] = [white * width] * gap
+    import matplotlib.image
+    import numpy
+
+    rows = []
     for label in range(10):
-        images = [draw(1, 10 * column + label) for column in range(columns)]
-        for y in range(16):
-            row = white * gap
-            for image in images:
-                for x in range(16):
-                    row += bytes(image[256 * c + 16 * y + x] for c in range(3)) * zoom
-                row += white * gap
-            rows += [row] * zoom
-        rows += [white * width] * gap
-    write_png(path, rows, width)
+        images = [numpy.frombuffer(draw(1, 10 * column + label), numpy.uint8).reshape(3, 16, 16) for column in range(columns)]
+        tiles = [numpy.kron(image.transpose(1, 2, 0), numpy.ones((zoom, zoom, 1), numpy.uint8)) for image in images]
+        rows.append(numpy.hstack([numpy.pad(tile, ((gap, 0), (gap, 0), (0, 0)), constant_values=255) for tile in tiles]))
+    matplotlib.image.imsave(path, numpy.pad(numpy.vstack(rows), ((0, gap), (0, gap), (0, 0)), constant_values=255))
 
 
 def main() -> None:
@@ -158,7 +141,7 @@ def main() -> None:
     for name, data in (("default", default), ("test", test), ("grey", grey), ("loud", loud)):
         print(f"{name}: 0x{fnv1a(data):016X}")
     if "--picture" in sys.argv[1:]:
-        contact_sheet(REPOSITORY / "docs" / "pictures" / "generated_shapes.png")
+        write_picture(REPOSITORY / "docs" / "pictures" / "generated_shapes.png")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Plants small faults in a copy of the sources and counts how many of them the tests find.
 
     tools/plant_faults.py list
-    tools/plant_faults.py plant SCRATCH            # copies the tracked files, with all faults of plant_faults.txt behind a switch
+    tools/plant_faults.py plant SCRATCH            # copies the tracked files, with all faults of tests/planted_faults.txt behind a switch
     tools/plant_faults.py build SCRATCH [TARGET...]
     tools/plant_faults.py run SCRATCH --level fast|full|slow [--jobs N] [--only IDS] [--keep]
 
@@ -26,7 +26,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLE = pathlib.Path(__file__).resolve().with_suffix(".txt")
+TABLE = ROOT / "tests/planted_faults.txt"
 LEVELS = {"fast": {"fast"}, "full": {"fast", "medium"}, "slow": {"fast", "medium", "slow"}}
 LEAST_LIMIT = 60  # seconds
 SLOWDOWN = 10

@@ -147,7 +147,7 @@ def section(tool: Tool) -> Section:
         "PyTorch",
         """\
 PyTorch 1.13, by its own execution in double precision, not by the exported file: what it multiplies (below autograd), what its autograd keeps, what comes out. Fixtures hold the figures (`tests/fixtures/training/`,
-`networks.json`); tools/README.md says how they are counted.""",
+`networks.json`); tests/fixtures/README.md says how they are counted.""",
         [networks_block(tool), training_block(tool)],
         f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`execute_test --gtest_filter='*GradientCases*'`), three steps of"
         f" {networks} whole networks with each of their optimisers (`execute_test --gtest_filter='*Networks*'`), {losses} losses and {optimisers} optimisers (`execute_test --gtest_filter='Losses*:OptimizerSteps*'`), and of the gradients above also a projection and single values (`execute_test --gtest_filter='*TrainingCases*'`).",
