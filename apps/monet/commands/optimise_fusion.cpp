@@ -133,10 +133,10 @@ void add_optimise_fusion(Command& optimise) {
   own.einsum.add_to(command);
   command.add("--objective", &own.objective,
               "What the plan minimises; dram: bytes to and from the off-chip memory",
-              {.choices = names_of(kFusionObjectives)});
+              {.choices = choice_names(kFusionObjectives)});
   command.add("--method", &own.method,
               "cost: search; fewest-groups, least-traffic: the original study's objectives",
-              {.choices = names_of(kMethods)});
+              {.choices = choice_names(kMethods)});
   command.add("--with-original", &own.original,
               "The search also tries, and lists, the plans of the original study's objectives");
   command.add("--evaluations", &own.evaluations,

@@ -181,7 +181,7 @@ void add_optimise_joint(Command& optimise) {
   Command& command = optimise.add_command("joint", "Fusion, checkpointing and allocation together");
   arguments->common.add_to(command);
   command.add("--objective", &arguments->objective, "What is minimised",
-              {.choices = names_of(kFusionObjectives)});
+              {.choices = choice_names(kFusionObjectives)});
   command.add("--budget", &arguments->budget,
               "Most memory that may be live at once: bytes, MiB, or a percentage of the peak "
               "layer by layer; without it, as much as it takes",

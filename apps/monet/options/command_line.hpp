@@ -55,7 +55,7 @@ struct OptionRules {
 
 /// For OptionRules::choices.
 template <class List>
-std::vector<std::string> names_of(const List& list) {
+std::vector<std::string> choice_names(const List& list) {
   std::vector<std::string> names;
   for (const auto value : list)
     names.emplace_back(name_of(value));

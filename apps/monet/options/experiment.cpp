@@ -68,7 +68,7 @@ OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   OptimiseRequest request;
   if (const YamlNode* checkpointing = map.find("checkpointing"))
     request.checkpointing = read_checkpointing(*checkpointing, problems);
-  request.fusion = read_search(map, "fusion", names_of(kFusionObjectives), problems);
+  request.fusion = read_search(map, "fusion", choice_names(kFusionObjectives), problems);
   request.allocation =
       read_search(map, "allocation", {"latency", "energy", "edp", "memory"}, problems);
   const std::int64_t seed = map.integer_or("seed", 1);
