@@ -338,24 +338,26 @@ Json strings_json(const Map& strings) {
 
 /// Memories that operands pass by: memory, core, operand, bits, operators and the first one.
 Json bypassed_json(const StepResult& result, const Chip& chip) {
-  return json_list(bypassed_memories(*result.step, *result.tiles, chip),
-                   [&](const BypassedMemory& one) -> Json {
-                     return {{"memory", valid_utf8(one.memory)},
-                             {"core", valid_utf8(one.core)},
-                             {"operand", name_of(one.operand)},
-                             {"element_bits", one.element_bits},
-                             {"memory_bits", one.memory_bits},
-                             {"operators", one.operators},
-                             {"first", valid_utf8(result.step->graph.op(one.first).name)}};
-                   });
+  Json json = Json::array();
+  for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {
+    json.push_back({{"memory", valid_utf8(one.memory)},
+                    {"core", valid_utf8(one.core)},
+                    {"operand", name_of(one.operand)},
+                    {"element_bits", one.element_bits},
+                    {"memory_bits", one.memory_bits},
+                    {"operators", one.operators},
+                    {"first", valid_utf8(result.step->graph.op(one.first).name)}});
+  }
+  return json;
 }
 
 } // namespace
 
 Json buffers_json(const Graph& graph) {
-  return json_list(graph.buffers, [](const FoundBuffer& buffer) -> Json {
-    return {{"name", valid_utf8(buffer.name)}, {"why", buffer.why}};
-  });
+  Json buffers = Json::array();
+  for (const FoundBuffer& buffer : graph.buffers)
+    buffers.push_back({{"name", valid_utf8(buffer.name)}, {"why", buffer.why}});
+  return buffers;
 }
 
 Json provenance_json(const Provenance& provenance) {

@@ -1,5 +1,4 @@
 #include "report/cluster/cluster_text.hpp"
-#include "report/json_list.hpp"
 
 #include "monet/base/text.hpp"
 #include "monet/report/cluster_result.hpp"
@@ -26,8 +25,10 @@ Json planned_json(const PlannedStrategy& planned, bool has_energy) {
 }
 
 Json planned_list(const std::vector<PlannedStrategy>& list, bool has_energy) {
-  return json_list(
-      list, [&](const PlannedStrategy& planned) { return planned_json(planned, has_energy); });
+  Json rows = Json::array();
+  for (const PlannedStrategy& planned : list)
+    rows.push_back(planned_json(planned, has_energy));
+  return rows;
 }
 
 /// The strategy's keys as --set takes them.

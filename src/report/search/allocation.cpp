@@ -1,5 +1,3 @@
-#include "report/json_list.hpp"
-
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
@@ -24,12 +22,14 @@ Json cost_json(const StepFigures& cost) {
 }
 
 Json allocation_front_json(const AllocationResult& result) {
-  return json_list(result.front, [&](const AllocationPoint& point) {
+  Json front = Json::array();
+  for (const AllocationPoint& point : result.front) {
     Json row = cost_json(point.figures);
     if (point.figures == result.best.figures)
       row["chosen"] = true;
-    return row;
-  });
+    front.push_back(std::move(row));
+  }
+  return front;
 }
 
 /// At most so many rows, the last one included.

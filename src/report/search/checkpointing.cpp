@@ -1,5 +1,3 @@
-#include "report/json_list.hpp"
-
 #include "monet/base/units.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
@@ -54,7 +52,8 @@ Certificate certificate_of(const CheckpointOutcome& outcome, const CheckpointRow
 }
 
 Json budgets_json(const CheckpointOutcome& outcome) {
-  return json_list(outcome.rows, [&](const CheckpointRow& row) {
+  Json rows = Json::array();
+  for (const CheckpointRow& row : outcome.rows) {
     const Certificate found = certificate_of(outcome, row);
     Json json = {{"budget_bytes", row.budget},          {"best", number_json(found.best)},
                  {"bound", number_json(found.bound)},   {"gap", number_json(found.gap())},
@@ -65,8 +64,9 @@ Json budgets_json(const CheckpointOutcome& outcome) {
       json["stored_bytes"] = row.point->stored_bytes;
       json["method"] = row.result.method;
     }
-    return json;
-  });
+    rows.push_back(std::move(json));
+  }
+  return rows;
 }
 
 Json checkpoint_front_json(const CheckpointOutcome& outcome) {
