@@ -104,6 +104,25 @@ TEST(PreciseProduct, IsTheExactSumInDouble) {
   EXPECT_EQ(precise_product({2, 2, 0}, {}, {}), std::vector<double>(4, 0.0));
 }
 
+TEST(ExactSum, RoundsByEveryBitBelow) {
+  for (int scale = 0; scale < 32; ++scale)
+    for (int place = 54; place < 250; ++place)
+      for (const double sign : {1.0, -1.0}) {
+        const double one = std::ldexp(sign, scale);
+        const double last = std::ldexp(one, -52);
+        const double tiny = std::ldexp(one, -place);
+        ExactSum above; // one, half of its last bit, and a little more
+        ExactSum below;
+        for (const double x : {one, last / 2, tiny})
+          above.add(x);
+        for (const double x : {one, last / 2, -tiny})
+          below.add(x);
+        ASSERT_EQ(above.rounded(), one + last) << scale << " " << place;
+        ASSERT_EQ(below.rounded(), one) << scale << " " << place;
+        ASSERT_EQ(below.odd(), one + last) << scale << " " << place;
+      }
+}
+
 TEST(Stored, CodesOfElementsAndScales) {
   EXPECT_EQ(element_code(format_named("fp8_e4m3"), 448), 0x7EU);
   EXPECT_EQ(element_code(format_named("int8"), -1), 0xFFU);
