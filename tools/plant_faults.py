@@ -34,8 +34,8 @@ SLOWDOWN = 10
 SETTINGS = {"GTEST_FAIL_FAST": "1", "GTEST_FILTER": "-Includes.of_the_repository*"}
 MEMORY = 12 << 30  # bytes of address space of a test
 # Programs of tests that are not named after their stages.
-PROGRAMS = {"base": "readers", "numerics": "readers", "workload": "readers", "hardware": "readers", "train": "execute", "tiling": "schedule",
-            "model": "optimise"}
+PROGRAMS = {"base": "readers", "numerics": "readers", "workload": "readers|execute", "hardware": "readers", "training": "training|execute",
+            "train": "execute", "tiling": "schedule", "model": "optimise"}
 SWITCH = """#ifndef MONET_FAULT_SWITCH
 #define MONET_FAULT_SWITCH
 #include <cstdlib>
