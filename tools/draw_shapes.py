@@ -9,8 +9,6 @@ data set, pixel by pixel in Python's integers; it shares nothing with src/train/
     tools/draw_shapes.py --picture  # the picture, too (needs matplotlib)
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

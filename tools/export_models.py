@@ -11,8 +11,6 @@ forward pass. That count never looks at the ONNX file, so a reader of the file c
 against it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

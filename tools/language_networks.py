@@ -1,7 +1,5 @@
 """Transformers of language: GPT-2, and BERT as it is fine-tuned, with pooler and classifier."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

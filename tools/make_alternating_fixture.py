@@ -4,8 +4,6 @@
 The discriminator takes two steps, the generator one. The same library versions write the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 
 import torch

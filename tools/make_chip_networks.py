@@ -6,8 +6,6 @@ schedule: as shapes without values.
     /usr/bin/python3 tools/make_chip_networks.py [FOLDER] [FOLDER_OF_THE_LAST]
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

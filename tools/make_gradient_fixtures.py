@@ -4,8 +4,6 @@
 Each family's file holds one case per line. The same library versions write the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

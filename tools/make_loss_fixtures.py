@@ -5,8 +5,6 @@ The loss is part of the training step, not of the network, so these are no cases
 make_gradient_fixtures.py; numbers come from the same generator and are summarised the same way.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

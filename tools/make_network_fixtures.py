@@ -7,8 +7,6 @@ and every optimiser state after three steps of each optimiser. The same library 
 same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -7,8 +7,6 @@ recipe of NVIDIA's Transformer Engine (DelayedScaling and Float8CurrentScaling),
 from its definition, makes histories and scales of them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -5,8 +5,6 @@ The cases are those of training_cases/, the figures PyTorch's: networks.tar hold
 cases, FAMILY.json a line of facts for each. The same library versions write the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import io

@@ -8,8 +8,6 @@ sharpness-aware minimisation. A case is named by the training file that asks for
     /usr/bin/python3 tools/make_update_fixtures.py
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable

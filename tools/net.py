@@ -1,7 +1,5 @@
 """Modules written as a function of their parts and their inputs, and ONNX files of modules."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ Every network of network_list/ is exported by PyTorch and given to `monet graph`
 multiply-accumulates are compared with those of the step that PyTorch takes.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

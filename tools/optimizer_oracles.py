@@ -4,8 +4,6 @@ Those of PyTorch 1.13 are PyTorch's. Lion, Adafactor, LAMB and Muon are written 
 their papers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fnmatch import fnmatch
 

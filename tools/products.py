@@ -1,7 +1,5 @@
 """Multiply-accumulates of the products that PyTorch executes, below modules and composite functions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -11,8 +11,6 @@ images    cycles per image of automatic schedules as the batch grows
 memories  automatic schedules on chips whose arrays have a share of their memory
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,8 +1,6 @@
 """Networks that torchvision has not: a U-Net, an LSTM classifier, residual networks of small images,
 and small ones for tests."""
 
-from __future__ import annotations
-
 import math
 
 import torch

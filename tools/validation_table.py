@@ -15,8 +15,6 @@ A section is a module in tools/validation/ with a function `section(tool) -> Sec
    falsified)`. The tool computes errors; several pairs in a row are a set, of which the mean and the worst are shown.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import importlib

@@ -1,7 +1,5 @@
 """Activation functions, as single operators and as the chains that exporters write."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Attention as exported."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Element-wise operators of one operand and of several, with every kind of broadcasting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

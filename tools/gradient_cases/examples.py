@@ -1,7 +1,5 @@
 """A few cases of every kind, to copy from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

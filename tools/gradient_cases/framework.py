@@ -16,8 +16,6 @@ Of batch normalisation in training, running mean and variance are buffer() input
 third outputs: return them after PyTorch has updated them in place.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """PyTorch modules as torch.onnx writes them: the chains that users' files hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Views, slices, joins, padding, repetition, indexing and interpolation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

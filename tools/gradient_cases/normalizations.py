@@ -1,7 +1,5 @@
 """Normalisations in training and inference mode, and the chains that exporters write for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

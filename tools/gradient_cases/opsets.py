@@ -1,7 +1,5 @@
 """What opsets 18 to 21 changed or added; ONNX 1.12 knows none of them and cannot check them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Maxima and averages over windows and over everything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

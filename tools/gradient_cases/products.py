@@ -1,7 +1,5 @@
 """MatMul, Gemm and Einsum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -4,8 +4,6 @@ What single operators do not show: gradients that meet, views of views, paramete
 outputs that are read again.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Recurrent layers as torch.onnx writes them, and ONNX's own forms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

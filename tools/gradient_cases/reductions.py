@@ -1,7 +1,5 @@
 """Reductions over every choice of axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Samples between pixels: grid_sample, roi_align."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

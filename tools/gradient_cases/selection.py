@@ -1,7 +1,5 @@
 """Results that are chosen by data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

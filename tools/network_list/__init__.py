@@ -1,7 +1,5 @@
 """Networks that people bring, by family."""
 
-from __future__ import annotations
-
 from . import attention, exports, language, tiny, torchvision_classifiers, torchvision_dense, vision
 from .framework import Network
 

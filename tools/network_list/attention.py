@@ -1,7 +1,5 @@
 """Transformers upon images and other things, and what others have put in attention's place."""
 
-from __future__ import annotations
-
 import torch
 import torchvision
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Small networks in unusual files: quantised, half precision, with a loss, frozen, shared."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """What the list says of a network, and helpers to say it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Language models: decoders by what sets them apart, encoders, both together."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

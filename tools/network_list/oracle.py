@@ -1,7 +1,5 @@
 """Parameters and multiply-accumulates of a training step, counted while PyTorch takes it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

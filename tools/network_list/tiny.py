@@ -1,7 +1,5 @@
 """Networks for microcontrollers, MLPerf Tiny's among them, and the oldest one."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from .framework import Network, residual, conv_norm, floats, pooled_head, separable, tokens

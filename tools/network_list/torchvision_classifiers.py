@@ -1,7 +1,5 @@
 """Image classifiers of torchvision 0.14, at full size."""
 
-from __future__ import annotations
-
 import torchvision
 from torch import nn
 

@@ -1,7 +1,5 @@
 """Segmentation, detection, video and optical flow of torchvision 0.14, without postprocessing."""
 
-from __future__ import annotations
-
 import torch
 import torchvision
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Image networks that torchvision has not: attention of channels, cheap blocks, detectors."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -1,7 +1,5 @@
 """Float buffers, none of which is trained; and what fresh networks broke, each as small as it shows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Loops, branches and lists of tensors in the file: scripted modules, bags of embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import List
 

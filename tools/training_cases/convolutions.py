@@ -1,7 +1,5 @@
 """Convolutions of all kinds, paddings, normalisations and activations around them; images read between their pixels."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 

@@ -13,8 +13,6 @@ Constants that a forward function multiplies with are single precision in the fi
 decimals, or f32(...).
 """
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import math

@@ -1,7 +1,5 @@
 """Autoencoders, generators, flows, diffusion, implicit functions; graphs and point sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

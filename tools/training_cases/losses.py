@@ -1,7 +1,5 @@
 """Losses inside of the network, whose only output is then the loss, and losses of the training file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """What the training step of a case must be, from PyTorch's execution; no ONNX file is looked at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -6,8 +6,6 @@ and DequantizeLinear; their scales are powers of two, so that nothing depends on
 their inverse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Products of all kinds, and experts, capsules and gates that choose between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """recurrent networks: PyTorch's layers, cells in loops, attention beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

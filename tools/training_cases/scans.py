@@ -1,7 +1,5 @@
 """Recurrences written as loops over time, memories that are read and written, fixed points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

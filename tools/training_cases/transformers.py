@@ -1,7 +1,5 @@
 """Attention and what surrounds it: masks, positions, tables, biases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Weights that are computed, shared, or read by several calls; trained scalars of shape [] and [1]."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

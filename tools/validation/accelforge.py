@@ -1,7 +1,5 @@
 """AccelForge's fused mappings, the model of `monet optimise fusion --model einsum`."""
 
-from __future__ import annotations
-
 import csv
 
 from validation.section import Block, Pair, Row, Section, Tool

@@ -1,7 +1,5 @@
 """Area and power of Eyeriss and of the first TPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.section import CHIP, Block, Row, Section, Tool

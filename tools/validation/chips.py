@@ -1,7 +1,5 @@
 """DIANA and Jia's 4x4, whose cycles were measured."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

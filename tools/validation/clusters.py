@@ -1,7 +1,5 @@
 """Training steps on many devices, and on one H100."""
 
-from __future__ import annotations
-
 import csv
 import re
 import statistics

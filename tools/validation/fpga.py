@@ -1,7 +1,5 @@
 """Units of the Archimedes project on an FPGA, and the SNAX cluster for microscaling formats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.memories import core

@@ -1,7 +1,5 @@
 """Products on an A100."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.section import CHIP, FITTED, Block, Row, Section, Tool

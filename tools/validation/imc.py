@@ -1,7 +1,5 @@
 """Arrays that compute in memory: ZigZag's own figures, and seven published chips."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.section import CHIP, Block, Pair, Row, Section, Tool, error, number, percent

@@ -1,7 +1,5 @@
 """The evaluation of interleaved gradients on NPUs (MICRO 2023), which `monet backward --study` repeats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.section import FITTED, Block, Pair, Row, Section, Tool

@@ -1,7 +1,5 @@
 """SRAM against CACTI and Horowitz, and arithmetic that is no point of the model's tables."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

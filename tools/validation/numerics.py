@@ -1,7 +1,5 @@
 """Number formats and emulated units, bit by bit."""
 
-from __future__ import annotations
-
 import ast
 import math
 import struct

@@ -1,7 +1,5 @@
 """Training steps on a cluster of small processors."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PyTorch: parameters, products, stored bytes, losses and gradients of networks."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """What a section of docs/validation.md is made of, and the tool that its figures come from."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import statistics

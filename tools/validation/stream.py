@@ -1,7 +1,5 @@
 """Stream's scheduler COALA, which `monet schedule --model stream-coala` follows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ZigZag 3.8.5, which `monet core --model zigzag-3.8` follows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from validation.section import Block, Pair, Row, Section, Tool
