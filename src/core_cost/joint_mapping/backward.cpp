@@ -208,11 +208,6 @@ BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Techniq
   cost.transfer_cycles = cycles_of(moved * problem.move_units * pair.repeats, problem.cycle_units);
   cost.mapping = mapping_of(problem, chosen);
   cost.variant = variant_of(technique, cost.mapping, pair);
-  if (!problem.update) {
-    // dW, the weight and its state come; the weight and its state go.
-    const std::int64_t weights = pair.k * pair.n * pair.repeats;
-    cost.separate_update_bits = weights * (3 * options.element_bits + 2 * options.state_bits);
-  }
   return cost;
 }
 
