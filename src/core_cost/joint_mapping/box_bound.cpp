@@ -129,21 +129,10 @@ double StructureBound::crossing(const Box& box, int product, int first, bool mos
 /// What the first step reads and the last one writes.
 double StructureBound::ends(const Box& box, int first) const {
   double sum = 0;
-  for (int place = 0; place < kResult; ++place) {
-    double elements = 1;
-    for (int d = 0; d < kDims; ++d) {
-      if (d != absent_dim(operand_of(first, place)))
-        elements *= box.least_tile[at(d)];
-    }
-    sum += elements * start_[at(first)][at(place)];
-  }
+  for (int place = 0; place < kResult; ++place)
+    sum += elements_of(operand_of(first, place), box.least_tile) * start_[at(first)][at(place)];
   const int last = s_.form == Form::single ? first : 1 - first;
-  double elements = 1;
-  for (int d = 0; d < kDims; ++d) {
-    if (d != absent_dim(operand_of(last, kResult)))
-      elements *= box.least_last[at(d)];
-  }
-  return sum + elements * finish_[at(last)];
+  return sum + elements_of(operand_of(last, kResult), box.least_last) * finish_[at(last)];
 }
 
 double StructureBound::time(const Box& box, int first, double limit) const {
