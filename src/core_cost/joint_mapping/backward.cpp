@@ -23,23 +23,12 @@ constexpr std::array kTrafficParts{
     &BackwardTraffic::dx_read,  &BackwardTraffic::dx_write,    &BackwardTraffic::dw_read,
     &BackwardTraffic::dw_write, &BackwardTraffic::update_read, &BackwardTraffic::update_write};
 
-std::int64_t whole_bits(std::int64_t fine, std::int64_t repeats) {
-  return static_cast<std::int64_t>((static_cast<Wide>(fine) * repeats + kFine - 1) / kFine);
-}
-
+/// Of all repeats, each part rounded up.
 BackwardTraffic in_bits(const FineTraffic& fine, std::int64_t repeats) {
-  const auto read = [&](BackwardOperand o) { return whole_bits(fine.read[at(o)], repeats); };
-  const auto write = [&](BackwardOperand o) { return whole_bits(fine.write[at(o)], repeats); };
   BackwardTraffic traffic;
-  traffic.dy_read = read(BackwardOperand::dy);
-  traffic.w_read = read(BackwardOperand::w);
-  traffic.x_read = read(BackwardOperand::x);
-  traffic.dx_read = read(BackwardOperand::dx);
-  traffic.dx_write = write(BackwardOperand::dx);
-  traffic.dw_read = read(BackwardOperand::dw);
-  traffic.dw_write = write(BackwardOperand::dw);
-  traffic.update_read = whole_bits(fine.update_read, repeats);
-  traffic.update_write = whole_bits(fine.update_write, repeats);
+  for (const auto part : kTrafficParts)
+    traffic.*part =
+        static_cast<std::int64_t>((static_cast<Wide>(fine.*part) * repeats + kFine - 1) / kFine);
   return traffic;
 }
 

@@ -67,7 +67,7 @@ void StructureBound::count_traffic(const PairProblem& problem) {
       const double time = static_cast<double>(moved) * units;
       (base ? linear.base : linear.more[base ? 0 : d]) = base ? time : time - linear.base;
     };
-    set(all_, traffic.total());
+    set(all_, traffic.bits());
     for (const int product : {kDx, kDw})
       set(own_[at(product)], traffic.of(product) - (common ? traffic.dy_of[at(product)] : 0));
     if (common && s_.form != Form::lockstep)
