@@ -36,25 +36,25 @@ BackwardMapping::Product describe(const Structure& s, const Tile& tile, int prod
   BackwardMapping::Product out;
   out.block = tile;
   for (std::size_t q = 0; q < kDims; ++q)
-    out.order[q] = static_cast<GemmDim>(s.order[static_cast<std::size_t>(product)][q]);
+    out.order[q] = static_cast<GemmDim>(s.order[at(product)][q]);
   for (int place = 0; place < 3; ++place) {
     const BackwardOperand operand = operand_of(product, place);
     const int loop = position(s, product, absent_dim(operand));
-    bool once = s.once[static_cast<std::size_t>(product)][static_cast<std::size_t>(place)];
+    bool once = s.once[at(product)][at(place)];
     int depth = once ? loop : kDims;
     if (operand == BackwardOperand::dy && s.dy != DyUse::apart) {
       const bool whole = s.form != Form::shared;
       depth = whole ? 0 : s.dy == DyUse::block ? s.shared : std::min(loop, s.shared);
     }
-    out.depth[static_cast<std::size_t>(place)] = depth;
+    out.depth[at(place)] = depth;
   }
   return out;
 }
 
 bool spills(const Structure& s, const std::array<std::int64_t, 3>& parts) {
   for (const int product : {kDx, kDw}) {
-    const auto absent = static_cast<std::size_t>(absent_dim(operand_of(product, kResult)));
-    if (s.uses(product) && !s.once[static_cast<std::size_t>(product)][kResult] && parts[absent] > 1)
+    const std::size_t absent = at(absent_dim(operand_of(product, kResult)));
+    if (s.uses(product) && !s.once[at(product)][kResult] && parts[absent] > 1)
       return true;
   }
   return false;

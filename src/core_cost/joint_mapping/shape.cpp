@@ -107,17 +107,11 @@ double Shape::held(const std::array<double, kDims>& tile) const {
 }
 
 void Shape::count_traffic(const Structure& structure) {
-  const auto add = [](Linear& linear, std::size_t parts_of, std::int64_t value) {
-    if (parts_of == kDims)
-      linear.base = value;
-    else
-      linear.more[parts_of] = value - linear.base;
-  };
-  for (const std::size_t d : {std::size_t{kDims}, std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+  all_.base = traffic_of(*problem_, structure, {1, 1, 1}).bits();
+  for (std::size_t d = 0; d < kDims; ++d) {
     std::array<std::int64_t, kDims> parts{1, 1, 1};
-    if (d < kDims)
-      parts[d] = 2;
-    add(all_, d, traffic_of(*problem_, structure, parts).bits());
+    parts[d] = 2;
+    all_.more[d] = traffic_of(*problem_, structure, parts).bits() - all_.base;
   }
 }
 

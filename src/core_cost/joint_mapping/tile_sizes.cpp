@@ -29,7 +29,7 @@ double share_of_cycles(const PairProblem& problem, int product, int dim, std::in
   if (problem.timing == TileTiming::core || problem.timing == TileTiming::none)
     return 0;
   const std::array<int, 3> roles = array_roles(product, problem.timing);
-  const std::int64_t size = problem.size[static_cast<std::size_t>(dim)];
+  const std::int64_t size = problem.size[at(dim)];
   const std::int64_t parts = ceil_div(size, tile);
   const std::int64_t last = size - (parts - 1) * tile;
   if (roles[2] == dim)
@@ -63,21 +63,19 @@ TileRanges::TileRanges(const PairProblem& problem, int dim, std::vector<std::int
 }
 
 TileRanges::Node TileRanges::make(const PairProblem& problem, int dim, std::uint32_t begin,
-                                  std::uint32_t end, std::uint32_t at) {
+                                  std::uint32_t end, std::uint32_t number) {
   Node node;
   if (end - begin == 1) {
     const std::int64_t tile = tiles_[begin];
     node.least_tile = node.most_tile = tile;
-    node.least_parts = node.most_parts =
-        ceil_div(problem.size[static_cast<std::size_t>(dim)], tile);
-    node.least_last = problem.size[static_cast<std::size_t>(dim)] - (node.least_parts - 1) * tile;
+    node.least_parts = node.most_parts = ceil_div(problem.size[at(dim)], tile);
+    node.least_last = problem.size[at(dim)] - (node.least_parts - 1) * tile;
     for (const int product : {kDx, kDw})
-      node.least_cycles[static_cast<std::size_t>(product)] =
-          share_of_cycles(problem, product, dim, tile);
+      node.least_cycles[at(product)] = share_of_cycles(problem, product, dim, tile);
   } else {
     const std::uint32_t middle = begin + (end - begin + 1) / 2;
-    const Node left = make(problem, dim, begin, middle, 2 * at + 1);
-    const Node right = make(problem, dim, middle, end, 2 * at + 2);
+    const Node left = make(problem, dim, begin, middle, 2 * number + 1);
+    const Node right = make(problem, dim, middle, end, 2 * number + 2);
     node = left;
     node.most_tile = right.most_tile;
     node.least_last = std::min(left.least_last, right.least_last);
@@ -87,7 +85,7 @@ TileRanges::Node TileRanges::make(const PairProblem& problem, int dim, std::uint
   }
   node.begin = begin;
   node.end = end;
-  nodes_[at] = node;
+  nodes_[number] = node;
   return node;
 }
 

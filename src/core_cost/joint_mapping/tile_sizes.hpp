@@ -39,7 +39,7 @@ public:
 
 private:
   Node make(const PairProblem& problem, int dim, std::uint32_t begin, std::uint32_t end,
-            std::uint32_t at);
+            std::uint32_t number);
 
   std::vector<std::int64_t> tiles_;
   std::vector<Node> nodes_;
