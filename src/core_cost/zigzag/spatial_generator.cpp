@@ -1,6 +1,6 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
-#include "core_cost/model/divisors.hpp"
+#include "base/shared/divisors.hpp"
 #include "core_cost/model/set_order.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,7 @@
 #include "reference/einsum/rows.hpp"
 
+#include "base/shared/divisors.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,15 +24,6 @@ Mask relevant_ranks(const Shape::Operand& operand) {
       mask |= axis.data_dependent ? 0U : Mask{1} << term.dim;
   }
   return mask;
-}
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::set<std::int64_t> found;
-  for (std::int64_t d = 1; d * d <= n; ++d) {
-    if (n % d == 0)
-      found.insert({d, n / d});
-  }
-  return {found.begin(), found.end()};
 }
 
 /// One, all, and about the root.
