@@ -176,20 +176,12 @@ void ProducedCells::set_tiles(const Layer& layer,
                               const std::vector<std::vector<std::vector<std::uint32_t>>>& parts) {
   const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
   // Tiles along loops that the output lacks: only complete ones write.
-  std::vector<std::uint32_t> complete{0};
+  std::vector<std::uint32_t> lacking;
   for (std::uint32_t dim = 0; dim < layer.dims.size(); ++dim) {
-    if (std::ranges::find(loops_, dim) != loops_.end())
-      continue;
-    std::vector<std::uint32_t> longer;
-    for (std::size_t part = 0; part < offsets[dim].size(); ++part) {
-      const Dim& loop = layer.dims[dim];
-      if (loop.parsed != 1 && static_cast<std::int64_t>(part + 1) * loop.tile < loop.parsed)
-        continue;
-      for (const std::uint32_t sum : complete)
-        longer.push_back(sum + offsets[dim][part]);
-    }
-    complete = std::move(longer);
+    if (std::ranges::find(loops_, dim) == loops_.end())
+      lacking.push_back(dim);
   }
+  const std::vector<std::uint32_t> complete = combinations(layer, lacking, true);
   bool shared = complete.size() > 1;
   std::size_t cells = 1;
   for (const auto& classes : parts)

@@ -287,6 +287,25 @@ std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer) {
   return result;
 }
 
+std::vector<std::uint32_t> combinations(const Layer& layer, const std::vector<std::uint32_t>& dims,
+                                        bool complete) {
+  const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
+  std::vector<std::uint32_t> sums{0};
+  for (const std::uint32_t dim : dims) {
+    const Dim& loop = layer.dims[dim];
+    std::vector<std::uint32_t> longer;
+    for (std::size_t part = 0; part < offsets[dim].size(); ++part) {
+      if (complete && loop.parsed != 1 &&
+          static_cast<std::int64_t>(part + 1) * loop.tile < loop.parsed)
+        continue;
+      for (const std::uint32_t sum : sums)
+        longer.push_back(sum + offsets[dim][part]);
+    }
+    sums = std::move(longer);
+  }
+  return sums;
+}
+
 bool is_complete(const Workload& workload, std::uint32_t tile) {
   return reaches_end(workload.layers[workload.tiles[tile].layer], workload.ranges(tile),
                      [](const Dim& dim) { return dim.parsed; });
