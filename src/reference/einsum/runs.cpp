@@ -230,9 +230,8 @@ private:
       rules.max_pairs = static_cast<std::size_t>(std::max<std::int64_t>(1, limits_.pairs - pairs_));
     LayerStatistics statistics;
     bool complete = true;
-    step.layer =
-        next_layer(i == 0 ? std::vector<Node>{graph_.root} : graph_.steps.back().layer.nodes,
-                   *step.shape, *step.rows, step.uses, rules, control_, statistics, complete);
+    step.layer = next_layer(graph_.nodes(i), *step.shape, *step.rows, step.uses, rules, control_,
+                            statistics, complete);
     pairs_ += i == 0 ? 0 : statistics.pairs;
     if (!complete)
       return false;
@@ -373,9 +372,8 @@ std::vector<EinsumMapping> map_run(const Cascade& cascade, const RunLimits& limi
     LayerRules rules;
     rules.unordered = limits.unordered;
     bool complete = true;
-    step.layer =
-        next_layer(e == run.begin ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes,
-                   *step.shape, *step.rows, step.uses, rules, control, statistics, complete);
+    step.layer = next_layer(graph.nodes(e - run.begin), *step.shape, *step.rows, step.uses, rules,
+                            control, statistics, complete);
     std::vector<bool> keep;
     for (const Node& node : step.layer.nodes) {
       Pattern pattern = window.pattern(node);
