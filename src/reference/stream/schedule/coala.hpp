@@ -4,7 +4,6 @@
 #include "reference/stream/schedule/fabric.hpp"
 #include "reference/stream/schedule/link_activity.hpp"
 #include "reference/stream/schedule/memory.hpp"
-#include "reference/stream/schedule/priorities.hpp"
 
 #include "monet/reference/stream_coala.hpp"
 
