@@ -58,7 +58,6 @@ public:
     }
     tiles_.assign((shape.operands.size() + 1) * ranks, 0);
     std::ranges::copy(shape.bounds, tiles_.begin());
-    fused_loops_.assign(ranks, 0);
     level_.assign(shape.operands.size(), kInDram);
     held_.assign(shape.operands.size(), 0);
     twin_.assign(shape.operands.size(), -1);
@@ -259,14 +258,14 @@ private:
       if (tile > outer || outer % tile != 0 || !complete_)
         continue;
       const bool loop = fused && tile != outer;
-      if (loop && (fused_loops_[rank] == options_.fused_loops_per_rank ||
-                   loops_ == options_.max_fused_loops))
+      const Mask bit = loop ? Mask{1} << rank : 0U;
+      if ((fused_ranks_ & bit) != 0 || (loop && loops_ == options_.max_fused_loops))
         continue;
-      fused_loops_[rank] += loop ? 1 : 0;
+      fused_ranks_ ^= bit;
       loops_ += loop ? 1 : 0;
       tiles(position + 1)[rank] = tile;
       cut(o, left, position, allowed, rank + 1, fused, dram);
-      fused_loops_[rank] -= loop ? 1 : 0;
+      fused_ranks_ ^= bit;
       loops_ -= loop ? 1 : 0;
     }
     tiles(position + 1)[rank] = outer;
@@ -456,7 +455,7 @@ private:
   std::vector<int> depth_;            ///< per position: shared loops above
   std::vector<int> level_;
   std::vector<std::int64_t> held_;
-  std::vector<int> fused_loops_;
+  Mask fused_ranks_ = 0; ///< that have a shared loop: one at most, as in AccelForge
   int loops_ = 0;
   std::int64_t used_ = 0;
   std::vector<std::vector<PathLoop>> blocks_;
