@@ -20,14 +20,6 @@ namespace monet {
 
 namespace {
 
-PartitionedCost whole(const GemmPair& pair, const BackwardPlan& plan, Technique technique) {
-  PartitionedCost cost;
-  cost.part = backward_cost(pair, plan.machine, technique, plan.options);
-  cost.latency_cycles = cost.part.latency_cycles;
-  cost.traffic = cost.part.traffic;
-  return cost;
-}
-
 /// The fastest number of parts of one scheme. What does not fit in few parts may fit in more.
 PartitionedCost in_parts(const GemmPair& pair, const BackwardPlan& plan, Technique technique) {
   const NpuMachine& machine = plan.machine;
@@ -54,7 +46,7 @@ PartitionedCost cost_of(const GemmPair& pair, const BackwardPlan& plan, Techniqu
   if (!plan.scheme)
     return best_partition(pair, plan.machine, technique, plan.most_parts, plan.options);
   if (*plan.scheme == PartitionScheme::none)
-    return whole(pair, plan, technique);
+    return partitioned(pair, plan.machine, technique, *plan.scheme, 1, plan.options);
   return in_parts(pair, plan, technique);
 }
 

@@ -209,9 +209,6 @@ struct BackwardCost {
   std::int64_t transfer_cycles = 0; ///< of DRAM alone, rounded up
   BackwardTraffic traffic;
   BackwardMapping mapping;
-  /// Of an update that follows (every technique but `joint_update`): dW, weights and state read,
-  /// weights and state written, bits. Not in `traffic`.
-  std::int64_t separate_update_bits = 0;
   std::int64_t dram_bytes() const { return (traffic.bits() + 7) / 8; }
 };
 

@@ -73,7 +73,6 @@ struct EinsumOptions {
   std::optional<std::int64_t> buffer_bits; ///< at most
   bool front = true; ///< false: only the least DRAM traffic, with any buffer within buffer_bits
   bool fuse = true;  ///< false: every tensor goes through DRAM
-  int fused_loops_per_rank = 1; ///< above tensors of the buffer, of one Einsum (AccelForge: 1)
   int max_fused_loops = std::numeric_limits<int>::max();
   /// A tensor that several Einsums read from DRAM, or one that is wanted outside and read inside,
   /// may stay in the buffer from its first use to its last: it then crosses DRAM once.

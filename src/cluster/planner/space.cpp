@@ -1,3 +1,4 @@
+#include "base/shared/divisors.hpp"
 #include "cluster/cost/layout.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,19 +12,6 @@
 namespace monet {
 
 namespace {
-
-std::vector<std::int64_t> divisors(std::int64_t of) {
-  std::vector<std::int64_t> low, high;
-  for (std::int64_t i = 1; i * i <= of; ++i) {
-    if (of % i != 0)
-      continue;
-    low.push_back(i);
-    if (i != of / i)
-      high.push_back(of / i);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
 
 /// Of those given the ones that divide; of none given all divisors.
 std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& given, std::int64_t whole) {

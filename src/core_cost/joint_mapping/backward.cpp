@@ -23,23 +23,12 @@ constexpr std::array kTrafficParts{
     &BackwardTraffic::dx_read,  &BackwardTraffic::dx_write,    &BackwardTraffic::dw_read,
     &BackwardTraffic::dw_write, &BackwardTraffic::update_read, &BackwardTraffic::update_write};
 
-std::int64_t whole_bits(std::int64_t fine, std::int64_t repeats) {
-  return static_cast<std::int64_t>((static_cast<Wide>(fine) * repeats + kFine - 1) / kFine);
-}
-
+/// Of all repeats, each part rounded up.
 BackwardTraffic in_bits(const FineTraffic& fine, std::int64_t repeats) {
-  const auto read = [&](BackwardOperand o) { return whole_bits(fine.read[at(o)], repeats); };
-  const auto write = [&](BackwardOperand o) { return whole_bits(fine.write[at(o)], repeats); };
   BackwardTraffic traffic;
-  traffic.dy_read = read(BackwardOperand::dy);
-  traffic.w_read = read(BackwardOperand::w);
-  traffic.x_read = read(BackwardOperand::x);
-  traffic.dx_read = read(BackwardOperand::dx);
-  traffic.dx_write = write(BackwardOperand::dx);
-  traffic.dw_read = read(BackwardOperand::dw);
-  traffic.dw_write = write(BackwardOperand::dw);
-  traffic.update_read = whole_bits(fine.update_read, repeats);
-  traffic.update_write = whole_bits(fine.update_write, repeats);
+  for (const auto part : kTrafficParts)
+    traffic.*part =
+        static_cast<std::int64_t>((static_cast<Wide>(fine.*part) * repeats + kFine - 1) / kFine);
   return traffic;
 }
 
@@ -47,25 +36,25 @@ BackwardMapping::Product describe(const Structure& s, const Tile& tile, int prod
   BackwardMapping::Product out;
   out.block = tile;
   for (std::size_t q = 0; q < kDims; ++q)
-    out.order[q] = static_cast<GemmDim>(s.order[static_cast<std::size_t>(product)][q]);
+    out.order[q] = static_cast<GemmDim>(s.order[at(product)][q]);
   for (int place = 0; place < 3; ++place) {
     const BackwardOperand operand = operand_of(product, place);
     const int loop = position(s, product, absent_dim(operand));
-    bool once = s.once[static_cast<std::size_t>(product)][static_cast<std::size_t>(place)];
+    bool once = s.once[at(product)][at(place)];
     int depth = once ? loop : kDims;
     if (operand == BackwardOperand::dy && s.dy != DyUse::apart) {
       const bool whole = s.form != Form::shared;
       depth = whole ? 0 : s.dy == DyUse::block ? s.shared : std::min(loop, s.shared);
     }
-    out.depth[static_cast<std::size_t>(place)] = depth;
+    out.depth[at(place)] = depth;
   }
   return out;
 }
 
 bool spills(const Structure& s, const std::array<std::int64_t, 3>& parts) {
   for (const int product : {kDx, kDw}) {
-    const auto absent = static_cast<std::size_t>(absent_dim(operand_of(product, kResult)));
-    if (s.uses(product) && !s.once[static_cast<std::size_t>(product)][kResult] && parts[absent] > 1)
+    const std::size_t absent = at(absent_dim(operand_of(product, kResult)));
+    if (s.uses(product) && !s.once[at(product)][kResult] && parts[absent] > 1)
       return true;
   }
   return false;
@@ -208,11 +197,6 @@ BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Techniq
   cost.transfer_cycles = cycles_of(moved * problem.move_units * pair.repeats, problem.cycle_units);
   cost.mapping = mapping_of(problem, chosen);
   cost.variant = variant_of(technique, cost.mapping, pair);
-  if (!problem.update) {
-    // dW, the weight and its state come; the weight and its state go.
-    const std::int64_t weights = pair.k * pair.n * pair.repeats;
-    cost.separate_update_bits = weights * (3 * options.element_bits + 2 * options.state_bits);
-  }
   return cost;
 }
 

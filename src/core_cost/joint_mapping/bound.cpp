@@ -55,12 +55,9 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
     if (pair.has_dx)
       cycles += problem.cycles(kDx, problem.size);
   }
-  const Wide transfer =
-      (static_cast<Wide>(bound.dram_bits) * machine.bandwidth_cycles + machine.bandwidth_bits - 1) /
-      machine.bandwidth_bits;
+  const std::int64_t transfer = transfer_cycles(bound.dram_bits, machine);
   // However a pair is cut, its parts take no fewer cycles together, and some core the mean of them.
-  const Wide compute = (cycles * pair.repeats + machine.cores - 1) / machine.cores;
-  bound.latency_cycles = static_cast<std::int64_t>(std::max(compute, transfer));
+  bound.latency_cycles = std::max(cycles_of(cycles * pair.repeats, machine.cores), transfer);
   return bound;
 }
 

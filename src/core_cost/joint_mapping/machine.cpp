@@ -53,12 +53,11 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   }
   if (arrays.empty())
     throw InputError(
-        SourceLoc{chip.origin, 0, 0, {}},
+        {chip.origin},
         "no core has an array of multipliers, which products need; those that compute in "
         "memory, processors ('issue') and GPUs ('kernels') are none");
   if (!chip.offchip)
-    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
-                     "no off-chip memory, which holds what products read and write");
+    throw InputError({chip.origin}, "no off-chip memory, which holds what products read and write");
   const Core& core = chip.cores[arrays.front().index()];
   const MemoryPlace first = outermost(chip, arrays.front());
   const auto sharing =
@@ -77,8 +76,7 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   machine.buffer_bits = static_cast<std::int64_t>(std::min(bits, kMost));
   const std::int64_t rate = offchip_rate(chip, arrays.front());
   if (rate > kMostRate / cores)
-    throw InputError(SourceLoc{chip.origin, 0, 0, {}},
-                     "more than 2^20 bits a cycle cross between DRAM and cores");
+    throw InputError({chip.origin}, "more than 2^20 bits a cycle cross between DRAM and cores");
   machine.bandwidth_bits = rate * cores;
   machine.bandwidth_cycles = static_cast<std::int64_t>(arrays.size());
   machine.cores = cores;

@@ -210,7 +210,7 @@ PartitionSample partition_sample(const GemmPair& pair, const NpuMachine& machine
     const auto cost = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s),
                                      most_parts, options, missing);
     any = any || cost;
-    sample.cycles[static_cast<std::size_t>(s)] =
+    sample.cycles[at(s)] =
         cost ? static_cast<double>(cost->latency_cycles) : std::numeric_limits<double>::infinity();
   }
   if (!any)

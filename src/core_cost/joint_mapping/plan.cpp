@@ -35,10 +35,8 @@ Plan::Plan(const PairProblem& problem, const Structure& structure, const Tile& t
       if (structure.uses(product))
         cycles_[at(product)][mask] = problem.cycles(product, extents);
     }
-    for (int o = 0; o < 5; ++o) {
-      const int absent = absent_dim(static_cast<BackwardOperand>(o));
-      elements_[at(o)][mask] = extents[0] * extents[1] * extents[2] / extents[at(absent)];
-    }
+    for (int o = 0; o < 5; ++o)
+      elements_[at(o)][mask] = elements_of(static_cast<BackwardOperand>(o), extents);
   }
   for (const int product : {kDx, kDw}) {
     std::int64_t stride = 1;

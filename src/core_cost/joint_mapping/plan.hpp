@@ -98,15 +98,10 @@ private:
   Linear all_;
 };
 
-/// Traffic by operand, in 1/256 bit.
-struct FineTraffic {
-  std::array<std::int64_t, 5> read{}; ///< by BackwardOperand
-  std::array<std::int64_t, 5> write{};
-  std::int64_t update_read = 0;
-  std::int64_t update_write = 0;
-  /// Of `read` of dY, what the steps of each product surely read.
+/// Traffic in 1/256 bit.
+struct FineTraffic : BackwardTraffic {
+  /// Of `dy_read`, what the steps of each product surely read.
   std::array<std::int64_t, 2> dy_of{};
-  std::int64_t total() const;
   std::int64_t of(int product) const;
 };
 FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,

@@ -7,13 +7,6 @@
 
 namespace monet::joint_mapping {
 
-std::int64_t PairProblem::elements(BackwardOperand operand) const {
-  std::int64_t product = 1;
-  for (int d = 0; d < kDims; ++d)
-    product *= d == absent_dim(operand) ? 1 : size[static_cast<std::size_t>(d)];
-  return product;
-}
-
 std::array<int, 3> array_roles(int product, TileTiming timing) {
   switch (timing) {
   case TileTiming::systolic_ws: // the right factor: its summed dimension on the rows
@@ -27,9 +20,9 @@ std::array<int, 3> array_roles(int product, TileTiming timing) {
 
 std::int64_t PairProblem::cycles(int product, const std::array<std::int64_t, kDims>& tile) const {
   const auto [r, c, t] = array_roles(product, timing);
-  const std::int64_t in_rows = tile[static_cast<std::size_t>(r)];
-  const std::int64_t in_columns = tile[static_cast<std::size_t>(c)];
-  const std::int64_t streams = tile[static_cast<std::size_t>(t)];
+  const std::int64_t in_rows = tile[at(r)];
+  const std::int64_t in_columns = tile[at(c)];
+  const std::int64_t streams = tile[at(t)];
   switch (timing) {
   case TileTiming::none:
     return 0;

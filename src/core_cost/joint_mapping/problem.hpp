@@ -45,6 +45,15 @@ constexpr int absent_dim(BackwardOperand operand) {
   }
 }
 
+/// Elements of an operand with these extents by dimension.
+template <class Number>
+constexpr Number elements_of(BackwardOperand operand, const std::array<Number, kDims>& extents) {
+  Number product = 1;
+  for (int d = 0; d < kDims; ++d)
+    product *= d == absent_dim(operand) ? Number{1} : extents[at(d)];
+  return product;
+}
+
 struct PairProblem {
   std::array<std::int64_t, kDims> size{1, 1, 1};
   bool has_dx = true;
@@ -68,7 +77,7 @@ struct PairProblem {
   std::int64_t fill = 0; ///< cycles that filling and draining add to what streams through the array
   std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)> tile_cycles;
 
-  std::int64_t elements(BackwardOperand operand) const;
+  std::int64_t elements(BackwardOperand operand) const { return elements_of(operand, size); }
   /// Cycles of the array for a tile of a product.
   std::int64_t cycles(int product, const std::array<std::int64_t, kDims>& tile) const;
 };

@@ -138,15 +138,14 @@ TileSpace array_tiles(const PairProblem& problem) {
   const Tile tile = array_tile(problem);
   TileSpace space;
   for (int d = 0; d < kDims; ++d)
-    space[static_cast<std::size_t>(d)] =
-        TileRanges(problem, d, {tile[static_cast<std::size_t>(d)]});
+    space[at(d)] = TileRanges(problem, d, {tile[at(d)]});
   return space;
 }
 
 TileSpace searched_tiles(const PairProblem& problem, bool divisors) {
   TileSpace space;
   for (int d = 0; d < kDims; ++d) {
-    const std::int64_t size = problem.size[static_cast<std::size_t>(d)];
+    const std::int64_t size = problem.size[at(d)];
     std::vector<std::int64_t> grains;
     if (problem.timing != TileTiming::none)
       grains = {problem.rows, problem.columns};

@@ -107,34 +107,18 @@ double Shape::held(const std::array<double, kDims>& tile) const {
 }
 
 void Shape::count_traffic(const Structure& structure) {
-  const auto add = [](Linear& linear, std::size_t parts_of, std::int64_t value) {
-    if (parts_of == kDims)
-      linear.base = value;
-    else
-      linear.more[parts_of] = value - linear.base;
-  };
-  for (const std::size_t d : {std::size_t{kDims}, std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+  all_.base = traffic_of(*problem_, structure, {1, 1, 1}).bits();
+  for (std::size_t d = 0; d < kDims; ++d) {
     std::array<std::int64_t, kDims> parts{1, 1, 1};
-    if (d < kDims)
-      parts[d] = 2;
-    const FineTraffic traffic = traffic_of(*problem_, structure, parts);
-    add(all_, d, traffic.total());
+    parts[d] = 2;
+    all_.more[d] = traffic_of(*problem_, structure, parts).bits() - all_.base;
   }
 }
 
 std::int64_t FineTraffic::of(int product) const {
-  const auto both = [&](BackwardOperand o) { return read[at(o)] + write[at(o)]; };
   if (product == kDx)
-    return dy_of[kDx] + both(BackwardOperand::w) + both(BackwardOperand::dx);
-  return dy_of[kDw] + both(BackwardOperand::x) + both(BackwardOperand::dw) + update_read +
-         update_write;
-}
-
-std::int64_t FineTraffic::total() const {
-  std::int64_t sum = update_read + update_write;
-  for (std::size_t o = 0; o < read.size(); ++o)
-    sum += read[o] + write[o];
-  return sum;
+    return dy_of[kDx] + w_read + dx_read + dx_write;
+  return dy_of[kDw] + x_read + dw_read + dw_write + update_read + update_write;
 }
 
 namespace {
@@ -175,7 +159,7 @@ FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
   const std::int64_t once =
       problem.elements(BackwardOperand::dy) * problem.moved[at(BackwardOperand::dy)];
   traffic.dy_of = {dy.by[0] * once, dy.by[1] * once};
-  traffic.read[at(BackwardOperand::dy)] = traffic.dy_of[0] + traffic.dy_of[1] + dy.either * once;
+  traffic.dy_read = traffic.dy_of[0] + traffic.dy_of[1] + dy.either * once;
   for (const int product : {kDx, kDw}) {
     if (!structure.uses(product))
       continue;
@@ -185,14 +169,16 @@ FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
       return structure.once[at(product)][at(place)] ? 1 : parts[at(absent)];
     };
     const BackwardOperand factor = operand_of(product, own);
-    traffic.read[at(factor)] = passes(own) * problem.elements(factor) * problem.moved[at(factor)];
+    (product == kDx ? traffic.w_read : traffic.x_read) =
+        passes(own) * problem.elements(factor) * problem.moved[at(factor)];
     const BackwardOperand result = operand_of(product, kResult);
     const std::int64_t elements = problem.elements(result);
     const std::int64_t partial =
         (passes(kResult) - 1) * elements * problem.moved_partial[at(result)];
     const bool updated = problem.update && product == kDw;
-    traffic.read[at(result)] = partial;
-    traffic.write[at(result)] = partial + (updated ? 0 : elements * problem.moved[at(result)]);
+    (product == kDx ? traffic.dx_read : traffic.dw_read) = partial;
+    (product == kDx ? traffic.dx_write : traffic.dw_write) =
+        partial + (updated ? 0 : elements * problem.moved[at(result)]);
     if (updated) {
       traffic.update_read = elements * problem.update_read;
       traffic.update_write = elements * problem.update_write;

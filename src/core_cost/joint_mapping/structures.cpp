@@ -19,88 +19,6 @@ bool may_come_again(const PairProblem& problem, const Structure& s, int product,
   return loop < kDims - 1 || interrupted || problem.timing == TileTiming::none;
 }
 
-bool stands_for_others(const Structure& s, unsigned cuts);
-
-void add_flags(const PairProblem& problem, Structure base, std::vector<Structure>& out) {
-  std::vector<Flag> open;
-  for (const int product : {kDx, kDw}) {
-    for (int place = 0; place < 3 && base.uses(product); ++place) {
-      const bool dy = operand_of(product, place) == BackwardOperand::dy;
-      base.once[at(product)][at(place)] = true;
-      if ((!dy || base.dy == DyUse::apart) && may_come_again(problem, base, product, place))
-        open.push_back({product, place});
-    }
-  }
-  for (unsigned choice = 0; choice < 1U << open.size(); ++choice) {
-    Structure s = base;
-    for (std::size_t i = 0; i < open.size(); ++i)
-      s.once[at(open[i].product)][at(open[i].place)] = (choice >> i & 1U) == 0;
-    s.stands = 0;
-    for (unsigned cuts = 0; cuts < kCuts; ++cuts)
-      s.stands |= (stands_for_others(s, cuts) ? 1U : 0U) << cuts;
-    out.push_back(s);
-  }
-}
-
-/// Orders of the elements inside of tiles, without time. What is moved in every step needs least
-/// room when its loops come last: one element where the loop that it does not depend on is the
-/// innermost.
-std::vector<Order> inner_orders(const Structure& s, int product) {
-  std::array<bool, kDims> again{};
-  for (int place = 0; place < 3 && s.uses(product); ++place) {
-    const BackwardOperand operand = operand_of(product, place);
-    const bool own = operand != BackwardOperand::dy || s.dy == DyUse::apart;
-    if (own && !s.once[at(product)][at(place)])
-      again[at(absent_dim(operand))] = true;
-  }
-  std::vector<Order> out;
-  for (const Order& order : all_orders()) {
-    bool sorted = true;
-    for (std::size_t q = 0; q + 1 < kDims; ++q) {
-      const bool here = again[at(order[q])];
-      const bool next = again[at(order[q + 1])];
-      sorted = sorted && (!here || next) && (here || next || order[q] < order[q + 1]);
-    }
-    if (sorted)
-      out.push_back(order);
-  }
-  return out;
-}
-
-void add_choices(const PairProblem& problem, const Structure& base, std::vector<Structure>& out) {
-  if (problem.timing != TileTiming::none) {
-    add_flags(problem, base, out);
-    return;
-  }
-  Structure sliced = base;
-  sliced.sliced = true;
-  std::vector<Structure> flagged;
-  add_flags(problem, sliced, flagged);
-  for (Structure& s : flagged) {
-    for (const Order& dx : inner_orders(s, kDx)) {
-      for (const Order& dw : inner_orders(s, kDw)) {
-        s.inner = {dx, dw};
-        out.push_back(s);
-      }
-    }
-  }
-}
-
-/// A factor that stays longer than from one step to the next.
-bool keeps_factor(const Structure& s, int product, int place) {
-  const BackwardOperand operand = operand_of(product, place);
-  const int loop = position(s, product, absent_dim(operand));
-  const bool between_steps = loop == kDims - 1 && s.form != Form::shared;
-  const bool shared_step = loop == kDims - 1 && s.shared == kDims;
-  if (operand == BackwardOperand::dy && s.dy != DyUse::apart)
-    return s.dy == DyUse::once && !shared_step;
-  return s.once[at(product)][at(place)] && !between_steps && !shared_step;
-}
-
-bool same_beginning(const Order& a, const Order& b, int length) {
-  return std::equal(a.begin(), a.begin() + length, b.begin());
-}
-
 /// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
 /// alone take and move the same. Of them, those hold least in which the loop is innermost and not
 /// shared (where it is the only shared one it stays) and what does not depend on it counts as moved
@@ -140,6 +58,81 @@ bool stands_for_others(const Structure& s, unsigned cuts) {
     }
   }
   return true;
+}
+
+void add_flags(const PairProblem& problem, Structure base, std::vector<Structure>& out) {
+  std::vector<Flag> open;
+  for (const int product : {kDx, kDw}) {
+    for (int place = 0; place < 3 && base.uses(product); ++place) {
+      const bool dy = operand_of(product, place) == BackwardOperand::dy;
+      base.once[at(product)][at(place)] = true;
+      if ((!dy || base.dy == DyUse::apart) && may_come_again(problem, base, product, place))
+        open.push_back({product, place});
+    }
+  }
+  for (unsigned choice = 0; choice < 1U << open.size(); ++choice) {
+    Structure s = base;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      s.once[at(open[i].product)][at(open[i].place)] = (choice >> i & 1U) == 0;
+    s.stands = 0;
+    for (unsigned cuts = 0; cuts < kCuts; ++cuts)
+      s.stands |= (stands_for_others(s, cuts) ? 1U : 0U) << cuts;
+    out.push_back(s);
+  }
+}
+
+/// Orders of the elements inside of tiles, without time. What is moved in every step needs least
+/// room when its loops come last: one element where the loop that it does not depend on is the
+/// innermost.
+std::vector<Order> inner_orders(const Structure& s, int product) {
+  std::array<bool, kDims> again{};
+  for (int place = 0; place < 3 && s.uses(product); ++place) {
+    const BackwardOperand operand = operand_of(product, place);
+    const bool own = operand != BackwardOperand::dy || s.dy == DyUse::apart;
+    if (own && !s.once[at(product)][at(place)])
+      again[at(absent_dim(operand))] = true;
+  }
+  std::vector<Order> out;
+  for (const Order& order : all_orders()) {
+    // Loops that come last may do so in any order.
+    if (std::ranges::is_sorted(order, {}, [&](int dim) { return again[at(dim)] ? kDims : dim; }))
+      out.push_back(order);
+  }
+  return out;
+}
+
+void add_choices(const PairProblem& problem, const Structure& base, std::vector<Structure>& out) {
+  if (problem.timing != TileTiming::none) {
+    add_flags(problem, base, out);
+    return;
+  }
+  Structure sliced = base;
+  sliced.sliced = true;
+  std::vector<Structure> flagged;
+  add_flags(problem, sliced, flagged);
+  for (Structure& s : flagged) {
+    for (const Order& dx : inner_orders(s, kDx)) {
+      for (const Order& dw : inner_orders(s, kDw)) {
+        s.inner = {dx, dw};
+        out.push_back(s);
+      }
+    }
+  }
+}
+
+/// A factor that stays longer than from one step to the next.
+bool keeps_factor(const Structure& s, int product, int place) {
+  const BackwardOperand operand = operand_of(product, place);
+  const int loop = position(s, product, absent_dim(operand));
+  const bool between_steps = loop == kDims - 1 && s.form != Form::shared;
+  const bool shared_step = loop == kDims - 1 && s.shared == kDims;
+  if (operand == BackwardOperand::dy && s.dy != DyUse::apart)
+    return s.dy == DyUse::once && !shared_step;
+  return s.once[at(product)][at(place)] && !between_steps && !shared_step;
+}
+
+bool same_beginning(const Order& a, const Order& b, int length) {
+  return std::equal(a.begin(), a.begin() + length, b.begin());
 }
 
 std::vector<Structure> make_joint_structures(bool update, bool timed) {

@@ -58,9 +58,8 @@ Tile smallest_tile(const TileSpace& tiles) {
   for (const int product : {kDx, kDw}) {
     for (int place = 0; place < 3 && smallest && smallest->uses(product); ++place) {
       const BackwardOperand operand = operand_of(product, place);
-      Wide bits = problem.held[at(operand)];
-      for (int d = 0; d < kDims; ++d)
-        bits *= d == absent_dim(operand) ? 1 : tile[static_cast<std::size_t>(d)];
+      const Wide bits =
+          elements_of<Wide>(operand, {tile[0], tile[1], tile[2]}) * problem.held[at(operand)];
       if (bits > most) {
         most = bits;
         largest = operand;
@@ -158,14 +157,11 @@ private:
   Chosen together(const Structures& all) {
     const Structures structures = kept(all);
     // Of orders that are walked, those with few tiles first; small memories need many.
-    for (double walked = kMostWalked; walked < kMostWalkedGiven; walked *= 16) {
+    for (double walked = kMostWalked; walked <= kMostWalkedGiven; walked *= 16) {
       if (auto choice =
               best_choice(problem_, structures, given(), std::nullopt, {.walked = walked}))
         return {{*choice}};
     }
-    if (auto choice =
-            best_choice(problem_, structures, given(), std::nullopt, {.walked = kMostWalkedGiven}))
-      return {{*choice}};
     report_no_choice(problem_, structures, smallest_tile(given()));
   }
 

@@ -56,9 +56,6 @@ CoreProblem part_of(const CoreProblem& problem, std::uint32_t dim, std::int64_t 
   return part;
 }
 
-std::int64_t elements(const ProblemOperand& operand) {
-  return checked_product(operand.extents);
-}
 class Parts {
 public:
   Parts(const CoreProblem& problem, std::uint32_t dim, const Core& core)
@@ -183,10 +180,10 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
       sum.resident[i] = Bits{region_bits(operand)};
       continue;
     }
-    std::int64_t moved = elements(operand);
+    std::int64_t moved = checked_product(operand.extents);
     if (parts.passes(i)) {
-      moved = checked_multiply(elements(part.operands[i]), whole);
-      moved = checked_add(moved, last ? elements(last->operands[i]) : 0);
+      moved = checked_multiply(checked_product(part.operands[i].extents), whole);
+      moved = checked_add(moved, last ? checked_product(last->operands[i].extents) : 0);
     }
     moved = checked_multiply(moved, operand.bits);
     (operand.mode == AccessMode::read ? sum.offchip[i].read : sum.offchip[i].write) = Bits{moved};

@@ -1,6 +1,6 @@
 #include "core_cost/search/outer_tiling.hpp"
 
-#include "core_cost/model/divisors.hpp"
+#include "base/shared/divisors.hpp"
 
 #include "monet/base/stop.hpp"
 

@@ -1,6 +1,6 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
-#include "core_cost/model/divisors.hpp"
+#include "base/shared/divisors.hpp"
 #include "core_cost/model/set_order.hpp"
 
 #include "monet/base/errors.hpp"
@@ -157,45 +157,38 @@ void limit_to_memory(const NestModel& model, const Node& node, const OperandMode
     if (node.serves[d])
       served.push_back(d);
   }
-  const auto kept_apart = [&](const Unrolled& u) {
-    return operand.relevance[u.dim] != Relevance::irrelevant || model.dims[u.dim].size == 1;
+  const auto each = [&](const auto& visit) { // loops that are kept apart
+    for (const std::size_t d : served) {
+      for (Unrolled& u : *unrolled[d]) {
+        if (operand.relevance[u.dim] != Relevance::irrelevant || model.dims[u.dim].size == 1)
+          visit(u);
+      }
+    }
   };
   double total = 1;
-  for (const std::size_t d : served) {
-    for (const Unrolled& u : *unrolled[d])
-      total *= kept_apart(u) ? static_cast<double>(u.factor) : 1;
-  }
+  each([&](const Unrolled& u) { total *= static_cast<double>(u.factor); });
   const double most = node.size_bits / static_cast<double>(operand.partial_bits);
   if (total <= most)
     return;
   served = order_of_array_dims(served);
   std::vector<std::uint32_t> dims;
-  for (const std::size_t d : served) {
-    for (const Unrolled& u : *unrolled[d]) {
-      if (kept_apart(u) && std::ranges::find(dims, u.dim) == dims.end())
-        dims.push_back(u.dim);
-    }
-  }
+  each([&](const Unrolled& u) {
+    if (std::ranges::find(dims, u.dim) == dims.end())
+      dims.push_back(u.dim);
+  });
   std::vector<std::int64_t> before;
   for (const std::size_t i : order_of_dims(model, dims)) {
-    for (const std::size_t d : served) {
-      for (const Unrolled& u : *unrolled[d]) {
-        if (u.dim == dims[i])
-          before.push_back(u.factor);
-      }
-    }
+    each([&](const Unrolled& u) {
+      if (u.dim == dims[i])
+        before.push_back(u.factor);
+    });
   }
   std::vector<std::int64_t> after = before;
   shrink(after, most);
   std::map<std::int64_t, std::int64_t> changed;
   for (std::size_t i = 0; i < before.size(); ++i)
     changed[before[i]] = after[i];
-  for (const std::size_t d : served) {
-    for (Unrolled& u : *unrolled[d]) {
-      if (kept_apart(u))
-        u.factor = changed.at(u.factor);
-    }
-  }
+  each([&](Unrolled& u) { u.factor = changed.at(u.factor); });
 }
 
 void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,

@@ -57,7 +57,8 @@ public:
           view.loops.push_back({direct_axis(shape.operands[use.operand], loop.rank), loop.tile});
         views_[g].push_back(std::move(view));
       }
-      index_[index_key(g)].push_back(static_cast<std::uint32_t>(g));
+      const auto seen = [&](std::size_t u) -> const View& { return views_[g][u]; };
+      index_[index_key(seen)].push_back(static_cast<std::uint32_t>(g));
     }
   }
 
@@ -65,7 +66,8 @@ public:
     std::vector<const std::vector<std::uint32_t>*> fitting;
     std::size_t pairs = 0;
     for (const Node& node : before_) {
-      const auto found = index_.find(index_key(node));
+      const auto found = index_.find(index_key(
+          [&](std::size_t u) -> const Live& { return find(node, uses_.uses[u].tensor); }));
       fitting.push_back(found == index_.end() ? nullptr : &found->second);
       pairs += fitting.back() == nullptr ? 0 : fitting.back()->size();
     }
@@ -84,27 +86,18 @@ public:
   }
 
 private:
-  static void append(Key& key, int level, std::span<const Live::Loop> loops) {
-    key.push_back(level);
-    for (int l = 0; l < level; ++l) {
-      key.push_back(loops[static_cast<std::size_t>(l)].axis);
-      key.push_back(loops[static_cast<std::size_t>(l)].tile);
-    }
-  }
-  Key index_key(std::size_t group) const {
+  /// Where the tensors that an Einsum before uses are seen; `seen_of`: a View or Live by use.
+  template <class SeenOf>
+  Key index_key(const SeenOf& seen_of) const {
     Key key;
     for (std::size_t u = 0; u < uses_.uses.size(); ++u) {
-      if (uses_.uses[u].before)
-        append(key, views_[group][u].level, views_[group][u].loops);
-    }
-    return key;
-  }
-  Key index_key(const Node& state) const {
-    Key key;
-    for (const Uses::Use& use : uses_.uses) {
-      if (use.before) {
-        const Live& live = find(state, use.tensor);
-        append(key, live.level, live.loops);
+      if (!uses_.uses[u].before)
+        continue;
+      const auto& seen = seen_of(u);
+      key.push_back(seen.level);
+      for (int l = 0; l < seen.level; ++l) {
+        key.push_back(seen.loops[static_cast<std::size_t>(l)].axis);
+        key.push_back(seen.loops[static_cast<std::size_t>(l)].tile);
       }
     }
     return key;

@@ -30,7 +30,7 @@ std::vector<std::vector<std::int64_t>> least_held(const JoinGraph& graph) {
     for (const Node& node : step.layer.nodes)
       after.emplace_back(node.trips.size(), kMost);
     for (const Edge& edge : step.layer.edges) {
-      correction(graph.node(e, edge.from), step.rows->groups[edge.group], step.uses, shift);
+      correction(graph.nodes(e)[edge.from], step.rows->groups[edge.group], step.uses, shift);
       const std::vector<std::int64_t>& before = held.back()[edge.from];
       std::vector<std::int64_t>& to = after[edge.to];
       for (std::size_t d = 0; d < to.size(); ++d) {
@@ -136,7 +136,7 @@ private:
     const NodeRows& left = before_[edge.from];
     const RowGroup& group = step_.rows->groups[edge.group];
     NodeRows& to = after_[edge.to];
-    const Node& from = graph_.node(e_, edge.from);
+    const Node& from = graph_.nodes(e_)[edge.from];
     correction(from, group, step_.uses, shift_);
     n_ = from.trips.size();
     m_ = group.path.size();
@@ -278,19 +278,19 @@ ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
   to_go.buffers = std::move(buffers);
   const std::size_t width = to_go.buffers.size();
   to_go.least.resize(graph.steps.size() + 1);
-  to_go.least.back().assign(graph.width(graph.steps.size()) * width, 0);
+  to_go.least.back().assign(graph.nodes(graph.steps.size()).size() * width, 0);
   std::vector<std::int64_t> shift;
   for (std::size_t e = graph.steps.size(); e-- > 0;) {
     const JoinGraph::Step& step = graph.steps[e];
     std::vector<std::int64_t>& least = to_go.least[e];
     if (control.interrupted()) {
-      least.assign(graph.width(e) * width, 0);
+      least.assign(graph.nodes(e).size() * width, 0);
       continue;
     }
-    least.assign(graph.width(e) * width, kMost);
+    least.assign(graph.nodes(e).size() * width, kMost);
     for (const Edge& edge : step.layer.edges) {
       const RowGroup& group = step.rows->groups[edge.group];
-      correction(graph.node(e, edge.from), group, step.uses, shift);
+      correction(graph.nodes(e)[edge.from], group, step.uses, shift);
       const std::int64_t beside = held[e][edge.from] + shift.back();
       std::size_t row = 0; // rows rise in DRAM bits: the first that fits is the best
       for (std::size_t k = width; k-- > 0;) {

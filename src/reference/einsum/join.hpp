@@ -23,13 +23,10 @@ struct JoinGraph {
     Layer layer;
   };
   std::vector<Step> steps;
-  Node root;
+  std::vector<Node> root = std::vector<Node>(1);
 
-  const Node& node(std::size_t step, std::uint32_t index) const { ///< before `step`
-    return step == 0 ? root : steps[step - 1].layer.nodes[index];
-  }
-  std::size_t width(std::size_t step) const { ///< nodes before `step`
-    return step == 0 ? 1 : steps[step - 1].layer.nodes.size();
+  const std::vector<Node>& nodes(std::size_t step) const { ///< before `step`
+    return step == 0 ? root : steps[step - 1].layer.nodes;
   }
 };
 

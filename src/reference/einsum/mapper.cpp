@@ -142,8 +142,6 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const std::uint32_t row = table.of[e];
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
-    const std::vector<Node> before =
-        e == 0 ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes;
     // Where not all futures can be followed, the fewer the longer the cascade.
     const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
     const Promise promise{futures.complete ? options.max_futures
@@ -152,7 +150,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
                           options.buffer_bits.value_or(kMost)};
     const LayerRules rules{options.reference_rules, following.relaxed,
                            std::clamp<std::size_t>(promise.count, 1, kMostPairs / kPairs) * kPairs};
-    step.layer = next_layer(before, *step.shape, *step.rows, step.uses, rules, control,
+    step.layer = next_layer(graph.nodes(e), *step.shape, *step.rows, step.uses, rules, control,
                             futures.layers, futures.complete);
     if (control.interrupted())
       return {};
@@ -182,6 +180,17 @@ std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
   return sum;
 }
 
+/// Adds the best mappings of all futures that the options allow.
+void map_by_futures(const EinsumCascade& cascade, const EinsumOptions& options,
+                    const SearchControl& control, Tiles tiles, EinsumResult& result) {
+  const Following following = follow(cascade, options.resident && options.fuse);
+  const RowTable table = make_table(cascade, following, options, control, tiles);
+  Futures futures;
+  const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
+  if (!graph.steps.empty())
+    Search(options, control, result).run(graph);
+}
+
 /// The best with at most so many shared loops, or with every tensor through DRAM for none: it takes
 /// little time, and is what there is if nothing better is found in time.
 void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
@@ -189,26 +198,15 @@ void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
   options.fuse = loops > 0;
   options.max_fused_loops = loops;
   options.max_futures = std::min(options.max_futures, kFutures);
-  const Following following = follow(cascade, options.resident && options.fuse);
-  const RowTable table = make_table(cascade, following, options, control);
-  Futures futures;
-  const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
-  Search search(options, control, result);
-  if (!graph.steps.empty())
-    search.run(graph);
+  map_by_futures(cascade, options, control, Tiles::all, result);
 }
 
 /// Some mapping, every tensor through DRAM, where there was no time for anything better.
 void map_coarsely(const EinsumCascade& cascade, EinsumOptions options, EinsumResult& result) {
   options.fuse = false;
   options.front = false;
-  const SearchControl unlimited; // it takes milliseconds
-  const Following following = follow(cascade, false);
-  const RowTable table = make_table(cascade, following, options, unlimited, Tiles::coarse);
-  Futures futures;
-  const JoinGraph graph = make_graph(cascade, following, table, options, unlimited, futures);
   EinsumResult found;
-  Search(options, unlimited, found).run(graph);
+  map_by_futures(cascade, options, {}, Tiles::coarse, found); // milliseconds, so without limits
   merge(result.front, std::move(found.front));
 }
 
@@ -227,8 +225,7 @@ std::int64_t relaxed_bound(const EinsumCascade& cascade, const Following& follow
     if (!futures.complete)
       continue;
     EinsumResult result;
-    Search search(options, control, result);
-    search.run(graph);
+    Search(options, control, result).run(graph);
     if (!result.front.empty() && result.exact)
       return std::min(known, result.front.back().dram_bits);
     return result.exact ? known : std::min(known, result.bound_dram_bits);
@@ -300,9 +297,7 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
                         kMost,        bounds};
     if (!result.front.empty())
       problem.known = result.front.back().dram_bits;
-    PlanEffort effort;
-    effort.states = round.states;
-    Plan plan = plan_runs(problem, effort, control);
+    Plan plan = plan_runs(problem, round.states, control);
     if (all_rows)
       result.bound_dram_bits = std::max(result.bound_dram_bits, plan.bound);
     if (!plan.runs.empty())

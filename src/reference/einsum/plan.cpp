@@ -11,6 +11,10 @@ namespace monet::einsum {
 
 namespace {
 
+constexpr int kPriceSteps = 400;
+constexpr std::size_t kFirstStates = 300;      // after each run of a first search for a plan
+constexpr std::int64_t kMaxWork = 100'000'000; // runs tried after states, in all
+
 using Words = std::vector<std::uint64_t>;
 
 /// Runs from one place that ask the same of the tensors that come from before.
@@ -41,9 +45,9 @@ struct Stage {
 
 class Planner {
 public:
-  Planner(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control)
-      : problem_(problem), effort_(effort), control_(control), prices_(problem, problem.bounds),
-        width_((problem.stored.size() + 63) / 64), left_(effort.work) {
+  Planner(const PlanProblem& problem, std::size_t states, const SearchControl& control)
+      : problem_(problem), states_(states), control_(control), prices_(problem, problem.bounds),
+        width_((problem.stored.size() + 63) / 64) {
     index_demands();
     find_alive();
     for (const Run& run : problem.table.runs) {
@@ -56,16 +60,16 @@ public:
   Plan run() {
     best_.dram = problem_.known;
     sift();
-    search(false, effort_.first_states);
+    search(false, kFirstStates);
     for (int half = 0; half < 2; ++half) {
-      prices_.improve(upper(), effort_.price_steps / 2, control_);
+      prices_.improve(upper(), kPriceSteps / 2, control_);
       sift();
-      search(false, effort_.first_states);
+      search(false, kFirstStates);
     }
     best_.bound = std::min(best_.dram, rounded_up(prices_.bound()));
     if (best_.bound < best_.dram && !control_.interrupted()) {
       sift();
-      const std::int64_t proven = search(true, effort_.states);
+      const std::int64_t proven = search(true, states_);
       best_.bound = std::min(best_.dram, std::max(best_.bound, proven));
     }
     best_.bounds = prices_.bounds(wanted());
@@ -309,11 +313,11 @@ private:
   }
 
   const PlanProblem& problem_;
-  const PlanEffort& effort_;
+  std::size_t states_;
   const SearchControl& control_;
   Prices prices_;
   std::size_t width_;
-  std::int64_t left_; ///< work
+  std::int64_t left_ = kMaxWork;
   std::int64_t step_ = 0;
   std::vector<std::vector<Demand>> demands_; ///< by 2 * place + open
   Words adds_;                               ///< by run: places of what it makes
@@ -327,8 +331,8 @@ private:
 
 } // namespace
 
-Plan plan_runs(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control) {
-  return Planner(problem, effort, control).run();
+Plan plan_runs(const PlanProblem& problem, std::size_t states, const SearchControl& control) {
+  return Planner(problem, states, control).run();
 }
 
 } // namespace monet::einsum

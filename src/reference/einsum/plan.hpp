@@ -20,13 +20,6 @@ struct Stored {
   std::vector<std::uint32_t> uses; ///< Einsums, rising
 };
 
-struct PlanEffort {
-  int price_steps = 400;
-  std::size_t first_states = 300;  ///< after each run of a first search for a plan
-  std::size_t states = 4'000;      ///< of the search that proves
-  std::int64_t work = 100'000'000; ///< runs tried after states, in all
-};
-
 struct Plan {
   struct Choice {
     std::uint32_t run = 0;
@@ -48,6 +41,7 @@ struct PlanProblem {
   RunBounds bounds;           ///< of other runs of the cascade, or empty: prices to begin with
 };
 
-Plan plan_runs(const PlanProblem& problem, const PlanEffort& effort, const SearchControl& control);
+/// `states`: followed after each run by the search that proves.
+Plan plan_runs(const PlanProblem& problem, std::size_t states, const SearchControl& control);
 
 } // namespace monet::einsum

@@ -1,5 +1,7 @@
 #include "reference/einsum/rows.hpp"
 
+#include "base/shared/divisors.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,15 +24,6 @@ Mask relevant_ranks(const Shape::Operand& operand) {
       mask |= axis.data_dependent ? 0U : Mask{1} << term.dim;
   }
   return mask;
-}
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::set<std::int64_t> found;
-  for (std::int64_t d = 1; d * d <= n; ++d) {
-    if (n % d == 0)
-      found.insert({d, n / d});
-  }
-  return {found.begin(), found.end()};
 }
 
 /// One, all, and about the root.
@@ -65,7 +58,6 @@ public:
     }
     tiles_.assign((shape.operands.size() + 1) * ranks, 0);
     std::ranges::copy(shape.bounds, tiles_.begin());
-    fused_loops_.assign(ranks, 0);
     level_.assign(shape.operands.size(), kInDram);
     held_.assign(shape.operands.size(), 0);
     twin_.assign(shape.operands.size(), -1);
@@ -266,14 +258,14 @@ private:
       if (tile > outer || outer % tile != 0 || !complete_)
         continue;
       const bool loop = fused && tile != outer;
-      if (loop && (fused_loops_[rank] == options_.fused_loops_per_rank ||
-                   loops_ == options_.max_fused_loops))
+      const Mask bit = loop ? Mask{1} << rank : 0U;
+      if ((fused_ranks_ & bit) != 0 || (loop && loops_ == options_.max_fused_loops))
         continue;
-      fused_loops_[rank] += loop ? 1 : 0;
+      fused_ranks_ ^= bit;
       loops_ += loop ? 1 : 0;
       tiles(position + 1)[rank] = tile;
       cut(o, left, position, allowed, rank + 1, fused, dram);
-      fused_loops_[rank] -= loop ? 1 : 0;
+      fused_ranks_ ^= bit;
       loops_ -= loop ? 1 : 0;
     }
     tiles(position + 1)[rank] = outer;
@@ -463,7 +455,7 @@ private:
   std::vector<int> depth_;            ///< per position: shared loops above
   std::vector<int> level_;
   std::vector<std::int64_t> held_;
-  std::vector<int> fused_loops_;
+  Mask fused_ranks_ = 0; ///< that have a shared loop: one at most, as in AccelForge
   int loops_ = 0;
   std::int64_t used_ = 0;
   std::vector<std::vector<PathLoop>> blocks_;

@@ -156,6 +156,25 @@ private:
   bool passed_ = false;
 };
 
+/// Appends the layer of the window's last Einsum, without what cannot be at the begin. False, and
+/// nothing is appended, when there are too many pairs.
+bool append_layer(const Window& window, const LayerRules& rules, const SearchControl& control,
+                  LayerStatistics& statistics, JoinGraph& graph) {
+  const std::size_t i = graph.steps.size();
+  JoinGraph::Step step = window.step(i);
+  bool complete = true;
+  step.layer = next_layer(graph.nodes(i), *step.shape, *step.rows, step.uses, rules, control,
+                          statistics, complete);
+  if (!complete)
+    return false;
+  std::vector<bool> keep;
+  for (const Node& node : step.layer.nodes)
+    keep.push_back(window.possible(node));
+  keep_nodes(step.layer, keep);
+  graph.steps.push_back(std::move(step));
+  return true;
+}
+
 /// All runs from one begin on.
 class Explorer {
 public:
@@ -221,7 +240,6 @@ private:
 
   /// The futures after Einsum i; false when there are too many.
   bool append(std::size_t i) {
-    JoinGraph::Step step = window_.step(i);
     LayerRules rules;
     rules.unordered = limits_.unordered;
     rules.relaxed = window_.open();
@@ -229,19 +247,9 @@ private:
     if (i > 0)
       rules.max_pairs = static_cast<std::size_t>(std::max<std::int64_t>(1, limits_.pairs - pairs_));
     LayerStatistics statistics;
-    bool complete = true;
-    step.layer =
-        next_layer(i == 0 ? std::vector<Node>{graph_.root} : graph_.steps.back().layer.nodes,
-                   *step.shape, *step.rows, step.uses, rules, control_, statistics, complete);
+    const bool complete = append_layer(window_, rules, control_, statistics, graph_);
     pairs_ += i == 0 ? 0 : statistics.pairs;
-    if (!complete)
-      return false;
-    std::vector<bool> keep;
-    for (const Node& node : step.layer.nodes)
-      keep.push_back(window_.possible(node));
-    keep_nodes(step.layer, keep);
-    graph_.steps.push_back(std::move(step));
-    return true;
+    return complete;
   }
 
   /// What is open after so many Einsums becomes the end of pieces.
@@ -369,24 +377,20 @@ std::vector<EinsumMapping> map_run(const Cascade& cascade, const RunLimits& limi
   LayerStatistics statistics;
   for (std::uint32_t e = run.begin; e < run.end; ++e) {
     window.extend();
-    JoinGraph::Step step = window.step(e - run.begin);
     LayerRules rules;
     rules.unordered = limits.unordered;
-    bool complete = true;
-    step.layer =
-        next_layer(e == run.begin ? std::vector<Node>{graph.root} : graph.steps.back().layer.nodes,
-                   *step.shape, *step.rows, step.uses, rules, control, statistics, complete);
+    append_layer(window, rules, control, statistics, graph);
+    Layer& layer = graph.steps.back().layer;
     std::vector<bool> keep;
-    for (const Node& node : step.layer.nodes) {
+    for (const Node& node : layer.nodes) {
       Pattern pattern = window.pattern(node);
       for (Run::Crossing& crossing : pattern)
         crossing.tensor = window.tensor(crossing.tensor);
       std::ranges::sort(pattern);
-      keep.push_back(window.possible(node) && node.trips.empty() == (e + 1 == run.end) &&
+      keep.push_back(node.trips.empty() == (e + 1 == run.end) &&
                      (e + 1 < run.end || pattern == run.crossing));
     }
-    keep_nodes(step.layer, keep);
-    graph.steps.push_back(std::move(step));
+    keep_nodes(layer, keep);
   }
   JoinLimits join_limits;
   join_limits.buffer_bits = point.peak;

@@ -144,7 +144,7 @@ std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, s
     const NodeRows::Back& back = joined.steps[e][node].backs[row];
     const Edge& edge = step.layer.edges[back.edge];
     mappings[e] = describe(*step.shape, *step.rows, step.rows->groups[edge.group], back.group_row);
-    mappings[e].shared_loops = graph.node(e, edge.from).trips.size();
+    mappings[e].shared_loops = graph.nodes(e)[edge.from].trips.size();
     node = edge.from;
     row = back.row;
   }

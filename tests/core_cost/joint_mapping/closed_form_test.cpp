@@ -29,8 +29,12 @@ TEST(JointClosedForm, EqualsSimulationOfTiles) {
     const Plan plan(problem, s, tile);
     const Shape shape(problem, s);
     const FineTraffic traffic = traffic_of(problem, s, plan.parts());
-    ASSERT_EQ(traffic.read, run.read) << i;
-    ASSERT_EQ(traffic.write, run.write) << i;
+    ASSERT_EQ((std::array{traffic.dy_read, traffic.w_read, traffic.x_read, traffic.dx_read,
+                          traffic.dw_read}),
+              run.read)
+        << i;
+    ASSERT_EQ((std::array<std::int64_t, 5>{0, 0, 0, traffic.dx_write, traffic.dw_write}), run.write)
+        << i;
     ASSERT_EQ(traffic.update_read + traffic.update_write, run.update) << i;
     ASSERT_EQ(shape.moved(plan.parts()), sum_of(run.read) + sum_of(run.write) + run.update) << i;
     ASSERT_TRUE(plan.time() == run.time) << i;

@@ -98,60 +98,39 @@ std::string key_of(const StreamedProblem& asked, const Core& core) {
   return key + fmt::format("p{}c{}", asked.parallel, asked.cycles_per_operation);
 }
 
-class OwnCosts {
-public:
-  OwnCosts(const Workload& workload, const Chip& chip) : workload_(workload), chip_(chip) {}
+using Solved = std::map<std::string, StreamedCost>;
 
-  Costs costs() {
-    Costs costs;
-    std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> classes; // by layer and core
-    for (std::uint32_t t = 0; t < workload_.tiles.size(); ++t) {
-      const Tile& tile = workload_.tiles[t];
-      const auto [found, is_new] = classes.try_emplace(
-          {tile.layer, tile.core.index()}, static_cast<std::uint32_t>(costs.classes.size()));
-      if (is_new)
-        costs.classes.push_back(cost_of(t));
-      costs.of_tile.push_back(found->second);
-    }
-    return costs;
+const StreamedCost& solve(const StreamedProblem& asked, const Layer& layer, const Core& core,
+                          const Chip& chip, Solved& solved) {
+  const std::string key = key_of(asked, core);
+  const auto known = solved.find(key);
+  if (known != solved.end())
+    return known->second;
+  try {
+    const Core& offchip = chip.cores[chip.offchip->index()];
+    return solved.emplace(key, streamed_cost(asked, core, offchip)).first->second;
+  } catch (const InfeasibleError& error) {
+    throw InfeasibleError(fmt::format("layer {} '{}': {}", layer.id, layer.name, error.what()));
   }
+}
 
-private:
-  TileCost cost_of(std::uint32_t t) {
-    const Tile& tile = workload_.tiles[t];
-    const Layer& layer = workload_.layers[tile.layer];
-    const StreamedProblem asked = problem_of(workload_, t, chip_);
-    const StreamedCost& found = solve(asked, layer, chip_.cores[tile.core.index()]);
-    TileCost cost;
-    cost.runtime = found.latency;
-    cost.onchip_pj = found.onchip_pj;
-    cost.offchip_pj = found.offchip_pj;
-    cost.streamed = streamed_operands(workload_, t, chip_);
-    for (const std::size_t i : asked.streamed) {
-      const MemoryOperand memory = asked.problem.operands[i].memory;
-      cost.offchip_bandwidth[static_cast<std::size_t>(memory)] =
-          memory == MemoryOperand::O ? found.rates[i].write : found.rates[i].read;
-    }
-    return cost;
+TileCost cost_of(const Workload& workload, std::uint32_t t, const Chip& chip, Solved& solved) {
+  const Tile& tile = workload.tiles[t];
+  const StreamedProblem asked = problem_of(workload, t, chip);
+  const StreamedCost& found =
+      solve(asked, workload.layers[tile.layer], chip.cores[tile.core.index()], chip, solved);
+  TileCost cost;
+  cost.runtime = found.latency;
+  cost.onchip_pj = found.onchip_pj;
+  cost.offchip_pj = found.offchip_pj;
+  cost.streamed = streamed_operands(workload, t, chip);
+  for (const std::size_t i : asked.streamed) {
+    const MemoryOperand memory = asked.problem.operands[i].memory;
+    cost.offchip_bandwidth[static_cast<std::size_t>(memory)] =
+        memory == MemoryOperand::O ? found.rates[i].write : found.rates[i].read;
   }
-
-  const StreamedCost& solve(const StreamedProblem& asked, const Layer& layer, const Core& core) {
-    const std::string key = key_of(asked, core);
-    const auto known = solved_.find(key);
-    if (known != solved_.end())
-      return known->second;
-    try {
-      const Core& offchip = chip_.cores[chip_.offchip->index()];
-      return solved_.emplace(key, streamed_cost(asked, core, offchip)).first->second;
-    } catch (const InfeasibleError& error) {
-      throw InfeasibleError(fmt::format("layer {} '{}': {}", layer.id, layer.name, error.what()));
-    }
-  }
-
-  const Workload& workload_;
-  const Chip& chip_;
-  std::map<std::string, StreamedCost> solved_;
-};
+  return cost;
+}
 
 } // namespace
 
@@ -160,7 +139,18 @@ Costs core_costs(const Workload& workload, const Chip& chip) {
     throw InputError({chip.origin},
                      "the reference scheduler needs a system with an off-chip memory");
   }
-  return OwnCosts(workload, chip).costs();
+  Costs costs;
+  Solved solved;
+  std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> classes; // by layer and core
+  for (std::uint32_t t = 0; t < workload.tiles.size(); ++t) {
+    const Tile& tile = workload.tiles[t];
+    const auto [found, is_new] = classes.try_emplace(
+        {tile.layer, tile.core.index()}, static_cast<std::uint32_t>(costs.classes.size()));
+    if (is_new)
+      costs.classes.push_back(cost_of(workload, t, chip, solved));
+    costs.of_tile.push_back(found->second);
+  }
+  return costs;
 }
 
 } // namespace monet::stream

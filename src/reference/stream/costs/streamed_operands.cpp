@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace monet::stream {
 
@@ -66,9 +67,7 @@ std::vector<MemoryOperand> streamed_operands(const Workload& workload, std::uint
                                              const Chip& chip) {
   const Layer& layer = workload.layers[workload.tiles[tile].layer];
   const Core& core = chip.cores[workload.tiles[tile].core.index()];
-  std::array<bool, kOperands> streams{};
-  if (layer.alone)
-    streams.fill(true);
+  std::set<MemoryOperand> streams;
   for (const Memory& memory : core.memories) {
     std::vector<Sized> sorted;
     bool outermost = false;
@@ -82,16 +81,12 @@ std::vector<MemoryOperand> streamed_operands(const Workload& workload, std::uint
     if (!outermost || layer.alone)
       continue;
     std::ranges::stable_sort(sorted, {}, &Sized::bits);
-    for (std::size_t i = that_stay(sorted, core, memory.size.value); i < sorted.size(); ++i) {
-      for (const Operand operand : layer.equation) {
-        if (memory_of(operand) == sorted[i].operand)
-          streams[static_cast<std::size_t>(operand)] = true;
-      }
-    }
+    for (std::size_t i = that_stay(sorted, core, memory.size.value); i < sorted.size(); ++i)
+      streams.insert(sorted[i].operand);
   }
   std::vector<MemoryOperand> found;
   for (const Operand operand : layer.equation) {
-    if (streams[static_cast<std::size_t>(operand)])
+    if (layer.alone || streams.contains(memory_of(operand)))
       found.push_back(memory_of(operand));
   }
   return found;

@@ -72,15 +72,11 @@ Coala::Coala(const Workload& workload, const Chip& chip, const Costs& costs)
   storage_.grow(objects_.size());
 }
 
-void Coala::place_initial_tensors() {
+Result Coala::run() {
   for (std::uint32_t t = 0; t < workload_.tensors.size(); ++t) {
     if (workload_.tensors[t].initially_offchip)
       add_to_memory(t, memory(offchip_, own_operand(t)), 0, 0);
   }
-}
-
-Result Coala::run() {
-  place_initial_tensors();
   std::size_t count = 0;
   for (; !ready_.empty(); ++count) {
     const std::uint32_t tile = ready_.top().second;
@@ -91,7 +87,10 @@ Result Coala::run() {
   result_.latency = last_link_end_;
   for (const TileRun& run : result_.runs)
     result_.latency = std::max(result_.latency, run.end);
-  collect_peaks();
+  for (std::size_t m = 0; m < usage_.size(); ++m) {
+    const TopMemory& top = fabric_.memories()[m];
+    result_.peaks.push_back({top.name, top.cores, top.capacity, {usage_[m].peak()}});
+  }
   return std::move(result_);
 }
 
@@ -128,7 +127,10 @@ void Coala::schedule_tile(std::uint32_t index) {
   result_.energy.memory_pj[static_cast<std::size_t>(Cause::offchip)] += cost.offchip_pj;
   // 6, 7: what it leaves
   release(tile, index, end, fraction);
-  finish(index);
+  for (const std::uint32_t reader : workload_.successors_of(index)) {
+    if (--waiting_for_[reader] == 0)
+      ready_.emplace(workload_.rank[reader], reader);
+  }
 }
 
 /// Constants that do not stream, then outputs of predecessors by (layer, sub id); then, stably, by
@@ -211,13 +213,9 @@ std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
     return tensor;
   }
   const double since = held->available;
-  std::vector<std::int64_t> key{whole.layer, static_cast<std::int64_t>(whole.operand)};
-  for (const Interval& range : cut->ranges) {
-    key.push_back(range.begin);
-    key.push_back(range.end);
-  }
   const auto object = static_cast<std::uint32_t>(objects_.size());
-  const std::uint32_t content = parts_.try_emplace(std::move(key), object).first->second;
+  const std::uint32_t content =
+      parts_.try_emplace({whole.layer, whole.operand, cut->ranges}, object).first->second;
   objects_.push_back(
       {tensor, content, Storage::kNil,
        static_cast<std::int64_t>(static_cast<double>(whole.bits.value) / cut->ratio)});
@@ -351,20 +349,6 @@ void Coala::drop_used_up(std::uint32_t tensor, double end) {
   }
 }
 
-void Coala::finish(std::uint32_t tile) {
-  for (const std::uint32_t reader : workload_.successors_of(tile)) {
-    if (--waiting_for_[reader] == 0)
-      ready_.emplace(workload_.rank[reader], reader);
-  }
-}
-
-void Coala::collect_peaks() {
-  for (std::size_t m = 0; m < usage_.size(); ++m) {
-    const TopMemory& top = fabric_.memories()[m];
-    result_.peaks.push_back({top.name, top.cores, top.capacity, {usage_[m].peak()}});
-  }
-}
-
 bool Coala::streams(MemoryOperand operand) const {
   return std::ranges::find(streamed_, operand) != streamed_.end();
 }
@@ -377,11 +361,8 @@ std::string Coala::place() const {
 }
 
 void Coala::note(const char* name, const std::string& what) {
-  for (const Note& known : result_.notes) {
-    if (known.name == name)
-      return;
-  }
-  result_.notes.push_back({name, workload_.layers[workload_.tiles[tile_].layer].name, what});
+  if (std::ranges::find(result_.notes, name, &Note::name) == result_.notes.end())
+    result_.notes.push_back({name, workload_.layers[workload_.tiles[tile_].layer].name, what});
 }
 
 double EnergyTerms::total_pj() const {

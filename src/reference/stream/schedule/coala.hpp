@@ -4,7 +4,6 @@
 #include "reference/stream/schedule/fabric.hpp"
 #include "reference/stream/schedule/link_activity.hpp"
 #include "reference/stream/schedule/memory.hpp"
-#include "reference/stream/schedule/priorities.hpp"
 
 #include "monet/reference/stream_coala.hpp"
 
@@ -14,6 +13,7 @@
 #include <queue>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,7 +57,6 @@ private:
   };
 
   // coala.cpp: the tile
-  void place_initial_tensors();
   void schedule_tile(std::uint32_t tile);
   void list_needs(const Tile& tile, std::uint32_t index);
   void cut_needs(std::uint32_t index);
@@ -69,8 +68,6 @@ private:
   double fetch_needs(CoreId core, double time, double fraction);
   void release(const Tile& tile, std::uint32_t index, double end, double fraction);
   void drop_used_up(std::uint32_t tensor, double end);
-  void finish(std::uint32_t tile);
-  void collect_peaks();
 
   // transfers.cpp: what moves
   double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
@@ -136,7 +133,8 @@ private:
   std::uint32_t tile_ = 0;
   std::vector<Need> needs_;
   std::vector<std::uint32_t> needed_by_; ///< per object: the last tile that needed it
-  std::map<std::vector<std::int64_t>, std::uint32_t> parts_; ///< contents, by origin and ranges
+  /// Contents of parts, by origin and ranges.
+  std::map<std::tuple<std::uint32_t, Operand, std::vector<Interval>>, std::uint32_t> parts_;
   std::vector<MemoryOperand> streamed_;
   std::vector<Blocked> blocked_;
   std::vector<Candidate> candidates_;

@@ -22,9 +22,10 @@ struct AxisParts {
 
 class BoxAxes {
 public:
-  BoxAxes(const Layer& layer, Operand operand) : layer_(layer), offsets_(part_offsets(layer)) {
+  BoxAxes(const Layer& layer, Operand operand)
+      : layer_(layer), offsets_(part_offsets(layer)), uses_(layer.dims.size(), 0) {
     const std::vector<std::uint32_t>& axes = layer.use(operand).axes;
-    const auto channel = channel_axes(axes, operand);
+    const auto channel = channel_axes(axes);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (channel && i == channel->second)
         continue;
@@ -35,51 +36,31 @@ public:
                             ? plain(axes[i])
                             : partial(layer.partial[axes[i] - layer.dims.size()]));
     }
+    for (const AxisParts& axis : parts) {
+      for (const std::uint32_t dim : axis.dims)
+        ++uses_[dim];
+    }
   }
 
   std::vector<AxisParts> parts;
 
   /// Loops that no axis of the box depends on, or (for a producer) that only order its tiles.
   std::vector<std::uint32_t> other_dims() const {
-    std::vector<bool> used(layer_.dims.size(), false);
-    for (const AxisParts& axis : parts) {
-      for (const std::uint32_t dim : axis.dims)
-        used[dim] = true;
-    }
     std::vector<std::uint32_t> others;
-    for (std::uint32_t dim = 0; dim < used.size(); ++dim) {
-      if (!used[dim] && offsets_[dim].size() > 1)
+    for (std::uint32_t dim = 0; dim < uses_.size(); ++dim) {
+      if (uses_[dim] == 0)
         others.push_back(dim);
     }
     return others;
   }
 
-  /// Shares in the index of all combinations of the parts of `dims` for which `wanted` holds.
-  template <class Wanted>
-  std::vector<std::uint32_t> combinations(const std::vector<std::uint32_t>& dims,
-                                          Wanted wanted) const {
-    std::vector<std::uint32_t> sums{0};
-    for (const std::uint32_t dim : dims) {
-      std::vector<std::uint32_t> longer;
-      for (std::size_t part = 0; part < offsets_[dim].size(); ++part) {
-        if (!wanted(dim, static_cast<std::int64_t>(part)))
-          continue;
-        for (const std::uint32_t sum : sums)
-          longer.push_back(sum + offsets_[dim][part]);
-      }
-      sums = std::move(longer);
-    }
-    return sums;
-  }
-
   /// Two axes that share a loop cannot be looked at apart.
   bool separable() const {
-    std::vector<int> uses(layer_.dims.size(), 0);
-    for (const AxisParts& axis : parts) {
-      for (const std::uint32_t dim : axis.dims)
-        uses[dim] += offsets_[dim].size() > 1 ? 1 : 0;
+    for (std::size_t dim = 0; dim < uses_.size(); ++dim) {
+      if (uses_[dim] > 1 && offsets_[dim].size() > 1)
+        return false;
     }
-    return std::ranges::all_of(uses, [](int n) { return n <= 1; });
+    return true;
   }
 
 private:
@@ -88,7 +69,7 @@ private:
   };
 
   /// G beside C or K counts as one axis, since ONNX's tensors have only one.
-  std::optional<Channel> channel_axes(const std::vector<std::uint32_t>& axes, Operand) const {
+  std::optional<Channel> channel_axes(const std::vector<std::uint32_t>& axes) const {
     const auto position = [&](std::string_view name) {
       return static_cast<std::size_t>(
           std::ranges::find_if(axes,
@@ -144,6 +125,7 @@ private:
 
   const Layer& layer_;
   std::vector<std::vector<std::uint32_t>> offsets_;
+  std::vector<int> uses_; ///< axes of the box by loop
 };
 
 /// For each part of the producer's axis: shares of the consumer's parts that meet it.
@@ -280,11 +262,7 @@ bool add_box_edges(const Workload& workload, const Network& network, const Layer
   const Layer& producer = workload.layers[network.nodes[pair.producer].layer];
   const Layer& consumer = workload.layers[network.nodes[pair.consumer].layer];
   const BoxAxes made(producer, Operand::O);
-  const std::vector<std::uint32_t> complete =
-      made.combinations(made.other_dims(), [&](std::uint32_t dim, std::int64_t part) {
-        return producer.dims[dim].parsed == 1 ||
-               (part + 1) * producer.dims[dim].tile >= producer.dims[dim].parsed;
-      });
+  const std::vector<std::uint32_t> complete = combinations(producer, made.other_dims(), true);
   const auto operands = operands_from(network, pair);
   for (const Operand operand : operands) {
     const BoxAxes read(consumer, operand);
@@ -297,8 +275,7 @@ bool add_box_edges(const Workload& workload, const Network& network, const Layer
       compare_all(workload, producer, consumer, operand, edges);
       continue;
     }
-    const std::vector<std::uint32_t> any =
-        read.combinations(read.other_dims(), [](std::uint32_t, std::int64_t) { return true; });
+    const std::vector<std::uint32_t> any = combinations(consumer, read.other_dims(), false);
     Combiner(made, read, complete, any).run([&](std::uint32_t from, std::uint32_t to) {
       edges.push_back({producer.first_tile + from, consumer.first_tile + to, operand});
       check_edge_count(edges.size());

@@ -128,23 +128,23 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
     for (const std::uint32_t axis : layer.operands[0].axes)
       axes.push_back({axis});
   }
-  std::vector<std::uint32_t> loops;
+  std::vector<std::uint32_t>& loops = result.loops_;
+  Shape extents;
   for (const std::vector<std::uint32_t>& axis : axes) {
     std::int64_t size = 1;
     for (const std::uint32_t dim : axis) {
-      size = checked_multiply(size, exact ? layer.dims[dim].parsed : layer.dims[dim].size);
       loops.push_back(dim);
+      extents.push_back(exact ? layer.dims[dim].parsed : layer.dims[dim].size);
+      size = checked_multiply(size, extents.back());
     }
     result.array.shape.push_back(size);
   }
-  Shape extents;
   std::vector<LoopClasses> classes;
   std::int64_t count = 1;
-  for (const std::uint32_t dim : loops) {
-    extents.push_back(exact ? layer.dims[dim].parsed : layer.dims[dim].size);
-    if (extents.back() > kMaxCells / count)
+  for (const std::int64_t extent : extents) {
+    if (extent > kMaxCells / count)
       return std::nullopt;
-    count *= extents.back();
+    count *= extent;
   }
   for (std::size_t i = 0; i < loops.size(); ++i)
     classes.push_back(classify(layer.dims[loops[i]], extents[i]));
@@ -167,7 +167,6 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
   std::vector<std::vector<std::vector<std::uint32_t>>> by_loop;
   for (const LoopClasses& list : classes)
     by_loop.push_back(list.parts);
-  result.loops_ = loops;
   result.set_tiles(layer, by_loop);
   return result;
 }
@@ -176,20 +175,12 @@ void ProducedCells::set_tiles(const Layer& layer,
                               const std::vector<std::vector<std::vector<std::uint32_t>>>& parts) {
   const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
   // Tiles along loops that the output lacks: only complete ones write.
-  std::vector<std::uint32_t> complete{0};
+  std::vector<std::uint32_t> lacking;
   for (std::uint32_t dim = 0; dim < layer.dims.size(); ++dim) {
-    if (std::ranges::find(loops_, dim) != loops_.end())
-      continue;
-    std::vector<std::uint32_t> longer;
-    for (std::size_t part = 0; part < offsets[dim].size(); ++part) {
-      const Dim& loop = layer.dims[dim];
-      if (loop.parsed != 1 && static_cast<std::int64_t>(part + 1) * loop.tile < loop.parsed)
-        continue;
-      for (const std::uint32_t sum : complete)
-        longer.push_back(sum + offsets[dim][part]);
-    }
-    complete = std::move(longer);
+    if (std::ranges::find(loops_, dim) == loops_.end())
+      lacking.push_back(dim);
   }
+  const std::vector<std::uint32_t> complete = combinations(layer, lacking, true);
   bool shared = complete.size() > 1;
   std::size_t cells = 1;
   for (const auto& classes : parts)

@@ -40,7 +40,7 @@ public:
     layer_.operand(Operand::W, inputs_ > 1 ? axes[1] : std::vector<std::uint32_t>{});
     set_precisions(context_, layer_);
     set_sources(context_, layer_, 0);
-    return layer_.take();
+    return std::move(layer_);
   }
 
 private:
@@ -96,7 +96,7 @@ private:
   }
 
   const ParseContext& context_;
-  LayerBuilder layer_;
+  ParsedLayer layer_;
   std::vector<std::string> parts_;
   std::size_t inputs_;
   std::vector<std::string> names_; ///< of the layer's loops

@@ -14,7 +14,7 @@ Shape shape_at(const ParseContext& context, TensorId tensor) {
 }
 
 /// The operands of a layer whose I and O have every axis.
-void full_operands(LayerBuilder& layer, const std::vector<std::uint32_t>& axes,
+void full_operands(ParsedLayer& layer, const std::vector<std::uint32_t>& axes,
                    std::vector<std::uint32_t> weight) {
   layer.operand(Operand::O, axes);
   layer.operand(Operand::I, axes);
@@ -43,7 +43,7 @@ std::pair<std::uint32_t, std::uint32_t> broadcast_sources(const ParseContext& co
 /// A reduction of the last axis. O has the axis R of size 1 in its place when the axis stays.
 ParsedLayer reduction(const ParseContext& context, const char* type, bool keeps_axis,
                       std::size_t axis) {
-  LayerBuilder layer(context, type);
+  ParsedLayer layer(context, type);
   const Shape input = input_shape(context, 0);
   const std::vector<std::uint32_t> full =
       layer.loops(elementwise_names(context, input.size()), input);
@@ -66,13 +66,13 @@ ParsedLayer reduction(const ParseContext& context, const char* type, bool keeps_
   } else {
     layer.made_by(Operand::I, context.predecessors[0]);
   }
-  return layer.take();
+  return layer;
 }
 
 } // namespace
 
 ParsedLayer parse_one_input(const ParseContext& context) {
-  LayerBuilder layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type);
   const Shape output = output_shape(context);
   if (input_shape(context, 0) != output)
     note(context, "broadcast", "the first input has another shape than the result");
@@ -83,11 +83,11 @@ ParsedLayer parse_one_input(const ParseContext& context) {
                 context.predecessors.size() == 1 ? std::vector<std::uint32_t>{} : axes);
   set_precisions(context, layer);
   set_sources(context, layer, 1);
-  return layer.take();
+  return layer;
 }
 
 ParsedLayer parse_two_inputs(const ParseContext& context) {
-  LayerBuilder layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type);
   const Shape output = output_shape(context);
   const Shape first = input_shape(context, 0);
   const Shape second = input_shape(context, 1);
@@ -106,7 +106,7 @@ ParsedLayer parse_two_inputs(const ParseContext& context) {
   } else {
     set_sources(context, layer, 1);
   }
-  return layer.take();
+  return layer;
 }
 
 ParsedLayer parse_reduction(const ParseContext& context) {
@@ -134,7 +134,7 @@ std::vector<ParsedLayer> parse_softmax(const ParseContext& context) {
   // exp(I - max) and e / sum: W lacks the last axis, R of size 1 is in its place.
   const auto rescale = [&](const char* type, std::optional<std::uint32_t> input,
                            std::uint32_t weight) {
-    LayerBuilder layer(context, type);
+    ParsedLayer layer(context, type);
     const std::vector<std::uint32_t> axes =
         layer.loops(elementwise_names(context, shape.size()), shape);
     std::vector<std::uint32_t> weight_axes = axes;
@@ -148,7 +148,7 @@ std::vector<ParsedLayer> parse_softmax(const ParseContext& context) {
     else
       layer.constant(Operand::I);
     layer.made_by(Operand::W, weight);
-    return layer.take();
+    return layer;
   };
   const std::size_t last = shape.empty() ? 0 : shape.size() - 1;
   std::vector<ParsedLayer> layers;

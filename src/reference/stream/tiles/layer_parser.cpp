@@ -19,58 +19,51 @@ std::string unused_name(const std::vector<std::string>& taken, std::size_t numbe
 
 } // namespace
 
-LayerBuilder::LayerBuilder(const ParseContext& context, std::string type) {
-  parsed_.layer.type = lower_case(std::move(type));
-  parsed_.layer.name = context.op.name;
+ParsedLayer::ParsedLayer(const ParseContext& context, std::string type) {
+  layer.type = lower_case(std::move(type));
+  layer.name = context.op.name;
 }
 
-std::uint32_t LayerBuilder::loop(std::string name, std::int64_t size) {
+std::uint32_t ParsedLayer::loop(std::string name, std::int64_t size) {
   Dim dim;
   dim.name = std::move(name);
   dim.parsed = dim.size = dim.padded = dim.tile = std::max<std::int64_t>(size, 1);
-  parsed_.layer.dims.push_back(std::move(dim));
-  return static_cast<std::uint32_t>(parsed_.layer.dims.size() - 1);
+  layer.dims.push_back(std::move(dim));
+  return static_cast<std::uint32_t>(layer.dims.size() - 1);
 }
 
-std::vector<std::uint32_t> LayerBuilder::loops(const std::vector<std::string>& names,
-                                               const Shape& sizes) {
+std::vector<std::uint32_t> ParsedLayer::loops(const std::vector<std::string>& names,
+                                              const Shape& sizes) {
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < names.size(); ++i)
     indices.push_back(loop(names[i], sizes[i]));
   return indices;
 }
 
-std::uint32_t LayerBuilder::partial(PartialDim dim) {
-  parsed_.layer.partial.push_back(std::move(dim));
-  return static_cast<std::uint32_t>(parsed_.layer.dims.size() + parsed_.layer.partial.size() - 1);
+std::uint32_t ParsedLayer::partial(PartialDim dim) {
+  layer.partial.push_back(std::move(dim));
+  return static_cast<std::uint32_t>(layer.dims.size() + layer.partial.size() - 1);
 }
 
-void LayerBuilder::operand(Operand operand, std::vector<std::uint32_t> axes) {
-  parsed_.layer.equation.push_back(operand);
-  parsed_.layer.use(operand).axes = std::move(axes);
+void ParsedLayer::operand(Operand operand, std::vector<std::uint32_t> axes) {
+  layer.equation.push_back(operand);
+  layer.use(operand).axes = std::move(axes);
 }
 
-void LayerBuilder::precision(Operand operand, int bits, int partial_bits) {
-  OperandUse& use = parsed_.layer.use(operand);
+void ParsedLayer::precision(Operand operand, int bits, int partial_bits) {
+  OperandUse& use = layer.use(operand);
   use.bits = bits;
   use.partial_bits = partial_bits;
 }
 
-void LayerBuilder::constant(Operand operand) {
-  parsed_.layer.use(operand).source = Source::constant;
-  parsed_.layer.constants.push_back(operand);
+void ParsedLayer::constant(Operand operand) {
+  layer.use(operand).source = Source::constant;
+  layer.constants.push_back(operand);
 }
 
-void LayerBuilder::made_by(Operand operand, std::uint32_t node) {
-  parsed_.layer.use(operand).source = Source::layer;
-  parsed_.sources.push_back({operand, node});
-}
-
-ParsedLayer LayerBuilder::take() {
-  Layer& layer = parsed_.layer;
-  if (layer.dims.empty())
-    loop("B", 1); // a scalar: every layer has a loop to be cut
-  return std::move(parsed_);
+void ParsedLayer::made_by(Operand operand, std::uint32_t node) {
+  layer.use(operand).source = Source::layer;
+  sources.push_back({operand, node});
 }
 
 std::string lower_case(std::string text) {
@@ -109,7 +102,7 @@ std::vector<std::string> elementwise_names(const ParseContext& context, std::siz
   return names;
 }
 
-void set_precisions(const ParseContext& context, LayerBuilder& layer) {
+void set_precisions(const ParseContext& context, ParsedLayer& layer) {
   const Attributes& attributes = context.op.attributes;
   const auto bits = [&](const char* name, std::int64_t usual) {
     return static_cast<int>(std::clamp<std::int64_t>(attributes.integer(name, usual), 0, 4096));
@@ -122,7 +115,7 @@ void set_precisions(const ParseContext& context, LayerBuilder& layer) {
   layer.precision(Operand::W, second, second);
 }
 
-void set_sources(const ParseContext& context, LayerBuilder& layer, std::size_t input) {
+void set_sources(const ParseContext& context, ParsedLayer& layer, std::size_t input) {
   const auto& made = context.predecessors;
   if (made.size() > 2) {
     note(context, "many-inputs",
@@ -154,16 +147,18 @@ std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
       {"Reciprocal", parse_one_input},
   };
   // The reference goes by the type alone, whatever its domain.
+  std::vector<ParsedLayer> layers;
   if (context.op.op_type == "Softmax")
-    return parse_softmax(context);
+    layers = parse_softmax(context);
   for (const auto& [type, parser] : kParsers) {
-    if (context.op.op_type == type) {
-      std::vector<ParsedLayer> layers;
+    if (context.op.op_type == type)
       layers.push_back(parser(context));
-      return layers;
-    }
   }
-  return {};
+  for (ParsedLayer& parsed : layers) {
+    if (parsed.layer.dims.empty())
+      parsed.loop("B", 1); // a scalar: every layer has a loop to be cut
+  }
+  return layers;
 }
 
 } // namespace monet::stream

@@ -5,31 +5,6 @@
 
 namespace monet::stream {
 
-using Shape = std::vector<std::int64_t>;
-
-/// Puts a layer together.
-class LayerBuilder {
-public:
-  LayerBuilder(const ParseContext& context, std::string type);
-
-  /// Index of a new loop.
-  std::uint32_t loop(std::string name, std::int64_t size);
-  /// New loops of these names and sizes.
-  std::vector<std::uint32_t> loops(const std::vector<std::string>& names, const Shape& sizes);
-  /// Index of a new axis indexed by two loops.
-  std::uint32_t partial(PartialDim dim);
-  /// Adds an operand to the equation.
-  void operand(Operand operand, std::vector<std::uint32_t> axes);
-  void precision(Operand operand, int bits, int partial_bits);
-  void constant(Operand operand);
-  void made_by(Operand operand, std::uint32_t node);
-
-  ParsedLayer take();
-
-private:
-  ParsedLayer parsed_;
-};
-
 std::string lower_case(std::string text); ///< of ASCII letters
 /// Shape of an input; empty for one left out.
 Shape input_shape(const ParseContext& context, std::size_t input);
@@ -40,11 +15,11 @@ void note(const ParseContext& context, std::string name, std::string what);
 std::vector<std::string> elementwise_names(const ParseContext& context, std::size_t rank);
 /// Bits from the attributes weight_size, act_size and output_size. Weights that another layer makes
 /// are activations.
-void set_precisions(const ParseContext& context, LayerBuilder& layer);
+void set_precisions(const ParseContext& context, ParsedLayer& layer);
 
 /// Of two predecessors `input`, 0 or 1, makes I and the other one W. One alone makes I; what nobody
 /// makes is constant.
-void set_sources(const ParseContext& context, LayerBuilder& layer, std::size_t input);
+void set_sources(const ParseContext& context, ParsedLayer& layer, std::size_t input);
 
 ParsedLayer parse_conv(const ParseContext& context);
 ParsedLayer parse_pool(const ParseContext& context);

@@ -80,21 +80,12 @@ private:
     }
   }
 
-  struct Less {
-    bool operator()(const std::vector<Interval>& a, const std::vector<Interval>& b) const {
-      return std::lexicographical_compare(
-          a.begin(), a.end(), b.begin(), b.end(), [](const Interval& x, const Interval& y) {
-            return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
-          });
-    }
-  };
-
   const CellArray& array_;
   const ProducedCells& produced_;
   std::vector<std::size_t> strides_;
   std::vector<std::uint32_t> cell_seen_;
   std::uint32_t stamp_ = 0;
-  std::map<std::vector<Interval>, std::vector<std::uint32_t>, Less> known_;
+  std::map<std::vector<Interval>, std::vector<std::uint32_t>> known_;
 };
 
 constexpr Interval kAllSlots{0, std::int64_t{1} << 40};

@@ -45,7 +45,7 @@ std::string named(char prefix, std::size_t axis) {
 struct Spatial {
   std::vector<std::uint32_t> out, kernel, in;
 
-  void add_partial(LayerBuilder& layer, const Window& window, const Shape& input) {
+  void add_partial(ParsedLayer& layer, const Window& window, const Shape& input) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       PartialDim dim;
       dim.name = named('I', i);
@@ -84,7 +84,7 @@ Shape image_shape(const ParseContext& context, Shape shape) {
 } // namespace
 
 ParsedLayer parse_conv(const ParseContext& context) {
-  LayerBuilder layer(context, "conv");
+  ParsedLayer layer(context, "conv");
   const Shape input = image_shape(context, input_shape(context, 0));
   const Shape output = image_shape(context, output_shape(context));
   const std::size_t rank = output.size() - 2;
@@ -121,11 +121,11 @@ ParsedLayer parse_conv(const ParseContext& context) {
   layer.operand(Operand::I, with_spatial({b, g, c}, spatial.in));
   set_precisions(context, layer);
   set_sources(context, layer, 0);
-  return layer.take();
+  return layer;
 }
 
 ParsedLayer parse_pool(const ParseContext& context) {
-  LayerBuilder layer(context, "pooling");
+  ParsedLayer layer(context, "pooling");
   const Shape input = image_shape(context, input_shape(context, 0));
   Shape output = image_shape(context, output_shape(context));
   output.resize(input.size(), 1);
@@ -157,11 +157,11 @@ ParsedLayer parse_pool(const ParseContext& context) {
   if (!context.predecessors.empty())
     layer.made_by(Operand::I, context.predecessors[0]);
   layer.constant(Operand::W);
-  return layer.take();
+  return layer;
 }
 
 ParsedLayer parse_product(const ParseContext& context) {
-  LayerBuilder layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type);
   Shape input = input_shape(context, 0);
   Shape output = output_shape(context);
   if (input.size() < 2 || output.size() < 2) {
@@ -206,7 +206,7 @@ ParsedLayer parse_product(const ParseContext& context) {
   layer.operand(Operand::W, after_batch(context.predecessors.size() >= 2, c, k));
   set_precisions(context, layer);
   set_sources(context, layer, 0);
-  return layer.take();
+  return layer;
 }
 
 } // namespace monet::stream

@@ -50,12 +50,6 @@ struct Network {
 Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping,
                       bool pools_channels_twice = true);
 
-/// A layer with what it reads, as nodes.
-struct ParsedLayer {
-  Layer layer;
-  std::vector<NodeSource> sources;
-};
-
 /// What a parser may look at.
 struct ParseContext {
   const Graph& graph;
@@ -65,6 +59,27 @@ struct ParseContext {
   const std::vector<std::string>& names;   ///< `layer_dimension_names` of its mapping entry
   std::vector<Note>& notes;
   bool pools_channels_twice = true; ///< see StreamOptions
+};
+
+using Shape = std::vector<std::int64_t>;
+
+/// A layer with what it reads, as nodes.
+struct ParsedLayer {
+  Layer layer;
+  std::vector<NodeSource> sources;
+
+  ParsedLayer(const ParseContext& context, std::string type);
+  /// Index of a new loop.
+  std::uint32_t loop(std::string name, std::int64_t size);
+  /// New loops of these names and sizes.
+  std::vector<std::uint32_t> loops(const std::vector<std::string>& names, const Shape& sizes);
+  /// Index of a new axis indexed by two loops.
+  std::uint32_t partial(PartialDim dim);
+  /// Adds an operand to the equation.
+  void operand(Operand operand, std::vector<std::uint32_t> axes);
+  void precision(Operand operand, int bits, int partial_bits);
+  void constant(Operand operand);
+  void made_by(Operand operand, std::uint32_t node);
 };
 
 /// The layers of an operator; none for one that the reference gives no cost.

@@ -25,6 +25,10 @@ void make_tiles(Workload& workload);
 /// Tile index as a sum over loops: tile = sum of offsets[dim][part of that dim]. A whole dim has
 /// one entry, 0.
 std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer);
+/// Sums of the offsets of all combinations of the parts of `dims`; with `complete` only of parts
+/// that reach the end that the network gives their loops.
+std::vector<std::uint32_t> combinations(const Layer& layer, const std::vector<std::uint32_t>& dims,
+                                        bool complete);
 /// Factors > 1, those over cores first: the first runs fastest over the tiles.
 std::vector<Factor> outer_loops(const Layer& layer);
 

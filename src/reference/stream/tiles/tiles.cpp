@@ -100,7 +100,7 @@ private:
 class OperandTensors {
 public:
   OperandTensors(const Layer& layer, std::uint32_t index, Operand operand)
-      : layer_(layer), index_(index), operand_(operand), use_(layer.use(operand)) {
+      : index_(index), operand_(operand), use_(layer.use(operand)) {
     const std::vector<std::uint32_t> parts = parts_of(layer);
     std::vector<bool> indexes(layer.dims.size(), false);
     for (const std::uint32_t axis : use_.axes) {
@@ -123,7 +123,10 @@ public:
       }
     }
     known_.assign(size, kNone);
-    set_priority();
+    for (const Factor& loop : outer_loops(layer)) {
+      if (!indexes[loop.dim] && layer.dims[loop.dim].parsed != 1)
+        priority_ = checked_multiply(priority_, loop.count);
+    }
   }
 
   std::uint32_t find(Workload& workload, const std::vector<std::uint32_t>& parts,
@@ -157,28 +160,6 @@ public:
   }
 
 private:
-  /// Product of the factors along loops that the operand lacks. An operand with axes of two loops
-  /// has those loops.
-  void set_priority() {
-    std::vector<bool> relevant(layer_.dims.size(), false);
-    bool partial = false;
-    for (const std::uint32_t axis : use_.axes) {
-      if (axis < layer_.dims.size())
-        relevant[axis] = true;
-      else
-        partial = true;
-    }
-    for (const PartialDim& dim : layer_.partial) {
-      for (const std::uint32_t loop : dim.dims)
-        relevant[loop] = relevant[loop] || partial;
-    }
-    for (const Factor& loop : outer_loops(layer_)) {
-      if (!relevant[loop.dim] && layer_.dims[loop.dim].parsed != 1)
-        priority_ = checked_multiply(priority_, loop.count);
-    }
-  }
-
-  const Layer& layer_;
   std::uint32_t index_;
   Operand operand_;
   const OperandUse& use_;
@@ -186,7 +167,7 @@ private:
   std::vector<std::uint32_t> dims_, strides_;
   std::vector<std::uint32_t> known_;
   std::map<std::vector<std::int64_t>, std::uint32_t> by_bounds_;
-  std::int64_t priority_ = 1;
+  std::int64_t priority_ = 1; ///< product of the factors along loops that the operand lacks
 };
 
 void set_ranges(const Layer& layer, const std::vector<std::uint32_t>& parts,
@@ -285,6 +266,25 @@ std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer) {
     tiles *= static_cast<std::uint64_t>(loop.count);
   }
   return result;
+}
+
+std::vector<std::uint32_t> combinations(const Layer& layer, const std::vector<std::uint32_t>& dims,
+                                        bool complete) {
+  const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
+  std::vector<std::uint32_t> sums{0};
+  for (const std::uint32_t dim : dims) {
+    const Dim& loop = layer.dims[dim];
+    std::vector<std::uint32_t> longer;
+    for (std::size_t part = 0; part < offsets[dim].size(); ++part) {
+      if (complete && loop.parsed != 1 &&
+          static_cast<std::int64_t>(part + 1) * loop.tile < loop.parsed)
+        continue;
+      for (const std::uint32_t sum : sums)
+        longer.push_back(sum + offsets[dim][part]);
+    }
+    sums = std::move(longer);
+  }
+  return sums;
 }
 
 bool is_complete(const Workload& workload, std::uint32_t tile) {

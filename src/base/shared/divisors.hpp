@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace monet::core_cost_detail {
+namespace monet {
 
 /// All of them, rising; none of 0.
 inline std::vector<std::int64_t> divisors(std::int64_t n) {
@@ -21,4 +21,4 @@ inline std::vector<std::int64_t> divisors(std::int64_t n) {
   return found;
 }
 
-} // namespace monet::core_cost_detail
+} // namespace monet
