@@ -8,7 +8,7 @@
 #include "monet/model/bypassed.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
-#include "monet/schedule/slice_memory.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>

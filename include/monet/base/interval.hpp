@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct Interval {
 
   constexpr std::int64_t size() const { return end > begin ? end - begin : 0; }
   constexpr bool empty() const { return end <= begin; }
-  friend constexpr bool operator==(const Interval&, const Interval&) = default;
+  friend constexpr auto operator<=>(const Interval&, const Interval&) = default;
 };
 
 constexpr Interval intersect(Interval a, Interval b) {

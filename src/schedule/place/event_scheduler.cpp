@@ -1,5 +1,4 @@
 #include "schedule/place/data_mover.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/place/schedule_floor.hpp"
 #include "schedule/place/tile_queue.hpp"
 

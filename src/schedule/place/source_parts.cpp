@@ -11,15 +11,6 @@ namespace monet {
 
 namespace {
 
-struct BoxLess {
-  bool operator()(const Box& a, const Box& b) const {
-    return std::lexicographical_compare(
-        a.begin(), a.end(), b.begin(), b.end(), [](Interval x, Interval y) {
-          return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
-        });
-  }
-};
-
 /// The grid that the borders of some boxes make, where its cells are not too many.
 class BorderGrid {
 public:
@@ -105,7 +96,7 @@ std::optional<BorderGrid> grid_up_to(const std::vector<std::vector<Box>>& boxes,
     std::vector<Box> more = distinct;
     std::ranges::copy_if(boxes[first - 1], std::back_inserter(more),
                          [](const Box& box) { return volume(box) > 0; });
-    std::ranges::sort(more, BoxLess());
+    std::ranges::sort(more);
     more.erase(std::unique(more.begin(), more.end()), more.end());
     std::optional<BorderGrid> wider;
     if (!more.empty())
@@ -185,7 +176,7 @@ std::vector<std::vector<Box>> SourceParts::boxes_of(const std::vector<std::uint3
 void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph) {
   const TensorId id = reads_[reads.front()].tensor;
   const std::vector<std::vector<Box>> boxes = boxes_of(reads, graph);
-  std::map<Box, std::uint32_t, BoxLess> known; // parts of all readers
+  std::map<Box, std::uint32_t> known; // parts of all readers
   const auto part_of = [&](const Box& box) {
     const auto [found, added] = known.emplace(box, static_cast<std::uint32_t>(parts_.size()));
     if (added)

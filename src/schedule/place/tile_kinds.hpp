@@ -1,7 +1,7 @@
 // What equal tiles have in common: what they read and write, how much of it, and what flows by.
 #pragma once
 
-#include "schedule/place/finish.hpp"
+#include "monet/schedule/tile_costs.hpp"
 
 #include <optional>
 #include <vector>

@@ -43,4 +43,8 @@ private:
   InternTable places_;
 };
 
+/// Fills phases, live, peak and makespan from runs and transfers (liveness.cpp).
+void add_phases(const TrainingGraph& step, Timeline& timeline);
+void add_liveness(const TrainingGraph& step, Timeline& timeline);
+
 } // namespace monet
