@@ -21,12 +21,12 @@ constexpr std::uint32_t kSoon = 256;
 } // namespace
 
 DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     Network& network, Residency& memory, const Pieces& pieces,
-                     TimelineWriter& timeline)
-    : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
-      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
+                     const TransferRules& rules, Network& network, Residency& memory,
+                     const Pieces& pieces, TimelineWriter& timeline)
+    : tiles_(tiles), graph_(step.graph), chip_(chip), rules_(rules), network_(network),
+      memory_(memory), pieces_(pieces), timeline_(timeline),
+      offchip_(step.graph, network.offchip(), pieces, memory, timeline),
       rows_(tiles, step.graph, chip, pieces) {
-  offchip_.attach(pieces, memory, timeline);
   find_turns();
 }
 
@@ -171,7 +171,7 @@ std::int64_t DataMover::find_receivers(std::span<const Need> needs, Bits bits, C
   receivers_.clear();
   also_.clear();
   const Need& first = needs.front();
-  if (!multicast_ || first.adds || first.missing != first.bits)
+  if (!rules_.multicast || first.adds || first.missing != first.bits)
     return ready;
   const auto readers = pieces_.readers(first.piece);
   for (auto at = readers.begin(); at != readers.end();) {

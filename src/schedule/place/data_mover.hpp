@@ -2,7 +2,6 @@
 // (making_room.cpp).
 #pragma once
 
-#include "schedule/place/need.hpp"
 #include "schedule/place/network.hpp"
 #include "schedule/place/offchip_memory.hpp"
 #include "schedule/place/pieces.hpp"
@@ -18,13 +17,10 @@ namespace monet {
 
 class DataMover {
 public:
-  DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip, Network& network,
-            Residency& memory, const Pieces& pieces, TimelineWriter& timeline);
+  DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+            const TransferRules& rules, Network& network, Residency& memory, const Pieces& pieces,
+            TimelineWriter& timeline);
 
-  /// Whether one transfer may feed several cores.
-  void set_multicast(bool allowed) { multicast_ = allowed; }
-  /// Whether what has to go may go to another core.
-  void set_spills_to_cores(bool allowed) { spills_to_cores_ = allowed; }
   /// For whom things are moved, and when it could start: names in messages, energies, next uses.
   void serve(TileId tile, std::int64_t start);
 
@@ -99,14 +95,13 @@ private:
   const TileGraph& tiles_;
   const Graph& graph_;
   const Chip& chip_;
+  TransferRules rules_;
   Network& network_;
   Residency& memory_;
   const Pieces& pieces_;
   TimelineWriter& timeline_;
   OffchipMemory offchip_;
   RowCounter rows_;
-  bool multicast_ = true;
-  bool spills_to_cores_ = true;
   std::vector<TileId> part_readers_;
   // Of read_of_parts(), kept for their storage.
   std::vector<Interval> ranges_;

@@ -18,16 +18,11 @@ public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                  const TileCosts& costs, Priority priority, const TransferRules& rules)
       : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
-        kinds_(make_kinds(tiles, step.graph, costs)),
-        network_(chip, {rules.share_links, rules.free_routing, rules.pieces}), memory_(chip),
-        pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of(),
-                offchip_port(chip).rows.has_value()),
-        mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
-               pieces_, timeline_),
+        kinds_(make_kinds(tiles, step.graph, costs)), network_(chip, rules),
+        pieces_(tiles, step.graph, chip, costs, kinds_), memory_(chip, tiles, pieces_, timeline_),
+        mover_(tiles, step, chip, rules, network_, memory_, pieces_, timeline_),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
-    mover_.set_multicast(rules.multicast);
-    mover_.set_spills_to_cores(rules.spills_to_cores);
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
@@ -457,8 +452,8 @@ private:
   std::vector<TileKind> kinds_;
   TimelineWriter timeline_;
   Network network_;
-  Residency memory_;
   Pieces pieces_;
+  Residency memory_;
   DataMover mover_;
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;

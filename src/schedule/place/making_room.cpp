@@ -99,7 +99,7 @@ std::optional<PoolId> DataMover::other_room(const Copy& copy, TransferRequest re
 /// goes off-chip.
 std::optional<CopyId> DataMover::move_to_a_core(CopyId id) {
   const Copy copy = memory_.copy(id); // adding one moves it
-  if (!spills_to_cores_ || copy.moved)
+  if (!rules_.spills_to_cores || copy.moved)
     return std::nullopt;
   TransferRequest request{TransferKind::spill, copy.tensor,     op_, gateway(id), gateway(id),
                           copy.bits,           MemoryOperand::O};

@@ -29,14 +29,14 @@ Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write)
 
 } // namespace
 
-Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip), options_(options) {
+Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), rules_(rules) {
   if (!chip.offchip) {
     throw InfeasibleError(
         fmt::format("'{}' has no off-chip memory to hold the parameters and inputs", chip.name));
   }
   port_ = offchip_port(chip);
   const auto add = [&](std::int64_t bandwidth) {
-    timelines_.emplace_back(options.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
+    timelines_.emplace_back(rules.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
   };
   for (const Link& link : chip.links) {
     add(link.bandwidth_bits_per_cycle);
@@ -83,7 +83,7 @@ void Network::find_offchip_links() {
 std::int64_t Network::speed_beside_port(LinkId id) const {
   const std::int64_t width = chip_.links[id.index()].bandwidth_bits_per_cycle;
   const std::int64_t port = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
-  const bool both = options_.share_links && to_offchip_[id.index()];
+  const bool both = rules_.share_links && to_offchip_[id.index()];
   return both && width / 2 >= port ? width - port : width;
 }
 
@@ -103,7 +103,7 @@ bool Network::port_can_be_full(bool read) const {
       return;
     keep(chip_.route(from, to));
     std::vector<LinkId> other = second_route(chip_, from, to);
-    if (options_.free_routing && !other.empty())
+    if (rules_.free_routing && !other.empty())
       keep(std::move(other));
   });
   std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
@@ -121,7 +121,7 @@ bool Network::direct(CoreId from, CoreId to) const {
     return false;
   const std::vector<LinkId>& route = chip_.route(from, to);
   return !route.empty() &&
-         (options_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
+         (rules_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
 }
 
 void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
@@ -177,7 +177,7 @@ Network::Ways Network::add_ways(CoreId from, std::span<const CoreId> to) {
     }
     add_to(first, chip_.route(from, core));
     const std::vector<LinkId> other =
-        options_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
+        rules_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
     add_to(second, other.empty() ? chip_.route(from, core) : other);
   }
   Ways ways{static_cast<std::uint32_t>(paths_.size()), 1};
@@ -340,14 +340,14 @@ Network::Plan Network::plan_on(std::uint32_t path, const Load& load, std::int64_
   const std::int64_t full = paths_[path].bits_per_cycle;
   const std::int64_t streaming = ceil_div(load.bits.value, full);
   const std::int64_t length = cycles_of_part(load, full, streaming);
-  const std::int64_t share = options_.share_links ? speed_of(load.bits, streaming, full) : 1;
+  const std::int64_t share = rules_.share_links ? speed_of(load.bits, streaming, full) : 1;
   const std::int64_t start = first_fit(path, ready, length, share);
   const Plan plan{start, start + length, share, path};
-  if (start == ready || !options_.share_links)
+  if (start == ready || !rules_.share_links)
     return plan;
   const Plan slower = share_now(path, load, ready, plan.end);
   const Plan& one = slower.end < plan.end ? slower : plan;
-  if (!options_.pieces)
+  if (!rules_.pieces)
     return one;
   const Plan pieces = split(path, load, ready, one.end);
   return pieces.end < one.end ? pieces : one;

@@ -18,6 +18,7 @@
 #include "schedule/place/link_timeline.hpp"
 
 #include "monet/hardware/chip.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/schedule/timeline.hpp"
 
 #include <array>
@@ -57,15 +58,9 @@ struct Booking {
   std::int64_t rows = 0; ///< of the off-chip memory, that it opens
 };
 
-struct NetworkOptions {
-  bool share_links = true;  ///< false: a transfer has its links for itself
-  bool free_routing = true; ///< false: nothing goes further than two hops, nor a second way
-  bool pieces = true;       ///< false: a transfer is in one piece
-};
-
 class Network {
 public:
-  explicit Network(const Chip& chip, const NetworkOptions& options = {});
+  explicit Network(const Chip& chip, const TransferRules& rules = {});
 
   CoreId offchip() const { return *chip_.offchip; }
   /// A route exists; routes never pass through the off-chip memory.
@@ -173,7 +168,7 @@ private:
   void add_energy(const TransferRequest& request, Bits before, Booking& booking) const;
 
   const Chip& chip_;
-  NetworkOptions options_;
+  TransferRules rules_;
   std::vector<WordCost> reads_;  ///< per core, as results
   std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
   OffchipPort port_;

@@ -10,13 +10,10 @@
 
 namespace monet {
 
-OffchipMemory::OffchipMemory(const Graph& graph, CoreId memory)
-    : graph_(graph), memory_(memory), required_(required_offchip(graph)) {}
-
-void OffchipMemory::attach(const Pieces& pieces, Residency& states, TimelineWriter& timeline) {
-  pieces_ = &pieces;
-  timeline_ = &timeline;
-  states_ = &states;
+OffchipMemory::OffchipMemory(const Graph& graph, CoreId memory, const Pieces& pieces,
+                             Residency& states, TimelineWriter& timeline)
+    : graph_(graph), memory_(memory), pieces_(pieces), states_(states), timeline_(timeline),
+      required_(required_offchip(graph)) {
   for (std::size_t t = 0; t < graph_.tensors().size(); ++t) {
     const Tensor& tensor = graph_.tensors()[t];
     const Bits size = size_of(tensor);
@@ -26,15 +23,15 @@ void OffchipMemory::attach(const Pieces& pieces, Residency& states, TimelineWrit
 }
 
 std::optional<std::int64_t> OffchipMemory::stored_at(PieceId piece) const {
-  if (!pieces_->made(piece))
+  if (!pieces_.made(piece))
     return 0;
-  const std::uint32_t place = states_->state(piece).stored;
+  const std::uint32_t place = states_.state(piece).stored;
   return place != kNone ? std::optional(stored_[place].end) : std::nullopt;
 }
 
 void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
                           std::int64_t end) {
-  std::uint32_t& place = states_->state(piece).stored;
+  std::uint32_t& place = states_.state(piece).stored;
   internal_check(place == kNone, "a piece is written off-chip twice");
   if (free_.empty()) {
     place = static_cast<std::uint32_t>(stored_.size());
@@ -47,13 +44,13 @@ void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_
 }
 
 void OffchipMemory::touch(PieceId piece, std::int64_t end) {
-  const std::uint32_t place = states_->state(piece).stored;
+  const std::uint32_t place = states_.state(piece).stored;
   if (place != kNone)
     stored_[place].busy_until = std::max(stored_[place].busy_until, end);
 }
 
 void OffchipMemory::retire(PieceId piece) {
-  std::uint32_t& place = states_->state(piece).stored;
+  std::uint32_t& place = states_.state(piece).stored;
   if (place == kNone || required_[stored_[place].tensor.index()])
     return;
   write_stay(stored_[place], {stored_[place].busy_until});
@@ -67,7 +64,7 @@ void OffchipMemory::retire(PieceId piece) {
 void OffchipMemory::write_stay(const Stored& stored, Cycles end) {
   if (graph_.tensor(stored.tensor).alias_of || lies_in_host(graph_, stored.tensor))
     return;
-  timeline_->add_stay(memory_, stored.tensor, stored.bits, {stored.start}, end);
+  timeline_.add_stay(memory_, stored.tensor, stored.bits, {stored.start}, end);
   ever_ = checked_add(ever_, stored.bits.value);
 }
 
@@ -78,7 +75,7 @@ void OffchipMemory::finish(Bits capacity) {
   }
   if (capacity.value <= 0 || ever_ <= capacity.value)
     return;
-  const std::int64_t most = timeline_->most_held(memory_);
+  const std::int64_t most = timeline_.most_held(memory_);
   if (most > capacity.value) {
     throw InfeasibleError(
         fmt::format("the off-chip memory holds {} bytes, but the step needs {}: {} bytes too many",

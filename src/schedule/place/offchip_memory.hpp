@@ -13,9 +13,9 @@ namespace monet {
 
 class OffchipMemory {
 public:
-  OffchipMemory(const Graph& graph, CoreId memory);
   /// All must outlive this. What is there from the start is written down.
-  void attach(const Pieces& pieces, Residency& states, TimelineWriter& timeline);
+  OffchipMemory(const Graph& graph, CoreId memory, const Pieces& pieces, Residency& states,
+                TimelineWriter& timeline);
 
   /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; none while
   /// it is only on cores.
@@ -43,9 +43,9 @@ private:
 
   const Graph& graph_;
   CoreId memory_;
-  const Pieces* pieces_ = nullptr;
-  Residency* states_ = nullptr; ///< knows the place of each piece in stored_
-  TimelineWriter* timeline_ = nullptr;
+  const Pieces& pieces_;
+  Residency& states_; ///< knows the place of each piece in stored_
+  TimelineWriter& timeline_;
   std::vector<bool> required_; ///< per tensor
   std::vector<Stored> stored_;
   std::vector<std::uint32_t> free_; ///< places in stored_ to be used again

@@ -6,11 +6,15 @@
 
 namespace monet {
 
-Pieces::Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
-               const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of,
-               bool with_boxes)
-    : tiles_(tiles), costs_(costs), kinds_(kinds), pool_of_(pool_of),
-      sources_(tiles, graph, with_boxes) {
+Pieces::Pieces(const TileGraph& tiles, const Graph& graph, const Chip& chip, const TileCosts& costs,
+               const std::vector<TileKind>& kinds)
+    : tiles_(tiles), costs_(costs), kinds_(kinds),
+      sources_(tiles, graph, offchip_port(chip).rows.has_value()) {
+  std::size_t pools = 0;
+  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
+    const CoreId first = chip.memory_of(CoreId(c));
+    pool_of_.push_back(first == CoreId(c) ? PoolId(pools++) : pool_of_.at(first.index()));
+  }
   number_pieces();
   order_.resize(tiles.tiles.size());
   for (std::size_t t = 0; t < order_.size(); ++t)

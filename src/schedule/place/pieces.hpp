@@ -21,10 +21,8 @@ using PoolId = Id<struct PoolTag>;
 
 class Pieces {
 public:
-  /// `pool_of` is given per core; `with_boxes`: source_box() will be asked.
-  Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
-         const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of,
-         bool with_boxes = false);
+  Pieces(const TileGraph& tiles, const Graph& graph, const Chip& chip, const TileCosts& costs,
+         const std::vector<TileKind>& kinds);
 
   std::size_t count() const { return made_ + sources_.parts().size(); }
   /// Not a part of a tensor that nobody makes.
@@ -40,6 +38,7 @@ public:
   TileId maker(PieceId id) const;
   const SourceParts& sources() const { return sources_; }
   PieceId source(std::uint32_t part) const { return PieceId(made_ + part); }
+  /// Where opening rows takes time.
   const Box& source_box(PieceId id) const {
     return sources_.box(static_cast<std::uint32_t>(id.index() - made_));
   }
@@ -61,7 +60,9 @@ public:
   /// Tiles by rank.
   const std::vector<TileId>& order() const { return order_; }
   const TileKind& kind(TileId tile) const { return kinds_[costs_.row_of[tile.index()]]; }
-  PoolId pool_of(TileId tile) const { return pool_of_[tiles_.tiles[tile.index()].core.index()]; }
+  /// Pool of a core (that of the off-chip core is meaningless).
+  PoolId pool_of(CoreId core) const { return pool_of_[core.index()]; }
+  PoolId pool_of(TileId tile) const { return pool_of(tiles_.tiles[tile.index()].core); }
 
 private:
   struct Range {
@@ -79,7 +80,7 @@ private:
   const TileGraph& tiles_;
   const TileCosts& costs_;
   const std::vector<TileKind>& kinds_;
-  const std::vector<PoolId>& pool_of_;
+  std::vector<PoolId> pool_of_; ///< per core
   SourceParts sources_;
   std::vector<Range> of_op_;
   std::size_t made_ = 0;

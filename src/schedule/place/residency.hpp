@@ -65,6 +65,19 @@ struct Idle {
   }
 };
 
+/// A piece, or some of it, that a tile has to have in its core's memory before it runs.
+struct Need {
+  PieceId piece;
+  TensorId tensor;
+  Bits bits;
+  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
+  TileId maker;                             ///< of a piece that somebody makes
+  bool whole = true;                        ///< all of the piece
+  bool adds = false;                        ///< the tile adds to it: it becomes the tile's output
+  std::optional<CopyId> copy;               ///< once it is there or on its way
+  Bits missing;                             ///< what is not there yet
+};
+
 /// The top memory of a core, or of several that share it.
 struct Pool {
   CoreId owner;   ///< first core of the group, which names the memory in the timeline
@@ -90,14 +103,12 @@ class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
 
-  explicit Residency(const Chip& chip);
+  /// All must outlive this. Stays go into the timeline as they end.
+  Residency(const Chip& chip, const TileGraph& tiles, const Pieces& pieces,
+            TimelineWriter& timeline);
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
-  /// All must outlive this. Stays go into the timeline as they end.
-  void attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline);
 
-  /// Pool of each core (that of the off-chip core is meaningless).
-  const std::vector<PoolId>& pool_of() const { return pool_of_; }
   const Pool& pool(PoolId id) const { return pools_[id.index()]; }
   std::size_t pools() const { return pools_.size(); }
 
@@ -136,7 +147,7 @@ public:
   /// A tile was placed; next uses change.
   void mark_placed(TileId tile) {
     placed_[tile.index()] = true;
-    pools_[pieces_->pool_of(tile).index()].last_rank = tiles_->rank[tile.index()];
+    pools_[pieces_.pool_of(tile).index()].last_rank = tiles_.rank[tile.index()];
   }
   void refresh(CopyId id);
   /// A copy whose next use is kNever is not the only one: other pools may still read it here.
@@ -176,10 +187,9 @@ private:
   template <class Entry>
   std::optional<CopyId> first_unpinned(IndexedHeap<Entry>& heap);
 
-  const TileGraph* tiles_ = nullptr;
-  const Pieces* pieces_ = nullptr;
-  TimelineWriter* timeline_ = nullptr;
-  std::vector<PoolId> pool_of_;
+  const TileGraph& tiles_;
+  const Pieces& pieces_;
+  TimelineWriter& timeline_;
   std::vector<std::uint32_t> places_; ///< of copies in the heaps of their pool
   std::vector<Pool> pools_;
   std::vector<Copy> copies_;
