@@ -5,7 +5,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
-#include "monet/model/bypassed.hpp"
+#include "monet/model/figures.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/schedule.hpp"
