@@ -1,8 +1,8 @@
 #include "tiling/cover/price.hpp"
 
 #include "tiling/cut/split.hpp"
+#include "tiling/fuse/working_set.hpp"
 #include "tiling/shared/grid.hpp"
-#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"

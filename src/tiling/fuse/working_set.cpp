@@ -187,6 +187,19 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
   return slices_in(slices) * met;
 }
 
+std::int64_t outermost_bits(const Core& core) {
+  std::vector<const Memory*> counted;
+  std::int64_t bits = 0;
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const Memory* top = core.top(operand);
+    if (top == nullptr || std::ranges::find(counted, top) != counted.end())
+      continue;
+    counted.push_back(top);
+    bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
+  }
+  return bits;
+}
+
 Room::Room(const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
     memory_.push_back(chip.memory_of(CoreId(c)).value);
