@@ -2,6 +2,7 @@
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>

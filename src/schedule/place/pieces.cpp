@@ -1,6 +1,7 @@
 #include "schedule/place/pieces.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
 
 #include <algorithm>
 

@@ -68,13 +68,8 @@ ScheduleFloor FloorTracker::floor() const {
   std::int64_t cycles = last_end_;
   for (std::size_t c = 0; c < end_.size(); ++c)
     cycles = std::max(cycles, end_[c] + rest_[c]);
-  if (chip_.offchip) {
-    const std::int64_t in = std::max<std::int64_t>(1, port_.read_bits_per_cycle);
-    const std::int64_t out = std::max<std::int64_t>(1, port_.write_bits_per_cycle);
-    cycles = std::max(
-        cycles, port_.shared ? ceil_div(read_bits_ + written_bits_, std::max(in, out))
-                             : std::max(ceil_div(read_bits_, in), ceil_div(written_bits_, out)));
-  }
+  if (chip_.offchip)
+    cycles = std::max(cycles, port_cycles(port_, read_bits_, written_bits_));
   floor.latency = {cycles};
   // What is to come is rounded to 1/64 pJ per transfer, of one bit at least, and per core.
   constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule;

@@ -77,16 +77,4 @@ std::vector<TileKind> make_kinds(const TileGraph& tiles, const Graph& graph,
   return kinds;
 }
 
-std::vector<bool> required_offchip(const Graph& graph) {
-  std::vector<bool> required(graph.tensors().size(), false);
-  for (const TensorId output : graph.outputs)
-    required[output.index()] = true;
-  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
-    const auto root = graph.tensors()[i].alias_of;
-    if (root && !graph.tensor(*root).producer)
-      required[i] = true;
-  }
-  return required;
-}
-
 } // namespace monet

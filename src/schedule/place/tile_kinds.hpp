@@ -59,8 +59,4 @@ struct TileKind {
 std::vector<TileKind> make_kinds(const TileGraph& tiles, const Graph& graph,
                                  const TileCosts& costs);
 
-/// Tensors that must be in the off-chip memory when the step is over: graph outputs and everything
-/// that shares storage with a parameter, buffer or optimiser state. One flag per tensor.
-std::vector<bool> required_offchip(const Graph& graph);
-
 } // namespace monet
