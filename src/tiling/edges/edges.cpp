@@ -1,4 +1,3 @@
-#include "tiling/edges/part_index.hpp"
 #include "tiling/edges/written_grid.hpp"
 #include "tiling/shared/grid.hpp"
 
