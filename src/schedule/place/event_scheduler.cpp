@@ -1,3 +1,4 @@
+#include "base/shared/names.hpp"
 #include "schedule/place/data_mover.hpp"
 #include "schedule/place/schedule_floor.hpp"
 #include "schedule/place/tile_queue.hpp"
@@ -8,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 namespace monet {
 
@@ -84,6 +86,7 @@ private:
     Bits bits;
     std::optional<std::size_t> adds_to; ///< index of the need that it is made of
     std::optional<CopyId> copy;
+    bool takes_room() const { return !output->streamed && !adds_to; }
   };
   /// What is known about the tile being placed.
   struct Placement {
@@ -162,11 +165,15 @@ private:
     std::int64_t wanted = p_.kind->working_space.value;
     for (const Need& need : p_.needs)
       wanted += need.missing.value;
-    for (const Result& result : p_.results) {
-      if (!result.output->streamed && !result.adds_to)
-        wanted += result.bits.value;
-    }
-    return wanted - room;
+    return wanted + room_of_results() - room;
+  }
+
+  /// Bits of results that stay and are not made of what is there already.
+  std::int64_t room_of_results() const {
+    std::int64_t bits = 0;
+    for (const Result& result : p_.results)
+      bits += result.takes_room() ? result.bits.value : 0;
+    return bits;
   }
 
   /// Fills in what the tile reads and makes.
@@ -267,13 +274,9 @@ private:
   /// room.
   void set_slices() {
     Placement& p = p_;
-    std::int64_t left = memory_.pool(p.pool).capacity;
+    std::int64_t left = memory_.pool(p.pool).capacity - room_of_results();
     for (const Need& need : p.needs)
       left -= need.bits.value;
-    for (const Result& result : p.results) {
-      if (!result.output->streamed && !result.adds_to)
-        left -= result.bits.value;
-    }
     if (left < 0) {
       throw InfeasibleError(
           fmt::format("operands of '{}' exceed the memory of core '{}' by {} bits",
@@ -294,13 +297,9 @@ private:
   /// tile would not fit for that reason, pieces go until it does; the largest excess first.
   void drop_large_pieces() {
     Placement& p = p_;
-    std::int64_t wanted = 0;
+    std::int64_t wanted = room_of_results();
     for (const Bits slice : p.slices)
       wanted += slice.value;
-    for (const Result& result : p.results) {
-      if (!result.output->streamed && !result.adds_to)
-        wanted += result.bits.value;
-    }
     const auto excess = [&](const Need& need) {
       const std::int64_t more =
           need.copy ? memory_.copy(*need.copy).bits.value + need.missing.value - need.bits.value
@@ -339,7 +338,7 @@ private:
         last = operands[i].tensor;
     }
     for (const Result& result : p.results) {
-      if (result.output->streamed || result.adds_to)
+      if (!result.takes_room())
         continue;
       total += result.bits;
       last = result.output->tensor;
@@ -471,17 +470,14 @@ private:
 } // namespace
 
 bool TransferRules::*transfer_rule_named(std::string_view name) {
-  if (name == "links")
-    return &TransferRules::share_links;
-  if (name == "multicast")
-    return &TransferRules::multicast;
-  if (name == "overlap")
-    return &TransferRules::exact_overlap;
-  if (name == "pieces")
-    return &TransferRules::pieces;
-  if (name == "spills")
-    return &TransferRules::spills_to_cores;
-  return name == "routing" ? &TransferRules::free_routing : nullptr;
+  static constexpr std::array<Named<bool TransferRules::*>, 6> kRules{
+      {{"links", &TransferRules::share_links},
+       {"multicast", &TransferRules::multicast},
+       {"overlap", &TransferRules::exact_overlap},
+       {"pieces", &TransferRules::pieces},
+       {"spills", &TransferRules::spills_to_cores},
+       {"routing", &TransferRules::free_routing}}};
+  return value_named(kRules, name).value_or(nullptr);
 }
 
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,

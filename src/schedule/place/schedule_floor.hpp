@@ -2,7 +2,6 @@
 #pragma once
 
 #include "schedule/place/network.hpp"
-#include "schedule/place/tile_kinds.hpp"
 
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
@@ -31,17 +30,19 @@ private:
     std::int64_t compulsory = 0, streamed = 0, fetched = 0;
     std::int64_t least() const { return std::max(compulsory, streamed + fetched); }
   };
-  void add(std::vector<Traffic>& traffic, TensorId tensor, std::int64_t bits, std::int64_t& sum);
+  struct Direction {
+    std::vector<Traffic> tensors;
+    std::int64_t least = 0;  ///< bits of all tensors
+    std::int64_t booked = 0; ///< bits in transfers so far
+    void add(const TransferRequest& request, Bits bits);
+  };
 
   const Chip& chip_;
   OffchipPort port_;
-  std::vector<Traffic> reads_, writes_; ///< per tensor
-  std::int64_t read_bits_ = 0;          ///< sum of what is least
-  std::int64_t written_bits_ = 0;
+  Direction reads_;
+  Direction writes_;
   std::int64_t runs_ = 0;           ///< energy of all tiles, in units of the ledger
   std::int64_t moves_ = 0;          ///< of all transfers so far
-  std::int64_t booked_read_ = 0;    ///< bits in them that left the off-chip memory
-  std::int64_t booked_written_ = 0; ///< and that entered it
   std::vector<std::int64_t> end_;   ///< per core, of its last run
   std::vector<std::int64_t> rest_;  ///< per core, cycles of the runs to come
   std::int64_t last_end_ = 0;       ///< of runs and transfers
