@@ -101,18 +101,15 @@ private:
     }
   }
 
-  static void check_disjoint(std::vector<Span>& spans, const std::string& what) {
-    std::ranges::sort(spans);
-    for (std::size_t i = 1; i < spans.size(); ++i)
-      require(spans[i].first >= spans[i - 1].second, what);
-  }
-
   void check_cores() {
     std::map<CoreId, std::vector<Span>> spans;
     for (const TileRun& run : timeline_.runs)
       spans[run.core].emplace_back(run.start.value, run.end.value);
     for (auto& [core, busy] : spans) {
-      check_disjoint(busy, fmt::format("core {} runs two tiles at once", core.index()));
+      std::ranges::sort(busy);
+      for (std::size_t i = 1; i < busy.size(); ++i)
+        require(busy[i].first >= busy[i - 1].second,
+                fmt::format("core {} runs two tiles at once", core.index()));
     }
   }
 
@@ -193,10 +190,7 @@ private:
     const auto written = regions(writer, output, false);
     for (const auto& [r, read] : regions(reader, *graph_.tensor(output).alias_of, true)) {
       for (const auto& [w, box] : written) {
-        bool meet = true;
-        for (std::size_t a = 0; a < box.size(); ++a)
-          meet = meet && !intersect(box[a], read[a]).empty();
-        if (meet && run_of_[r]->end > run_of_[w]->start)
+        if (volume(intersect(box, read)) > 0 && run_of_[r]->end > run_of_[w]->start)
           return false;
       }
     }

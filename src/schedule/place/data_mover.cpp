@@ -70,12 +70,9 @@ Bits DataMover::read_of_parts(TensorId id, TileId maker) {
   const Tensor& tensor = graph_.tensor(id);
   piece_.clear();
   tiles_.ranges(maker, ranges_);
-  for (const Access& access : graph_.op(tiles_.tiles[maker.index()].op).nest.operands) {
-    if (access.tensor != id || access.mode == AccessMode::read)
-      continue;
-    region_into(access, ranges_, tensor.shape, piece_);
-    break;
-  }
+  const LoopNest& making = graph_.op(tiles_.tiles[maker.index()].op).nest;
+  if (const Access* written = written_access(making, id))
+    region_into(*written, ranges_, tensor.shape, piece_);
   std::size_t parts = 0;
   for (const TileId reader : part_readers_) {
     tiles_.ranges(reader, ranges_);
@@ -304,14 +301,16 @@ void DataMover::fetch(Need& need) {
     need.missing = need.bits;
   const std::int64_t rows = rows_.of_needs({&need, 1}, tile_, need.missing); // from off-chip
   const std::int64_t space = make_room_to_fetch(need.missing, need.tensor, rows);
-  std::optional<CopyId> source = nearest_copy(need, core_, space);
+  std::optional<CopyId> source = nearest_copy(need, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
   if (!source && !stored)
     stored = store(need.piece);
   if (source && stored && network_.direct(offchip, core_)) {
     const TransferRequest read{.from = offchip, .to = core_, .bits = need.missing, .rows = rows};
-    const std::int64_t from_core = arrival_from(*source, core_, need.missing, space);
+    const std::int64_t from_core =
+        network_.arrival({.from = gateway(*source), .to = core_, .bits = need.missing},
+                         std::max(space, memory_.copy(*source).available));
     const std::int64_t ready = std::max(space, *stored);
     if (network_.soonest(read, ready) < from_core && network_.arrival(read, ready) < from_core)
       source.reset();
@@ -328,24 +327,17 @@ void DataMover::fetch(Need& need) {
     release_if_unused(*source);
 }
 
-std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,
-                                     std::int64_t space) const {
-  return network_.arrival({.from = gateway(source), .to = to, .bits = bits},
-                          std::max(space, memory_.copy(source).available));
-}
-
 /// The whole copy of the piece on another core that could be here first.
-std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
-                                              std::int64_t space) const {
+std::optional<CopyId> DataMover::nearest_copy(const Need& need, std::int64_t space) const {
   std::optional<CopyId> best;
   std::int64_t best_end = std::numeric_limits<std::int64_t>::max();
   std::size_t asked = 0;
   for (CopyId id = memory_.first_copy(need.piece); Residency::is_copy(id) && asked < kMostAsked;
        id = memory_.copy(id).next) {
-    if (!memory_.copy(id).whole || !network_.direct(gateway(id), to))
+    if (!memory_.copy(id).whole || !network_.direct(gateway(id), core_))
       continue;
     ++asked;
-    const TransferRequest request{.from = gateway(id), .to = to, .bits = need.missing};
+    const TransferRequest request{.from = gateway(id), .to = core_, .bits = need.missing};
     const std::int64_t ready = std::max(space, memory_.copy(id).available);
     if (best && network_.soonest(request, ready) >= best_end)
       continue;

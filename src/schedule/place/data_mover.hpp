@@ -77,8 +77,7 @@ private:
   bool may_grow(CopyId id, const Need& need, TileId reader);
   bool drop_if_in_parts(std::optional<CopyId>& copy);
   void receive_too(const Need& need, const Receiver& receiver, const Booking& booking);
-  std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;
-  std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
+  std::optional<CopyId> nearest_copy(const Need& need, std::int64_t space) const;
   std::int64_t write(CopyId id, TransferKind kind);
   bool spare(CopyId id) const;
   std::optional<PoolId> other_room(const Copy& copy, TransferRequest request);

@@ -70,12 +70,10 @@ private:
   bool find_in_last_block(std::int64_t time) const;
   static std::size_t find_step(const Block& block, std::int64_t time);
   bool advance(Cursor& at) const;
-  void next_block(Cursor& at) const;
   bool find_blocked(Cursor& at, std::int64_t limit, std::int64_t end) const;
   void find_run(Cursor& at, std::int64_t limit, std::int64_t length, std::size_t of_class);
   std::int64_t run_length(Cursor at, std::size_t of_class) const;
   void tighten(Cursor at);
-  Cursor cut(std::int64_t time);
   void cut_after(Cursor& at, std::int64_t time);
   bool split_if_full(Cursor at);
   bool is_last(Cursor at) const {

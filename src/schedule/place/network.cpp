@@ -49,7 +49,11 @@ Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), ru
     add(port_.write_bits_per_cycle);
   read_port_counts_ = port_can_be_full(true);
   write_port_counts_ = port_can_be_full(false);
-  find_offchip_links();
+  to_offchip_.resize(chip_.links.size(), false);
+  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
+    for (const LinkId id : chip_.route(from, to))
+      to_offchip_[id.index()] = true;
+  });
   ways_.resize(chip.cores.size() * chip.cores.size());
   for (const Core& core : chip.cores) {
     reads_.push_back(word_cost(core, MemoryOperand::O, false));
@@ -69,14 +73,6 @@ void Network::for_each_offchip_way(Visit visit) const {
         visit(from, to, reads);
     }
   }
-}
-
-void Network::find_offchip_links() {
-  to_offchip_.resize(chip_.links.size(), false);
-  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
-    for (const LinkId id : chip_.route(from, to))
-      to_offchip_[id.index()] = true;
-  });
 }
 
 /// The speed at which a transfer between cores keeps nothing off the off-chip port.

@@ -163,7 +163,6 @@ private:
   template <class Visit>
   void for_each_offchip_way(Visit visit) const;
   bool port_can_be_full(bool read) const;
-  void find_offchip_links();
   std::int64_t speed_beside_port(LinkId link) const;
   void add_energy(const TransferRequest& request, Bits before, Booking& booking) const;
 

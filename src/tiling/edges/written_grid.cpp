@@ -201,11 +201,8 @@ void PartCombos::parts_of(std::uint32_t combo, std::span<std::uint32_t> parts) c
 
 std::optional<WrittenGrid> written_grid(const Operator& op, const OperatorTiling& tiling,
                                         const PartIndex& index, TensorId id, const Tensor& tensor) {
-  const auto& operands = op.nest.operands;
-  const auto access = std::find_if(operands.begin(), operands.end(), [&](const Access& a) {
-    return a.tensor == id && a.mode != AccessMode::read;
-  });
-  if (access == operands.end())
+  const Access* const access = written_access(op.nest, id);
+  if (access == nullptr)
     return std::nullopt;
   AxisSets sets = connected_axes(*access, tensor.shape.size(), index);
   std::vector<std::uint32_t> repeating = index.cut_dims();
