@@ -1,6 +1,5 @@
 #include "monet/tiling/tiling.hpp"
 
-#include "tiling/cut/mapping_factors.hpp"
 #include "tiling/cut/split.hpp"
 #include "tiling/fuse/slices.hpp"
 #include "tiling/fuse/stacks.hpp"

@@ -310,11 +310,7 @@ private:
       at = &*std::prev(after);
       until = at->end;
     }
-    PathSegment segment;
-    segment.start = {until};
-    segment.end = {time};
-    segment.limit = Limit::order;
-    path.segments.push_back(segment);
+    path.segments.push_back({.start = {until}, .end = {time}, .limit = Limit::order});
     return until;
   }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "schedule/place/network.hpp"
-#include "schedule/place/offchip_memory.hpp"
 #include "schedule/place/pieces.hpp"
 #include "schedule/place/residency.hpp"
 #include "schedule/place/row_counter.hpp"

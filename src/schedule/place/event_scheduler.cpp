@@ -1,7 +1,7 @@
 #include "base/shared/names.hpp"
 #include "schedule/place/data_mover.hpp"
-#include "schedule/place/schedule_floor.hpp"
 #include "schedule/place/tile_queue.hpp"
+#include "schedule/place/timeline_writer.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"

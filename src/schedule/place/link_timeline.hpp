@@ -16,7 +16,6 @@ class LinkTimeline {
 public:
   explicit LinkTimeline(std::int64_t bandwidth = 1);
 
-  std::int64_t bandwidth() const { return bandwidth_; }
   /// First time >= `from` >= 0 from which on `share` of the bandwidth is free for `length` > 0
   /// cycles; 0 < share <= bandwidth.
   std::int64_t first_fit(std::int64_t from, std::int64_t length, std::int64_t share);

@@ -10,12 +10,11 @@ namespace monet {
 
 namespace {
 
-void add_read(TileKind& kind, const Access& access, std::uint32_t operand,
-              const ProblemOperand& problem) {
+void add_read(TileKind& kind, const Access& access, const ProblemOperand& problem) {
   auto known = std::find_if(kind.reads.begin(), kind.reads.end(),
                             [&](const KindRead& read) { return read.tensor == access.tensor; });
   if (known == kind.reads.end()) {
-    kind.reads.push_back({access.tensor, problem.memory, operand, false, false});
+    kind.reads.push_back({access.tensor, problem.memory, false, false});
     known = kind.reads.end() - 1;
   }
   if (!problem.offchip && !known->kept) {
@@ -50,7 +49,7 @@ TileKind make_kind(const Graph& graph, OpId op, const TileCost& cost) {
     if (elements == 0)
       continue;
     if (operands[i].mode == AccessMode::read) {
-      add_read(kind, operands[i], i, problem);
+      add_read(kind, operands[i], problem);
     } else {
       add_output(kind, operands[i], i, problem, graph.tensor(operands[i].tensor));
     }

@@ -25,7 +25,6 @@ using PoolId = Id<struct PoolTag>;
 struct KindRead {
   TensorId tensor;
   MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
-  std::uint32_t operand = 0;                ///< the first that reads it
   bool kept = false;                        ///< an operand has it in the core's memory
   bool streamed = false;                    ///< an operand has it flow by
 };

@@ -1,5 +1,6 @@
 #include "tiling/cover/groups.hpp"
 
+#include "base/shared/bytes.hpp"
 #include "tiling/cut/split.hpp"
 #include "tiling/shared/grid.hpp"
 
@@ -21,37 +22,26 @@ constexpr std::int64_t kMostSlices = 64;
 /// The same within those of another loop.
 constexpr std::int64_t kMostInnerSlices = 16;
 
-void append(std::string& key, std::int64_t number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
 /// Equal for operators whose tiles are alike: loops, accesses and sizes, without names.
 std::string form_of(const Graph& graph, const Operator& op) {
-  std::string key;
-  append(key, static_cast<std::int64_t>(op.nest.compute));
-  append(key, op.phase == Phase::update ? 1 : 0);
-  for (const LoopDim& dim : op.nest.dims) {
-    key += dim.name + (dim.coupled ? '!' : '=');
-    append(key, dim.size);
-  }
-  append(key, op.nest.work.total());
-  append(key, products(op.nest));
-  for (const Access& access : op.nest.operands) {
-    append(key, static_cast<std::int64_t>(access.mode) * 2 + (access.opaque ? 1 : 0));
+  ByteWriter key;
+  key.number(op.nest.compute, op.phase == Phase::update);
+  key.list(op.nest.dims, [&](const LoopDim& dim) {
+    key.text(dim.name);
+    key.number(dim.coupled, dim.size);
+  });
+  key.number(op.nest.work.total(), products(op.nest));
+  key.list(op.nest.operands, [&](const Access& access) {
     const Tensor& tensor = graph.tensor(access.tensor);
-    key += name_of(tensor.type) + ' ';
-    for (const std::int64_t extent : tensor.shape)
-      append(key, extent);
-    for (const AxisExpr& axis : access.axes) {
-      append(key, axis.data_dependent ? -1 : std::ssize(axis.terms));
-      append(key, axis.offset);
-      for (const AffineTerm& term : axis.terms) {
-        append(key, term.dim);
-        append(key, term.coefficient);
-      }
-    }
-  }
-  return key;
+    key.number(access.mode, access.opaque);
+    key.text(name_of(tensor.type));
+    key.list(tensor.shape, [&](std::int64_t extent) { key.number(extent); });
+    key.list(access.axes, [&](const AxisExpr& axis) {
+      key.number(axis.data_dependent, axis.offset);
+      key.list(axis.terms, [&](const AffineTerm& term) { key.number(term.dim, term.coefficient); });
+    });
+  });
+  return key.take();
 }
 
 } // namespace
@@ -171,22 +161,22 @@ private:
   }
 
   std::string key_of(const std::vector<OpId>& members) {
-    std::string key;
+    ByteWriter key;
     ++sight_;
     std::int64_t tensors = 0;
     for (const OpId member : members) {
-      append(key, forms_[member.index()]);
+      key.number(forms_[member.index()]);
       for (const Access& access : graph_.op(member).nest.operands) {
         const std::size_t id = access.tensor.index();
         if (seen_[id] != sight_) {
           seen_[id] = sight_;
           local_[id] = tensors++;
         }
-        append(key, local_[id]);
+        key.number(local_[id]);
       }
-      append(key, scratch_.left_behind[member.index()] ? 1 : 0);
+      key.number(static_cast<bool>(scratch_.left_behind[member.index()]));
     }
-    return key;
+    return key.take();
   }
 
   NeighbourGroupKind measure(const std::vector<OpId>& members) {

@@ -20,13 +20,14 @@ struct GroupSlices {
     std::int64_t moved = 0; ///< bits of operands of which every part touches its own
     std::int64_t fixed = 0; ///< bits of the others
   };
+  using Parts = std::vector<std::pair<std::uint32_t, std::int64_t>>; ///< sliced loops, their sizes
   struct Member {
     double slices = 1;
     double work = 1; ///< iterations of all slices over those of the operator
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts; ///< sliced loops and their sizes
-    std::vector<Split> splits;                                 ///< the first: not shared out
-    std::int64_t whole = 0; ///< bits of a slice that is not shared out
-    std::int64_t least = 0; ///< of a part of one that is shared out over as many cores as can be
+    Parts parts;
+    std::vector<Split> splits; ///< the first: not shared out
+    std::int64_t whole = 0;    ///< bits of a slice that is not shared out
+    std::int64_t least = 0;    ///< of a part of one that is shared out over as many cores as can be
   };
   std::vector<StackSlices::Cut> cuts; ///< the first outermost; `op` is the member's place
   std::vector<Member> members;

@@ -50,14 +50,14 @@ public:
 private:
   /// How the slices of an operator are shared out, and the cycles of one.
   struct Share {
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    GroupSlices::Parts parts;
     double cycles = 0;                ///< of one slice
     double least = 0;                 ///< cycles of moving its operands within the core
     std::optional<std::uint32_t> dim; ///< that is shared out
     std::int64_t cores = 1;
   };
   struct Known { ///< cycles of slices over those estimated
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    GroupSlices::Parts parts;
     double slowdown = 1;
   };
   struct Use { ///< of the port, the cores and the links by one member
@@ -83,8 +83,8 @@ private:
   void measure_ways();
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
   double port_cycles(double read, double written) const;
-  const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
-  const Share& add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  const Share& share(OpId op, const GroupSlices::Parts& parts);
+  const Share& add_share(OpId op, const GroupSlices::Parts& parts);
   double cycles(OpId op, const Share& own) const;
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
