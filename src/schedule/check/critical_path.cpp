@@ -141,11 +141,9 @@ private:
   /// First of what ended at the time for which the condition holds.
   template <class Holds>
   const Event* first(std::int64_t time, Holds holds) const {
-    for (const Event& event : ending_at(time)) {
-      if (holds(event))
-        return &event;
-    }
-    return nullptr;
+    const std::span<const Event> ended = ending_at(time);
+    const auto found = std::ranges::find_if(ended, holds);
+    return found != ended.end() ? &*found : nullptr;
   }
   template <class Holds>
   const Event* first_run(std::int64_t time, Holds holds) const {

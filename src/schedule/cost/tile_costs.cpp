@@ -291,7 +291,7 @@ std::shared_ptr<const TileCosts> TileCostCache::of(const TileGraph& tiles, OpId 
 TileCosts TileCostCache::of(const TileGraph& tiles) {
   TileCosts all;
   all.row_of.reserve(tiles.tiles.size());
-  for (const Impl::Entry& entry : impl_->entries(tiles, all_operators(tiles))) {
+  for (const Impl::Entry& entry : impl_->entries(tiles, all_operators(impl_->step.graph))) {
     if (entry.infeasible)
       std::rethrow_exception(entry.infeasible);
     const auto first = static_cast<std::uint32_t>(all.rows.size());

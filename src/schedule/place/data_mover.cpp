@@ -175,18 +175,18 @@ std::int64_t DataMover::find_receivers(std::span<const Need> needs, Bits bits, C
     const PoolId pool = pieces_.pool_of(*at);
     at = std::partition_point(at, readers.end(),
                               [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
-    const CoreId gateway = memory_.pool(pool).gateway;
-    if (pool == pool_ || gateway == from || !network_.direct(from, gateway))
+    const Pool& other = memory_.pool(pool);
+    if (pool == pool_ || other.gateway == from || !network_.direct(from, other.gateway))
       continue;
     const std::optional<TileId> reader = next_reader(first.piece, pool);
-    if (!reader || pieces_.kind(*reader).most_bits.value > memory_.pool(pool).possible_room() ||
+    if (!reader || pieces_.kind(*reader).most_bits.value > other.possible_room() ||
         !std::all_of(needs.begin(), needs.end(),
                      [&](const Need& need) { return wants(need, pool, *reader); }) ||
-        !memory_.has_room_by(pool, bits, latest))
+        other.room() < bits.value || other.room_from(bits) > latest)
       continue;
-    ready = std::max(ready, memory_.pool(pool).room_from(bits));
+    ready = std::max(ready, other.room_from(bits));
     receivers_.push_back({pool, *reader});
-    also_.push_back(gateway);
+    also_.push_back(other.gateway);
   }
   return ready;
 }
@@ -206,7 +206,7 @@ bool DataMover::may_grow(CopyId id, const Need& need, TileId reader) {
 /// The pool's next tile that reads the piece, if its turn comes soon.
 std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
   const auto readers = pieces_.readers(piece);
-  const std::uint32_t last = memory_.last_rank(pool);
+  const std::uint32_t last = memory_.pool(pool).last_rank;
   auto at = std::partition_point(readers.begin(), readers.end(), [&](TileId tile) {
     return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < std::pair(pool, last);
   });
@@ -268,7 +268,7 @@ void DataMover::receive_too(const Need& need, const Receiver& receiver, const Bo
     memory_.grow(*copy, need.bits, booking.start, receiver.reader, false);
   } else {
     copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits, booking.start,
-                       memory_.last_rank(receiver.pool));
+                       memory_.pool(receiver.pool).last_rank);
     if (!need.whole)
       memory_.add_part(*copy, receiver.reader);
   }

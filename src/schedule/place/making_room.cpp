@@ -111,7 +111,7 @@ std::optional<CopyId> DataMover::move_to_a_core(CopyId id) {
   const Booking booking = book(request, std::max(copy.available, pool.room_from(copy.bits)));
   memory_.touch(id, booking.end);
   const CopyId moved = memory_.add(*other, copy.piece, copy.tensor, copy.bits, booking.start,
-                                   memory_.last_rank(*other));
+                                   memory_.pool(*other).last_rank);
   const std::int64_t there = network_.arrival(booking, request.to);
   memory_.copy(moved).moved = true;
   memory_.copy(moved).available = there;

@@ -85,8 +85,8 @@ struct Pool {
   std::int64_t capacity = 0;
   MemoryProfile taken;
   std::int64_t idle = 0; ///< of what is held: idle copies, kept as long as nobody wants the room
-  std::uint32_t last_rank = 0;
-  IndexedHeap<Needed> needed; ///< copies that are not idle
+  std::uint32_t last_rank = 0; ///< of its tile that was placed last
+  IndexedHeap<Needed> needed;  ///< copies that are not idle
   IndexedHeap<Idle> idle_copies;
 
   explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
@@ -159,12 +159,6 @@ public:
   /// copy that may go first, where that is before they would fit, else the one with the farthest
   /// next use. None: there is nothing better than to wait, or all that is left is pinned.
   std::optional<CopyId> first_to_go(PoolId pool, Bits bits, std::int64_t by);
-  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle) const {
-    const Pool& p = pools_[pool.index()];
-    return p.room() >= bits.value && p.room_from(bits) <= cycle;
-  }
-  /// Rank of the tile of the pool that was placed last.
-  std::uint32_t last_rank(PoolId pool) const { return pools_[pool.index()].last_rank; }
   bool placed(TileId tile) const { return placed_[tile.index()]; }
   /// Everything left goes at its busy_until.
   void finish();

@@ -17,13 +17,6 @@ namespace {
 /// Of the work outside the update, what has to take turns at least.
 constexpr double kEnough = 0.9;
 
-std::vector<OpId> all_operators(const Graph& graph) {
-  std::vector<OpId> all;
-  for (std::size_t i = 0; i < graph.operators().size(); ++i)
-    all.emplace_back(i);
-  return all;
-}
-
 /// A batch is fed in, or its labels are.
 bool is_fed(const Tensor& tensor) {
   return !tensor.producer && (tensor.kind == TensorKind::input || tensor.kind == TensorKind::label);
