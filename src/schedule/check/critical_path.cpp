@@ -125,9 +125,6 @@ private:
     }
     return false;
   }
-  bool freed_at(CoreId memory, std::int64_t time) const {
-    return std::ranges::binary_search(freed_, std::pair(memory, time));
-  }
   bool reads(OpId op, TensorId tensor) const {
     const auto& operands = graph_.op(op).nest.operands;
     return std::ranges::any_of(operands, [&](const Access& a) { return a.tensor == tensor; });
@@ -157,7 +154,7 @@ private:
 
   /// Who let go of space in the memory at the time.
   const Event* who_freed(CoreId memory, std::int64_t time) const {
-    if (!freed_at(memory, time))
+    if (!std::ranges::binary_search(freed_, std::pair(memory, time)))
       return nullptr;
     return first(time, [&](const Event& e) {
       if (e.run)

@@ -104,11 +104,11 @@ private:
     std::ranges::sort(group.members);
     if ((group.members.size() > 1 && !linked(group.members)) || (updates && !in_order(group)))
       return;
-    const auto next = static_cast<std::uint32_t>(result_.kinds_.size());
+    const auto next = static_cast<std::uint32_t>(result_.ways_.size());
     const auto [known, added] = kinds_.emplace(key_of(group.members), next);
     group.kind = known->second;
     if (added)
-      result_.kinds_.push_back(measure(group.members));
+      result_.ways_.push_back(measure(group.members));
     result_.groups_.push_back(std::move(group));
   }
 
@@ -179,10 +179,9 @@ private:
     return key.take();
   }
 
-  NeighbourGroupKind measure(const std::vector<OpId>& members) {
+  std::vector<GroupSlices> measure(const std::vector<OpId>& members) {
     const StackSlicer slicer(graph_, members, scratch_);
-    NeighbourGroupKind kind;
-    kind.ways.push_back(way(slicer, members, {}));
+    std::vector<GroupSlices> ways{way(slicer, members, {})};
     std::size_t last = members.size() - 1; // the last that is no update
     while (last > 0 && graph_.op(members[last]).phase == Phase::update)
       --last;
@@ -197,13 +196,13 @@ private:
     for (const Seed& seed : seeds) {
       const std::int64_t size = size_of(members, seed);
       for (std::int64_t count = 2; count <= kMostSlices; count *= 2) {
-        kind.ways.push_back(way(slicer, members, {{seed, std::min(count, size)}}));
+        ways.push_back(way(slicer, members, {{seed, std::min(count, size)}}));
         if (count >= size)
           break;
       }
     }
-    add_second_loops(slicer, members, seeds, kind);
-    return kind;
+    add_second_loops(slicer, members, seeds, ways);
+    return ways;
   }
 
   /// A loop of a member, and those of the others that follow from it.
@@ -236,7 +235,7 @@ private:
 
   /// A short first loop cut into single iterations, and each of the others inside.
   void add_second_loops(const StackSlicer& slicer, const std::vector<OpId>& members,
-                        const std::vector<Seed>& seeds, NeighbourGroupKind& kind) const {
+                        const std::vector<Seed>& seeds, std::vector<GroupSlices>& ways) const {
     for (const Seed& outer : seeds) {
       const std::int64_t batch = size_of(members, outer);
       if (outer.dim != 0 || batch > kMostSlices)
@@ -249,7 +248,7 @@ private:
           GroupSlices slices =
               way(slicer, members, {{outer, batch}, {seed, std::min(count, size)}});
           if (!sweeps_results(members, slices))
-            kind.ways.push_back(std::move(slices));
+            ways.push_back(std::move(slices));
           if (count >= size)
             break;
         }

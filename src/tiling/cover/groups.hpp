@@ -35,11 +35,6 @@ struct GroupSlices {
   double most = 1; ///< slices of any member
 };
 
-/// Groups that are equal but for which tensors they have.
-struct NeighbourGroupKind {
-  std::vector<GroupSlices> ways; ///< the first one leaves every member whole
-};
-
 struct NeighbourGroup {
   std::uint32_t begin = 0; ///< of the sequence
   std::uint32_t end = 0;
@@ -60,14 +55,18 @@ public:
   const std::vector<OpId>& sequence() const { return sequence_; }
   const std::vector<OpId>& updates_of(OpId op) const { return updates_of_[op.index()]; }
   const std::vector<NeighbourGroup>& groups() const { return groups_; } ///< by end
-  const NeighbourGroupKind& kind(const NeighbourGroup& group) const { return kinds_[group.kind]; }
+  /// The first one leaves every member whole. Groups that are equal but for which tensors they have
+  /// share them.
+  const std::vector<GroupSlices>& ways(const NeighbourGroup& group) const {
+    return ways_[group.kind];
+  }
 
 private:
   class Builder;
   std::vector<OpId> sequence_;
   std::vector<std::vector<OpId>> updates_of_; ///< per operator
   std::vector<NeighbourGroup> groups_;
-  std::vector<NeighbourGroupKind> kinds_;
+  std::vector<std::vector<GroupSlices>> ways_; ///< per kind of group
 };
 
 } // namespace monet
