@@ -4,7 +4,6 @@
 #include "schedule/small_steps.hpp"
 #include "tiling/cover/groups.hpp"
 #include "tiling/cover/price.hpp"
-#include "tiling/cover/step_traffic.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/imc_array.hpp"
