@@ -5,10 +5,10 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
-#include "monet/model/bypassed.hpp"
+#include "monet/model/figures.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
-#include "monet/schedule/slice_memory.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>

@@ -19,12 +19,6 @@ namespace {
 /// to cover what is read.
 constexpr std::size_t kMostPairs = std::size_t{1} << 20;
 
-Box intersect_boxes(Box a, const Box& b) {
-  for (std::size_t i = 0; i < a.size(); ++i)
-    a[i] = intersect(a[i], b[i]);
-  return a;
-}
-
 bool contributes(const Access& access, std::size_t dim) {
   if (access.opaque)
     return false;
@@ -148,10 +142,8 @@ private:
     Written result;
     const Operator& op = graph_.op(id);
     const OperatorTiling& tiling = tiles_.operators[id.index()];
-    const auto access = std::ranges::find_if(op.nest.operands, [&](const Access& a) {
-      return a.tensor == tensor && a.mode != AccessMode::read;
-    });
-    if (access == op.nest.operands.end())
+    const Access* const access = written_access(op.nest, tensor);
+    if (access == nullptr)
       return result;
     std::vector<std::size_t> moving; // cut loops that the tensor has
     for (std::size_t d = 0; d < tiling.parts.size(); ++d) {
@@ -184,22 +176,12 @@ private:
     return result;
   }
 
-  std::vector<Box> read_boxes(const Operator& op, std::uint32_t tile, TensorId tensor) const {
-    std::vector<Box> boxes;
-    const std::vector<Interval> ranges = tiles_.ranges(TileId(tile));
-    for (const Access& access : op.nest.operands) {
-      if (access.tensor == tensor && access.mode == AccessMode::read)
-        boxes.push_back(region(access, ranges, graph_.tensor(tensor).shape));
-    }
-    return boxes;
-  }
-
   /// Elements of the boxes that lie in the pieces.
   static std::int64_t common(const std::vector<Box>& boxes, const std::vector<const Box*>& pieces) {
     std::vector<Box> shared;
     for (const Box& box : boxes) {
       for (const Box* piece : pieces) {
-        Box both = intersect_boxes(box, *piece);
+        Box both = intersect(box, *piece);
         if (volume(both) > 0)
           shared.push_back(std::move(both));
       }
@@ -260,7 +242,6 @@ private:
   }
 
   std::size_t check_reads(OpId id, TensorId tensor) const {
-    const Operator& op = graph_.op(id);
     const OperatorTiling& tiling = tiles_.operators[id.index()];
     const Written pieces = written(*graph_.tensor(tensor).producer, tensor);
     std::map<std::uint32_t, const Box*> by_tile;
@@ -273,7 +254,7 @@ private:
     std::size_t found = 0;
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
       check_stop();
-      const std::vector<Box> reads = read_boxes(op, t, tensor);
+      const std::vector<Box> reads = boxes(TileId(t), tensor, AccessMode::read);
       std::vector<const Box*> chosen;
       for (const TileEdge& edge : tiles_.edges_into(TileId(t))) {
         if (edge.tensor != tensor)
@@ -317,8 +298,8 @@ private:
   }
 
   static bool meets(const std::vector<Box>& reads, const Box& piece) {
-    return std::ranges::any_of(
-        reads, [&](const Box& read) { return volume(intersect_boxes(read, piece)) > 0; });
+    return std::ranges::any_of(reads,
+                               [&](const Box& read) { return volume(intersect(read, piece)) > 0; });
   }
 
   /// Ranks are a permutation in which every tile comes after those it depends on.
@@ -378,10 +359,7 @@ private:
   }
 
   static bool meet(const std::vector<Box>& some, const std::vector<Box>& others) {
-    return std::ranges::any_of(some, [&](const Box& a) {
-      return std::ranges::any_of(others,
-                                 [&](const Box& b) { return volume(intersect_boxes(a, b)) > 0; });
-    });
+    return std::ranges::any_of(others, [&](const Box& box) { return meets(some, box); });
   }
 
   const TileGraph& tiles_;

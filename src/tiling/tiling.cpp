@@ -1,8 +1,6 @@
 #include "monet/tiling/tiling.hpp"
 
-#include "tiling/cut/mapping_factors.hpp"
 #include "tiling/cut/split.hpp"
-#include "tiling/edges/order.hpp"
 #include "tiling/fuse/slices.hpp"
 #include "tiling/fuse/stacks.hpp"
 #include "tiling/shared/grid.hpp"

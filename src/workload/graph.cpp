@@ -217,6 +217,13 @@ std::optional<Integers> known_integers(const Graph& graph, const Operator& op, s
   return integers ? std::optional(*integers) : std::nullopt;
 }
 
+std::vector<OpId> all_operators(const Graph& graph) {
+  std::vector<OpId> all;
+  for (std::size_t i = 0; i < graph.operators().size(); ++i)
+    all.emplace_back(i);
+  return all;
+}
+
 std::int64_t parameter_count(const Graph& graph) {
   std::int64_t total = 0;
   for (const Tensor& tensor : graph.tensors()) {

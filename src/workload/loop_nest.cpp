@@ -70,6 +70,13 @@ bool is_reduction(const LoopNest& nest, std::size_t dim) {
   return true;
 }
 
+const Access* written_access(const LoopNest& nest, TensorId tensor) {
+  const auto found = std::ranges::find_if(nest.operands, [&](const Access& access) {
+    return access.tensor == tensor && access.mode != AccessMode::read;
+  });
+  return found != nest.operands.end() ? &*found : nullptr;
+}
+
 std::size_t find_dim(const LoopNest& nest, std::string_view name) {
   const auto found = std::find_if(nest.dims.begin(), nest.dims.end(),
                                   [&](const LoopDim& dim) { return dim.name == name; });

@@ -39,7 +39,7 @@ inline CoreCost simple_cost(const CoreProblem& problem, const Core& core) {
 template <class CostOf>
 Timeline schedule_with(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                        CostOf&& cost_of, const ScheduleOptions& options) {
-  TileClasses classes = classify_tiles(tiles, step.graph, all_operators(tiles));
+  TileClasses classes = classify_tiles(tiles, step.graph, all_operators(step.graph));
   std::deque<std::pair<CoreProblem, CoreCost>> solved;
   TileCosts costs;
   for (const TileId example : classes.example) {

@@ -1,11 +1,11 @@
 // Properties of schedules of random steps on random chips.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/schedule_alone.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

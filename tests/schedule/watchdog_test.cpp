@@ -1,11 +1,11 @@
 // Systems too small for their steps: there is a schedule or a reason why not, soon. The time limit
 // of each test is in CMakeLists.txt.
 #include "schedule/fixed_costs.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // Random networks on random systems, judged by witnesses that share nothing with what they judge.
 #include "schedule/element_edges.hpp"
 #include "schedule/fixed_costs.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
 #include "schedule/schedule_alone.hpp"
@@ -9,6 +8,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 #include "schedule/small_steps.hpp"
 #include "tiling/cover/groups.hpp"
 #include "tiling/cover/price.hpp"
-#include "tiling/cover/step_traffic.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/imc_array.hpp"
@@ -153,7 +152,7 @@ TEST(FusionCovers, a_chain_that_does_not_fit_runs_in_slices) {
   for (const NeighbourGroup& group : groups.groups()) {
     if (group.members.size() != 6)
       continue;
-    for (const GroupSlices& way : groups.kind(group).ways) {
+    for (const GroupSlices& way : groups.ways(group)) {
       const auto price = pricer.price(group, way);
       EXPECT_EQ(price.has_value(), way.most >= 16) << way.most;
       if (price) {
@@ -216,7 +215,7 @@ Prices prices_of(const NeighbourGroups& groups, GroupPricer& pricer, const Graph
     prices.alone.push_back(prices.of(pricer.alone(OpId(i))));
   for (const NeighbourGroup& group : groups.groups()) {
     double best = std::numeric_limits<double>::infinity();
-    const auto& ways = groups.kind(group).ways;
+    const auto& ways = groups.ways(group);
     for (std::size_t w = group.members.size() == 1 ? 1 : 0; w < ways.size(); ++w) {
       if (const auto price = pricer.price(group, ways[w]))
         best = std::min(best, prices.of(*price));
@@ -256,7 +255,7 @@ double price_of(const FusionPlan& plan, const NeighbourGroups& groups, GroupPric
     for (const NeighbourGroup& group : groups.groups()) {
       if (group.members != plan.stacks[s])
         continue;
-      for (const GroupSlices& way : groups.kind(group).ways) {
+      for (const GroupSlices& way : groups.ways(group)) {
         StackSlices slices;
         for (const StackSlices::Cut& cut : way.cuts)
           slices.cuts.push_back({group.members[cut.op.index()], cut.dim, cut.count});

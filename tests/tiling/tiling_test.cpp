@@ -1,5 +1,4 @@
 #include "schedule/small_steps.hpp"
-#include "tiling/cut/mapping_factors.hpp"
 #include "tiling/cut/split.hpp"
 #include "tiling/shared/grid.hpp"
 

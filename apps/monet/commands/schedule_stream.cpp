@@ -6,8 +6,8 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/stream_costs.hpp"
 #include "monet/report/stream_result.hpp"
-#include "monet/tiling/mapping_check.hpp"
 #include "monet/tiling/stacks_file.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

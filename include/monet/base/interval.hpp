@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,13 @@ constexpr std::int64_t volume(const Box& box) {
   for (const Interval& i : box)
     v *= i.size();
   return v;
+}
+
+/// What two boxes over the same axes have in common.
+inline Box intersect(Box a, const Box& b) {
+  for (std::size_t axis = 0; axis < a.size(); ++axis)
+    a[axis] = intersect(a[axis], b[axis]);
+  return a;
 }
 
 } // namespace monet

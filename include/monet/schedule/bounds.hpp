@@ -5,6 +5,7 @@
 #include "monet/schedule/timeline.hpp"
 #include "monet/tiling/tiling.hpp"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,13 @@ struct CompulsoryTraffic {
   std::vector<std::int64_t> written;
 };
 CompulsoryTraffic compulsory_traffic(const Graph& graph);
+
+/// Tensors that must be in the off-chip memory when the step is over: graph outputs and everything
+/// that shares storage with a parameter, buffer or optimiser state. One flag per tensor.
+std::vector<bool> required_offchip(const Graph& graph);
+
+/// Cycles that these bits take at least through the ports of the off-chip memory.
+std::int64_t port_cycles(const OffchipPort& port, std::int64_t read, std::int64_t written);
 
 /// Bits that the timeline's transfers read from the off-chip memory and write to it.
 struct OffchipTotals {

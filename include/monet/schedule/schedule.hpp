@@ -6,6 +6,7 @@
 #include "monet/schedule/timeline.hpp"
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace monet {
@@ -57,6 +58,13 @@ struct ScheduleOptions {
 /// not `complete`.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   const TileCosts& costs, const ScheduleOptions& options = {});
+
+/// The moment at which most bytes are live when a tensor that is made and read inside one stack
+/// counts only with the parts that somebody still reads: each from the start of the tile that
+/// writes it to the end of the last one that reads it. All others count whole, as in
+/// Timeline::peak. Nothing where no stack has such a tensor in several parts.
+std::optional<MemorySample> peak_by_slices(const TrainingGraph& step, const TileGraph& tiles,
+                                           const Timeline& timeline);
 
 /// Invariants, thrown as InternalError with the first violation: a core runs one tile at a time, a
 /// link carries no more than its bandwidth, no memory above capacity,

@@ -172,6 +172,12 @@ FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
 /// say it, or automatic_fusion().
 FusionPlan fusion_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& options);
 
+/// One InputError with every entry of a mapping file that is of no use: of a layer or over a loop
+/// that none of the graphs has (check_subjects()), or for a core that is no compute core of the
+/// chip.
+void check_mapping(const MappingFile& mapping, const Chip& chip,
+                   std::span<const Graph* const> graphs);
+
 /// Whether the loop may be cut into slices: its parts of the outputs are disjoint, or add up.
 bool may_slice(const LoopNest& nest, std::size_t dim);
 

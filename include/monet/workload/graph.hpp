@@ -158,6 +158,9 @@ private:
   std::vector<Operator> operators_;
 };
 
+/// Ids of all operators, in order.
+std::vector<OpId> all_operators(const Graph& graph);
+
 /// Invariants, thrown as InternalError: topological order, links both ways, unique names, constants
 /// with a number for each element, operands that keep the operator's contract (their count and
 /// kinds), nests whose operands are the operator's tensors with one axis expression per axis.

@@ -131,6 +131,9 @@ bool is_reduction(const LoopNest& nest, std::size_t dim);
 /// Index of the dim called `name`, or dims.size().
 std::size_t find_dim(const LoopNest& nest, std::string_view name);
 
+/// The first operand through which the nest writes the tensor, or adds to it; null where none does.
+const Access* written_access(const LoopNest& nest, TensorId tensor);
+
 /// One of the axis' terms is the loop's.
 bool has_loop(const AxisExpr& axis, std::size_t dim);
 /// Range of an axis over a tile: the values the expression takes, clipped to [0, extent).

@@ -125,9 +125,6 @@ private:
     }
     return false;
   }
-  bool freed_at(CoreId memory, std::int64_t time) const {
-    return std::ranges::binary_search(freed_, std::pair(memory, time));
-  }
   bool reads(OpId op, TensorId tensor) const {
     const auto& operands = graph_.op(op).nest.operands;
     return std::ranges::any_of(operands, [&](const Access& a) { return a.tensor == tensor; });
@@ -141,11 +138,9 @@ private:
   /// First of what ended at the time for which the condition holds.
   template <class Holds>
   const Event* first(std::int64_t time, Holds holds) const {
-    for (const Event& event : ending_at(time)) {
-      if (holds(event))
-        return &event;
-    }
-    return nullptr;
+    const std::span<const Event> ended = ending_at(time);
+    const auto found = std::ranges::find_if(ended, holds);
+    return found != ended.end() ? &*found : nullptr;
   }
   template <class Holds>
   const Event* first_run(std::int64_t time, Holds holds) const {
@@ -159,7 +154,7 @@ private:
 
   /// Who let go of space in the memory at the time.
   const Event* who_freed(CoreId memory, std::int64_t time) const {
-    if (!freed_at(memory, time))
+    if (!std::ranges::binary_search(freed_, std::pair(memory, time)))
       return nullptr;
     return first(time, [&](const Event& e) {
       if (e.run)
@@ -310,11 +305,7 @@ private:
       at = &*std::prev(after);
       until = at->end;
     }
-    PathSegment segment;
-    segment.start = {until};
-    segment.end = {time};
-    segment.limit = Limit::order;
-    path.segments.push_back(segment);
+    path.segments.push_back({.start = {until}, .end = {time}, .limit = Limit::order});
     return until;
   }
 

@@ -1,8 +1,7 @@
 // The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
 // is used.
-#include "schedule/check/arrivals.hpp"
 #include "schedule/check/network_invariants.hpp"
-#include "schedule/check/row_invariants.hpp"
+#include "schedule/place/tile_queue.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -24,6 +23,34 @@ namespace {
 
 using Span = std::pair<std::int64_t, std::int64_t>;
 
+/// Bits of tensors in memories, each from a time on.
+using BitsOverTime = std::map<std::pair<CoreId, TensorId>, std::map<std::int64_t, std::int64_t>>;
+
+/// From the changes at each time to the bits from then on.
+void sum_up(BitsOverTime& bits) {
+  for (auto& [key, steps] : bits) {
+    std::int64_t sum = 0;
+    for (auto& [time, change] : steps) {
+      sum += change;
+      change = sum;
+    }
+  }
+}
+
+/// Least bits of the tensor in the memory during [start, end).
+std::int64_t least_bits(const BitsOverTime& bits, CoreId memory, TensorId tensor, Span span) {
+  const auto found = bits.find({memory, tensor});
+  if (found == bits.end())
+    return 0;
+  auto step = found->second.upper_bound(span.first);
+  if (step == found->second.begin())
+    return 0;
+  std::int64_t least = std::prev(step)->second;
+  for (; step != found->second.end() && step->first < span.second; ++step)
+    least = std::min(least, step->second);
+  return least;
+}
+
 class Checker {
 public:
   Checker(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
@@ -36,8 +63,7 @@ public:
     check_edges();
     check_order_of_operators();
     check_fetches();
-    verify_transfers(timeline_, graph_, chip_);
-    verify_rows(timeline_, tiles_, graph_, chip_);
+    verify_transfers(timeline_, tiles_, graph_, chip_);
     check_memories();
     check_presence();
     check_outputs();
@@ -75,18 +101,15 @@ private:
     }
   }
 
-  static void check_disjoint(std::vector<Span>& spans, const std::string& what) {
-    std::ranges::sort(spans);
-    for (std::size_t i = 1; i < spans.size(); ++i)
-      require(spans[i].first >= spans[i - 1].second, what);
-  }
-
   void check_cores() {
     std::map<CoreId, std::vector<Span>> spans;
     for (const TileRun& run : timeline_.runs)
       spans[run.core].emplace_back(run.start.value, run.end.value);
     for (auto& [core, busy] : spans) {
-      check_disjoint(busy, fmt::format("core {} runs two tiles at once", core.index()));
+      std::ranges::sort(busy);
+      for (std::size_t i = 1; i < busy.size(); ++i)
+        require(busy[i].first >= busy[i - 1].second,
+                fmt::format("core {} runs two tiles at once", core.index()));
     }
   }
 
@@ -113,9 +136,10 @@ private:
       if (graph_.op(run.op).phase != Phase::update)
         others_end = std::max(others_end, run.end.value);
     }
+    const std::vector<bool> waits = updates_that_wait(tiles_, graph_);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.operators()[i];
-      if (op.phase == Phase::update && !fused_with_others(OpId(i))) {
+      if (waits[i]) {
         require(span[i].first >= others_end,
                 fmt::format("update '{}' starts before the rest has ended", op.name));
       }
@@ -166,23 +190,11 @@ private:
     const auto written = regions(writer, output, false);
     for (const auto& [r, read] : regions(reader, *graph_.tensor(output).alias_of, true)) {
       for (const auto& [w, box] : written) {
-        bool meet = true;
-        for (std::size_t a = 0; a < box.size(); ++a)
-          meet = meet && !intersect(box[a], read[a]).empty();
-        if (meet && run_of_[r]->end > run_of_[w]->start)
+        if (volume(intersect(box, read)) > 0 && run_of_[r]->end > run_of_[w]->start)
           return false;
       }
     }
     return true;
-  }
-
-  bool fused_with_others(OpId update) const {
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
-      if (tiles_.stack_of[i] == tiles_.stack_of[update.index()] &&
-          graph_.operators()[i].phase != Phase::update)
-        return true;
-    }
-    return false;
   }
 
   std::int64_t capacity_of(CoreId core) const {
@@ -206,35 +218,37 @@ private:
                           at));
       held_[{event.memory, event.tensor}][at] += event.delta.value;
     }
-    for (auto& [key, steps] : held_) {
-      std::int64_t bits = 0;
-      for (auto& [time, change] : steps) {
-        bits += change;
-        change = bits;
+    sum_up(held_);
+    for (const auto& [key, steps] : held_) {
+      for (const auto& [time, bits] : steps)
         require(bits >= 0, "a tensor leaves a memory it is not in");
-      }
     }
     for (const auto& [core, bits] : used)
       require(core == chip_.offchip || bits == 0, "a core's memory is not empty at the end");
   }
 
-  /// Least bits of the tensor in the memory during [start, end).
-  std::int64_t least_held(CoreId memory, TensorId tensor, Span span) const {
-    const auto found = held_.find({memory, tensor});
-    if (found == held_.end())
-      return 0;
-    auto step = found->second.upper_bound(span.first);
-    if (step == found->second.begin())
-      return 0;
-    std::int64_t least = std::prev(step)->second;
-    for (; step != found->second.end() && step->first < span.second; ++step)
-      least = std::min(least, step->second);
-    return least;
+  /// Bits that are being sent to a memory, or have been sent and are not there yet; streams do not
+  /// count.
+  BitsOverTime bits_on_the_way() const {
+    BitsOverTime bits;
+    for (const Transfer& t : timeline_.transfers) {
+      const Route& route = timeline_.route_of(t);
+      const bool kept = t.kind == TransferKind::fetch || t.kind == TransferKind::spill;
+      if (!kept || route.to.front() == chip_.offchip)
+        continue;
+      for (std::size_t i = 0; i < route.to.size(); ++i) {
+        auto& steps = bits[{chip_.memory_of(route.to[i]), t.tensor}];
+        steps[t.start.value] += timeline_.bits_of(t).value;
+        steps[t.end.value + route.latency_to(i)] -= timeline_.bits_of(t).value;
+      }
+    }
+    sum_up(bits);
+    return bits;
   }
 
   /// Every operand of a run lies in its core's memory meanwhile, all of it arrived, or flows by.
   void check_presence() {
-    const Arrivals arrivals(timeline_, chip_);
+    const BitsOverTime on_the_way = bits_on_the_way();
     std::map<std::tuple<OpId, TensorId, CoreId>, std::vector<Span>> streams;
     for (const Transfer& t : timeline_.transfers) {
       if (t.kind != TransferKind::stream)
@@ -247,6 +261,7 @@ private:
       check_stop();
       const CoreId memory = chip_.memory_of(run.core);
       const Span span{run.start.value, run.end.value};
+      const Span start{span.first, span.first + 1};
       for (const Access& access : graph_.op(run.op).nest.operands) {
         const Tensor& tensor = graph_.tensor(access.tensor);
         std::int64_t needed = volume(region(access, tiles_.ranges(run.tile), tensor.shape));
@@ -254,9 +269,9 @@ private:
         if (access.mode == AccessMode::read && tensor.producer)
           needed = std::min(needed, made_for(run.tile, access.tensor));
         const std::int64_t there =
-            std::min(least_held(memory, access.tensor, span),
-                     least_held(memory, access.tensor, {span.first, span.first + 1}) -
-                         arrivals.on_the_way(memory, access.tensor, span.first));
+            std::min(least_bits(held_, memory, access.tensor, span),
+                     least_bits(held_, memory, access.tensor, start) -
+                         least_bits(on_the_way, memory, access.tensor, start));
         if (needed == 0 || there >= needed)
           continue;
         const auto found = streams.find({run.op, access.tensor, memory});
@@ -322,11 +337,10 @@ private:
       if (timeline_.route_of(t).to.front() == chip_.offchip)
         written[t.tensor] += timeline_.bits_of(t).value;
     }
+    const std::vector<bool> required = required_offchip(graph_);
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       const Tensor& tensor = graph_.tensors()[i];
-      const bool output = std::ranges::find(graph_.outputs, TensorId(i)) != graph_.outputs.end();
-      const bool stored = tensor.alias_of && !graph_.tensor(*tensor.alias_of).producer;
-      if (!tensor.producer || (!output && !stored))
+      if (!tensor.producer || !required[i])
         continue;
       require(written[TensorId(i)] >= made_of(TensorId(i)) * bits_of(tensor.type),
               fmt::format("'{}' is not written off-chip", tensor.name));
@@ -477,7 +491,7 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   std::vector<const TileRun*> run_of_; ///< per tile
-  std::map<std::pair<CoreId, TensorId>, std::map<std::int64_t, std::int64_t>> held_;
+  BitsOverTime held_;
 };
 
 } // namespace

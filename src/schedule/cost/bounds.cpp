@@ -133,16 +133,28 @@ std::int64_t touched_elements(const Access& access, std::span<const Interval> bo
   return diagonal ? most : all;
 }
 
-CompulsoryTraffic compulsory_traffic(const Graph& graph) {
-  const std::size_t count = graph.tensors().size();
-  std::vector<bool> left_behind(count, false);
+std::vector<bool> required_offchip(const Graph& graph) {
+  std::vector<bool> required(graph.tensors().size(), false);
   for (const TensorId output : graph.outputs)
-    left_behind[output.index()] = true;
-  for (std::size_t i = 0; i < count; ++i) {
+    required[output.index()] = true;
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const auto root = graph.tensors()[i].alias_of;
     if (root && !graph.tensor(*root).producer)
-      left_behind[i] = true;
+      required[i] = true;
   }
+  return required;
+}
+
+std::int64_t port_cycles(const OffchipPort& port, std::int64_t read, std::int64_t written) {
+  const std::int64_t in = std::max<std::int64_t>(1, port.read_bits_per_cycle);
+  const std::int64_t out = std::max<std::int64_t>(1, port.write_bits_per_cycle);
+  return port.shared ? ceil_div(checked_add(read, written), std::max(in, out))
+                     : std::max(ceil_div(read, in), ceil_div(written, out));
+}
+
+CompulsoryTraffic compulsory_traffic(const Graph& graph) {
+  const std::size_t count = graph.tensors().size();
+  const std::vector<bool> left_behind = required_offchip(graph);
   CompulsoryTraffic traffic{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)};
   for (const Operator& op : graph.operators()) {
     const std::vector<Interval> all = full_tile(op.nest);
@@ -165,7 +177,7 @@ class BoundFinder {
 public:
   BoundFinder(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
               const Chip& chip)
-      : tiles_(tiles), graph_(step.graph), chip_(chip), port_(offchip_port(chip)) {
+      : tiles_(tiles), graph_(step.graph), chip_(chip) {
     latency_.assign(tiles.tiles.size(), 0);
     for (const TileRun& run : timeline.runs)
       latency_[run.tile.index()] = timeline.cost_of(run).latency.value;
@@ -231,12 +243,8 @@ private:
       bounds_.offchip_read.value = checked_add(bounds_.offchip_read.value, bits);
     for (const std::int64_t bits : traffic.written)
       bounds_.offchip_written.value = checked_add(bounds_.offchip_written.value, bits);
-    const std::int64_t read = bounds_.offchip_read.value;
-    const std::int64_t written = bounds_.offchip_written.value;
-    const std::int64_t in = std::max<std::int64_t>(1, port_.read_bits_per_cycle);
-    const std::int64_t out = std::max<std::int64_t>(1, port_.write_bits_per_cycle);
-    bounds_.offchip_port = {port_.shared ? ceil_div(checked_add(read, written), std::max(in, out))
-                                         : std::max(ceil_div(read, in), ceil_div(written, out))};
+    bounds_.offchip_port = {port_cycles(offchip_port(chip_), bounds_.offchip_read.value,
+                                        bounds_.offchip_written.value)};
   }
 
   /// Loops that tell tiles apart by what they read: alone in their axis, cut into disjoint parts.
@@ -363,7 +371,6 @@ private:
   const TileGraph& tiles_;
   const Graph& graph_;
   const Chip& chip_;
-  OffchipPort port_;
   std::vector<std::int64_t> latency_; ///< per tile
   std::vector<std::size_t> pool_of_;  ///< per core: the first core of those that share its memory
   Bounds bounds_;

@@ -1,5 +1,5 @@
 // A tile as the core cost model sees it: sizes without names, and which operands pass by from the
-// off-chip memory.
+// off-chip memory, of whose bandwidth each of several streaming cores has a share.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
@@ -220,6 +220,35 @@ bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
   return true;
 }
 
+bool contains(const std::vector<LinkId>& links, LinkId id) {
+  return std::ranges::find(links, id) != links.end();
+}
+
+/// One direction: bits per cycle of the port, or of the link on the way with the smallest share.
+template <class Route>
+double share(const Chip& chip, const std::vector<LinkId>& links,
+             const std::vector<CoreId>& together, double port, Route route_of) {
+  double least = port / static_cast<double>(std::max<std::size_t>(1, together.size()));
+  for (const LinkId id : links) {
+    const auto users = std::ranges::count_if(
+        together, [&](CoreId other) { return contains(route_of(other), id); });
+    const auto bandwidth = static_cast<double>(chip.links[id.index()].bandwidth_bits_per_cycle);
+    least = std::min(least, bandwidth / static_cast<double>(std::max<std::ptrdiff_t>(1, users)));
+  }
+  return least;
+}
+
+/// pJ for one bit over a route.
+double link_energy(const Chip& chip, const std::vector<LinkId>& links) {
+  double pj = 0;
+  for (const LinkId id : links) {
+    const Link& link = chip.links[id.index()];
+    pj += link.energy_pj_per_bit +
+          link.energy_pj_per_cycle / static_cast<double>(link.bandwidth_bits_per_cycle);
+  }
+  return pj;
+}
+
 } // namespace
 
 CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
@@ -255,6 +284,29 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
       choices.push_back(problem);
   }
   return choices;
+}
+
+OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together) {
+  OffchipRate rate;
+  if (!chip.offchip)
+    return rate;
+  const CoreId memory = *chip.offchip;
+  const OffchipPort port = offchip_port(chip);
+  const std::vector<LinkId>& in = chip.route(memory, core);
+  const std::vector<LinkId>& out = chip.route(core, memory);
+  const auto read = static_cast<double>(port.read_bits_per_cycle);
+  const auto write = static_cast<double>(port.write_bits_per_cycle);
+  rate.read_bits_per_cycle = share(
+      chip, in, together,
+      read, [&](CoreId other) -> const auto& { return chip.route(memory, other); });
+  rate.write_bits_per_cycle = share(
+      chip, out, together,
+      write, [&](CoreId other) -> const auto& { return chip.route(other, memory); });
+  rate.shared =
+      port.shared || std::ranges::any_of(in, [&](LinkId id) { return contains(out, id); });
+  rate.read_pj_per_bit = port.read_pj_per_bit + link_energy(chip, in);
+  rate.write_pj_per_bit = port.write_pj_per_bit + link_energy(chip, out);
+  return rate;
 }
 
 } // namespace monet

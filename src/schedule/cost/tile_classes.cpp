@@ -191,13 +191,6 @@ private:
 
 } // namespace
 
-std::vector<OpId> all_operators(const TileGraph& tiles) {
-  std::vector<OpId> all;
-  for (std::size_t op = 0; op < tiles.operators.size(); ++op)
-    all.emplace_back(op);
-  return all;
-}
-
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops) {
   return Classifier(tiles, graph).classify(ops);
 }

@@ -17,7 +17,6 @@ struct TileClasses {
   std::vector<std::uint64_t> shape; ///< per class: equal within an operator = differ in core only
 };
 
-std::vector<OpId> all_operators(const TileGraph& tiles);
 /// Of these operators only; tiles of others have no class.
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops);
 

@@ -76,17 +76,8 @@ public:
     });
   }
 
-  TileCosts take_best(Objective objective) {
-    TileCosts costs;
-    for (std::size_t c = 0; c < choices_.size(); ++c)
-      costs.rows.push_back(best(c, objective));
-    costs.row_of = std::move(classes_.class_of);
-    costs.owner = std::make_shared<const std::deque<Solved>>(std::move(solved_));
-    return costs;
-  }
-
-  /// The same of one operator, in the way that `op` numbers its tiles; InfeasibleError when a class
-  /// of them has no mapping.
+  /// The costs of one operator's tiles, in the way that `op` numbers them; InfeasibleError when a
+  /// class of them has no mapping.
   TileCosts take_best(OpId op, Objective objective) const {
     const OperatorTiling& tiling = tiles_.operators[op.index()];
     const auto row_of = std::span(classes_.class_of).subspan(tiling.first, tiling.size());
@@ -207,15 +198,6 @@ private:
 
 } // namespace
 
-TileCosts tile_costs(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     CoreCostCache& costs, const CoreCostOptions& options, int jobs) {
-  const std::vector<OpId> all = all_operators(tiles);
-  const std::vector<std::uint32_t> kinds = core_kinds(chip);
-  CostTable table(tiles, step, chip, all, kinds);
-  table.solve(costs, options, jobs);
-  return table.take_best(options.objective);
-}
-
 /// Costs are kept by operator, cores, cuts and parts of its loops.
 struct TileCostCache::Impl {
   using Key = std::vector<std::int64_t>;
@@ -309,7 +291,7 @@ std::shared_ptr<const TileCosts> TileCostCache::of(const TileGraph& tiles, OpId 
 TileCosts TileCostCache::of(const TileGraph& tiles) {
   TileCosts all;
   all.row_of.reserve(tiles.tiles.size());
-  for (const Impl::Entry& entry : impl_->entries(tiles, all_operators(tiles))) {
+  for (const Impl::Entry& entry : impl_->entries(tiles, all_operators(impl_->step.graph))) {
     if (entry.infeasible)
       std::rethrow_exception(entry.infeasible);
     const auto first = static_cast<std::uint32_t>(all.rows.size());
@@ -317,6 +299,14 @@ TileCosts TileCostCache::of(const TileGraph& tiles) {
     for (const std::uint32_t row : entry.costs->row_of)
       all.row_of.push_back(first + row);
   }
+  return all;
+}
+
+TileCosts tile_costs(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+                     CoreCostCache& costs, const CoreCostOptions& options, int jobs) {
+  const auto cache = std::make_shared<TileCostCache>(step, chip, costs, options, jobs);
+  TileCosts all = cache->of(tiles);
+  all.owner = cache;
   return all;
 }
 

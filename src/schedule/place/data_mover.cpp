@@ -21,12 +21,12 @@ constexpr std::uint32_t kSoon = 256;
 } // namespace
 
 DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     Network& network, Residency& memory, const Pieces& pieces,
-                     TimelineWriter& timeline)
-    : tiles_(tiles), graph_(step.graph), chip_(chip), network_(network), memory_(memory),
-      pieces_(pieces), timeline_(timeline), offchip_(step.graph, network.offchip()),
+                     const TransferRules& rules, Network& network, Residency& memory,
+                     const Pieces& pieces, TimelineWriter& timeline)
+    : tiles_(tiles), graph_(step.graph), chip_(chip), rules_(rules), network_(network),
+      memory_(memory), pieces_(pieces), timeline_(timeline),
+      offchip_(step.graph, network.offchip(), pieces, memory, timeline),
       rows_(tiles, step.graph, chip, pieces) {
-  offchip_.attach(pieces, memory, timeline);
   find_turns();
 }
 
@@ -70,12 +70,9 @@ Bits DataMover::read_of_parts(TensorId id, TileId maker) {
   const Tensor& tensor = graph_.tensor(id);
   piece_.clear();
   tiles_.ranges(maker, ranges_);
-  for (const Access& access : graph_.op(tiles_.tiles[maker.index()].op).nest.operands) {
-    if (access.tensor != id || access.mode == AccessMode::read)
-      continue;
-    region_into(access, ranges_, tensor.shape, piece_);
-    break;
-  }
+  const LoopNest& making = graph_.op(tiles_.tiles[maker.index()].op).nest;
+  if (const Access* written = written_access(making, id))
+    region_into(*written, ranges_, tensor.shape, piece_);
   std::size_t parts = 0;
   for (const TileId reader : part_readers_) {
     tiles_.ranges(reader, ranges_);
@@ -171,25 +168,25 @@ std::int64_t DataMover::find_receivers(std::span<const Need> needs, Bits bits, C
   receivers_.clear();
   also_.clear();
   const Need& first = needs.front();
-  if (!multicast_ || first.adds || first.missing != first.bits)
+  if (!rules_.multicast || first.adds || first.missing != first.bits)
     return ready;
   const auto readers = pieces_.readers(first.piece);
   for (auto at = readers.begin(); at != readers.end();) {
     const PoolId pool = pieces_.pool_of(*at);
     at = std::partition_point(at, readers.end(),
                               [&](TileId tile) { return pieces_.pool_of(tile) <= pool; });
-    const CoreId gateway = memory_.pool(pool).gateway;
-    if (pool == pool_ || gateway == from || !network_.direct(from, gateway))
+    const Pool& other = memory_.pool(pool);
+    if (pool == pool_ || other.gateway == from || !network_.direct(from, other.gateway))
       continue;
     const std::optional<TileId> reader = next_reader(first.piece, pool);
-    if (!reader || pieces_.kind(*reader).most_bits.value > memory_.pool(pool).possible_room() ||
+    if (!reader || pieces_.kind(*reader).most_bits.value > other.possible_room() ||
         !std::all_of(needs.begin(), needs.end(),
                      [&](const Need& need) { return wants(need, pool, *reader); }) ||
-        !memory_.has_room_by(pool, bits, latest))
+        other.room() < bits.value || other.room_from(bits) > latest)
       continue;
-    ready = std::max(ready, memory_.pool(pool).room_from(bits));
+    ready = std::max(ready, other.room_from(bits));
     receivers_.push_back({pool, *reader});
-    also_.push_back(gateway);
+    also_.push_back(other.gateway);
   }
   return ready;
 }
@@ -209,7 +206,7 @@ bool DataMover::may_grow(CopyId id, const Need& need, TileId reader) {
 /// The pool's next tile that reads the piece, if its turn comes soon.
 std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
   const auto readers = pieces_.readers(piece);
-  const std::uint32_t last = memory_.last_rank(pool);
+  const std::uint32_t last = memory_.pool(pool).last_rank;
   auto at = std::partition_point(readers.begin(), readers.end(), [&](TileId tile) {
     return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < std::pair(pool, last);
   });
@@ -271,7 +268,7 @@ void DataMover::receive_too(const Need& need, const Receiver& receiver, const Bo
     memory_.grow(*copy, need.bits, booking.start, receiver.reader, false);
   } else {
     copy = memory_.add(receiver.pool, need.piece, need.tensor, need.bits, booking.start,
-                       memory_.last_rank(receiver.pool));
+                       memory_.pool(receiver.pool).last_rank);
     if (!need.whole)
       memory_.add_part(*copy, receiver.reader);
   }
@@ -304,14 +301,16 @@ void DataMover::fetch(Need& need) {
     need.missing = need.bits;
   const std::int64_t rows = rows_.of_needs({&need, 1}, tile_, need.missing); // from off-chip
   const std::int64_t space = make_room_to_fetch(need.missing, need.tensor, rows);
-  std::optional<CopyId> source = nearest_copy(need, core_, space);
+  std::optional<CopyId> source = nearest_copy(need, space);
   const CoreId offchip = network_.offchip();
   std::optional<std::int64_t> stored = offchip_.stored_at(need.piece);
   if (!source && !stored)
     stored = store(need.piece);
   if (source && stored && network_.direct(offchip, core_)) {
     const TransferRequest read{.from = offchip, .to = core_, .bits = need.missing, .rows = rows};
-    const std::int64_t from_core = arrival_from(*source, core_, need.missing, space);
+    const std::int64_t from_core =
+        network_.arrival({.from = gateway(*source), .to = core_, .bits = need.missing},
+                         std::max(space, memory_.copy(*source).available));
     const std::int64_t ready = std::max(space, *stored);
     if (network_.soonest(read, ready) < from_core && network_.arrival(read, ready) < from_core)
       source.reset();
@@ -328,24 +327,17 @@ void DataMover::fetch(Need& need) {
     release_if_unused(*source);
 }
 
-std::int64_t DataMover::arrival_from(CopyId source, CoreId to, Bits bits,
-                                     std::int64_t space) const {
-  return network_.arrival({.from = gateway(source), .to = to, .bits = bits},
-                          std::max(space, memory_.copy(source).available));
-}
-
 /// The whole copy of the piece on another core that could be here first.
-std::optional<CopyId> DataMover::nearest_copy(const Need& need, CoreId to,
-                                              std::int64_t space) const {
+std::optional<CopyId> DataMover::nearest_copy(const Need& need, std::int64_t space) const {
   std::optional<CopyId> best;
   std::int64_t best_end = std::numeric_limits<std::int64_t>::max();
   std::size_t asked = 0;
   for (CopyId id = memory_.first_copy(need.piece); Residency::is_copy(id) && asked < kMostAsked;
        id = memory_.copy(id).next) {
-    if (!memory_.copy(id).whole || !network_.direct(gateway(id), to))
+    if (!memory_.copy(id).whole || !network_.direct(gateway(id), core_))
       continue;
     ++asked;
-    const TransferRequest request{.from = gateway(id), .to = to, .bits = need.missing};
+    const TransferRequest request{.from = gateway(id), .to = core_, .bits = need.missing};
     const std::int64_t ready = std::max(space, memory_.copy(id).available);
     if (best && network_.soonest(request, ready) >= best_end)
       continue;

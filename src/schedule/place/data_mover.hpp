@@ -2,9 +2,7 @@
 // (making_room.cpp).
 #pragma once
 
-#include "schedule/place/need.hpp"
 #include "schedule/place/network.hpp"
-#include "schedule/place/offchip_memory.hpp"
 #include "schedule/place/pieces.hpp"
 #include "schedule/place/residency.hpp"
 #include "schedule/place/row_counter.hpp"
@@ -18,13 +16,10 @@ namespace monet {
 
 class DataMover {
 public:
-  DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip, Network& network,
-            Residency& memory, const Pieces& pieces, TimelineWriter& timeline);
+  DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
+            const TransferRules& rules, Network& network, Residency& memory, const Pieces& pieces,
+            TimelineWriter& timeline);
 
-  /// Whether one transfer may feed several cores.
-  void set_multicast(bool allowed) { multicast_ = allowed; }
-  /// Whether what has to go may go to another core.
-  void set_spills_to_cores(bool allowed) { spills_to_cores_ = allowed; }
   /// For whom things are moved, and when it could start: names in messages, energies, next uses.
   void serve(TileId tile, std::int64_t start);
 
@@ -81,8 +76,7 @@ private:
   bool may_grow(CopyId id, const Need& need, TileId reader);
   bool drop_if_in_parts(std::optional<CopyId>& copy);
   void receive_too(const Need& need, const Receiver& receiver, const Booking& booking);
-  std::int64_t arrival_from(CopyId source, CoreId to, Bits bits, std::int64_t space) const;
-  std::optional<CopyId> nearest_copy(const Need& need, CoreId to, std::int64_t space) const;
+  std::optional<CopyId> nearest_copy(const Need& need, std::int64_t space) const;
   std::int64_t write(CopyId id, TransferKind kind);
   bool spare(CopyId id) const;
   std::optional<PoolId> other_room(const Copy& copy, TransferRequest request);
@@ -99,14 +93,13 @@ private:
   const TileGraph& tiles_;
   const Graph& graph_;
   const Chip& chip_;
+  TransferRules rules_;
   Network& network_;
   Residency& memory_;
   const Pieces& pieces_;
   TimelineWriter& timeline_;
   OffchipMemory offchip_;
   RowCounter rows_;
-  bool multicast_ = true;
-  bool spills_to_cores_ = true;
   std::vector<TileId> part_readers_;
   // Of read_of_parts(), kept for their storage.
   std::vector<Interval> ranges_;

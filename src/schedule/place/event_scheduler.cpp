@@ -1,7 +1,7 @@
+#include "base/shared/names.hpp"
 #include "schedule/place/data_mover.hpp"
-#include "schedule/place/finish.hpp"
-#include "schedule/place/schedule_floor.hpp"
 #include "schedule/place/tile_queue.hpp"
+#include "schedule/place/timeline_writer.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 namespace monet {
 
@@ -19,16 +20,11 @@ public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                  const TileCosts& costs, Priority priority, const TransferRules& rules)
       : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
-        kinds_(make_kinds(tiles, step.graph, costs)),
-        network_(chip, {rules.share_links, rules.free_routing, rules.pieces}), memory_(chip),
-        pieces_(tiles, step.graph, costs, kinds_, memory_.pool_of(),
-                offchip_port(chip).rows.has_value()),
-        mover_((memory_.attach(tiles, pieces_, timeline_), tiles), step, chip, network_, memory_,
-               pieces_, timeline_),
+        kinds_(make_kinds(tiles, step.graph, costs)), network_(chip, rules),
+        pieces_(tiles, step.graph, chip, costs, kinds_), memory_(chip, tiles, pieces_, timeline_),
+        mover_(tiles, step, chip, rules, network_, memory_, pieces_, timeline_),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
-    mover_.set_multicast(rules.multicast);
-    mover_.set_spills_to_cores(rules.spills_to_cores);
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
         kind.row = timeline_.add_cost(run_cost(kind));
@@ -90,6 +86,7 @@ private:
     Bits bits;
     std::optional<std::size_t> adds_to; ///< index of the need that it is made of
     std::optional<CopyId> copy;
+    bool takes_room() const { return !output->streamed && !adds_to; }
   };
   /// What is known about the tile being placed.
   struct Placement {
@@ -168,38 +165,41 @@ private:
     std::int64_t wanted = p_.kind->working_space.value;
     for (const Need& need : p_.needs)
       wanted += need.missing.value;
-    for (const Result& result : p_.results) {
-      if (!result.output->streamed && !result.adds_to)
-        wanted += result.bits.value;
-    }
-    return wanted - room;
+    return wanted + room_of_results() - room;
+  }
+
+  /// Bits of results that stay and are not made of what is there already.
+  std::int64_t room_of_results() const {
+    std::int64_t bits = 0;
+    for (const Result& result : p_.results)
+      bits += result.takes_room() ? result.bits.value : 0;
+    return bits;
   }
 
   /// Fills in what the tile reads and makes.
   void read_needs(TileId id) {
-    Placement& p = p_;
-    p.id = id;
-    p.kind = &pieces_.kind(id);
-    p.core = tiles_.tiles[id.index()].core;
-    p.pool = pieces_.pool_of(id);
-    p.needs.clear();
-    p.streams.clear();
-    p.also_streams.clear();
-    p.results.clear();
-    p.read_again.assign(p.kind->problem->operands.size(), Bits{0});
-    mover_.serve(id, std::max(core_free_[p.core.index()], queue_.ready(id)));
-    for (std::size_t k = 0; k < p.kind->outputs.size(); ++k) {
-      const KindOutput& output = p.kind->outputs[k];
+    p_.id = id;
+    p_.kind = &pieces_.kind(id);
+    p_.core = tiles_.tiles[id.index()].core;
+    p_.pool = pieces_.pool_of(id);
+    p_.needs.clear();
+    p_.streams.clear();
+    p_.also_streams.clear();
+    p_.results.clear();
+    p_.read_again.assign(p_.kind->problem->operands.size(), Bits{0});
+    mover_.serve(id, std::max(core_free_[p_.core.index()], queue_.ready(id)));
+    for (std::size_t k = 0; k < p_.kind->outputs.size(); ++k) {
+      const KindOutput& output = p_.kind->outputs[k];
       const PieceId piece = pieces_.output(id, k);
-      p.results.push_back(
+      p_.results.push_back(
           {piece, &output, pieces_.grows(piece) ? output.partial : output.bits, {}, {}});
     }
     for (const TileEdge& edge : tiles_.edges_into(id))
       add_need(edge);
     ++sight_;
-    for (const SourceParts::Read& read : pieces_.sources().reads_of(p.kind->op)) {
-      const KindRead* of_kind = p.kind->read_of(read.tensor);
-      if (of_kind == nullptr || !of_kind->kept || p.kind->problem->operands[read.operand].offchip)
+    for (const SourceParts::Read& read : pieces_.sources().reads_of(p_.kind->op)) {
+      const KindRead* of_kind = p_.kind->read_of(read.tensor);
+      if (of_kind == nullptr || !of_kind->kept || p_.kind->problem->operands[read.operand].offchip)
         continue;
       for (const std::uint32_t part : pieces_.sources().parts_of(read, id)) {
         Need need;
@@ -208,11 +208,11 @@ private:
         need.bits = pieces_.sources().parts()[part].bits;
         need.memory = of_kind->memory;
         if (seen_[part] != sight_) // another operand may read the same
-          p.needs.push_back(need);
+          p_.needs.push_back(need);
         seen_[part] = sight_;
       }
     }
-    for (Need& need : p.needs)
+    for (Need& need : p_.needs)
       mover_.look_up(need);
   }
 
@@ -255,15 +255,14 @@ private:
 
   void place(TileId id) {
     read_needs(id);
-    Placement& p = p_;
-    p.start = std::max(core_free_[p.core.index()], queue_.ready(id));
+    p_.start = std::max(core_free_[p_.core.index()], queue_.ready(id));
     set_slices();
     drop_large_pieces();
-    p.start = std::max(p.start, mover_.gather(p.needs));
-    for (const PieceId piece : p.streams)
-      p.start = std::max(p.start, mover_.store(piece));
-    for (const PieceId piece : p.also_streams)
-      p.start = std::max(p.start, mover_.store(piece));
+    p_.start = std::max(p_.start, mover_.gather(p_.needs));
+    for (const PieceId piece : p_.streams)
+      p_.start = std::max(p_.start, mover_.store(piece));
+    for (const PieceId piece : p_.also_streams)
+      p_.start = std::max(p_.start, mover_.store(piece));
     reserve_results();
     stream_operands();
     settle();
@@ -272,60 +271,50 @@ private:
   /// Bits of each streamed operand's working space: what the core cost asks for, as far as there is
   /// room.
   void set_slices() {
-    Placement& p = p_;
-    std::int64_t left = memory_.pool(p.pool).capacity;
-    for (const Need& need : p.needs)
+    std::int64_t left = memory_.pool(p_.pool).capacity - room_of_results();
+    for (const Need& need : p_.needs)
       left -= need.bits.value;
-    for (const Result& result : p.results) {
-      if (!result.output->streamed && !result.adds_to)
-        left -= result.bits.value;
-    }
     if (left < 0) {
       throw InfeasibleError(
           fmt::format("operands of '{}' exceed the memory of core '{}' by {} bits",
-                      step_.graph.op(p.kind->op).name, chip_.cores[p.core.index()].name, -left));
+                      step_.graph.op(p_.kind->op).name, chip_.cores[p_.core.index()].name, -left));
     }
-    const auto& operands = p.kind->problem->operands;
-    const auto& resident = p.kind->cost->resident;
-    p.slices.assign(operands.size(), Bits{0});
+    const auto& operands = p_.kind->problem->operands;
+    const auto& resident = p_.kind->cost->resident;
+    p_.slices.assign(operands.size(), Bits{0});
     for (std::size_t i = 0; i < operands.size() && i < resident.size(); ++i) {
       if (!operands[i].offchip)
         continue;
-      p.slices[i] = {std::clamp<std::int64_t>(resident[i].value, 0, left)};
-      left -= p.slices[i].value;
+      p_.slices[i] = {std::clamp<std::int64_t>(resident[i].value, 0, left)};
+      left -= p_.slices[i].value;
     }
   }
 
   /// A piece on this core of which the tile reads a part takes more room than the part. When the
   /// tile would not fit for that reason, pieces go until it does; the largest excess first.
   void drop_large_pieces() {
-    Placement& p = p_;
-    std::int64_t wanted = 0;
-    for (const Bits slice : p.slices)
+    std::int64_t wanted = room_of_results();
+    for (const Bits slice : p_.slices)
       wanted += slice.value;
-    for (const Result& result : p.results) {
-      if (!result.output->streamed && !result.adds_to)
-        wanted += result.bits.value;
-    }
     const auto excess = [&](const Need& need) {
       const std::int64_t more =
           need.copy ? memory_.copy(*need.copy).bits.value + need.missing.value - need.bits.value
                     : 0;
       return std::max<std::int64_t>(0, more);
     };
-    for (const Need& need : p.needs)
+    for (const Need& need : p_.needs)
       wanted += need.bits.value + excess(need);
-    const std::int64_t capacity = memory_.pool(p.pool).capacity;
+    const std::int64_t capacity = memory_.pool(p_.pool).capacity;
     if (wanted <= capacity)
       return;
     std::vector<std::pair<std::int64_t, std::size_t>> excesses;
-    for (std::size_t i = 0; i < p.needs.size(); ++i) {
-      if (excess(p.needs[i]) > 0)
-        excesses.emplace_back(-excess(p.needs[i]), i);
+    for (std::size_t i = 0; i < p_.needs.size(); ++i) {
+      if (excess(p_.needs[i]) > 0)
+        excesses.emplace_back(-excess(p_.needs[i]), i);
     }
     std::sort(excesses.begin(), excesses.end());
     for (std::size_t i = 0; i < excesses.size() && wanted > capacity; ++i) {
-      Need& need = p.needs[excesses[i].second];
+      Need& need = p_.needs[excesses[i].second];
       wanted += excesses[i].first;
       mover_.evict(*need.copy);
       need.copy.reset();
@@ -335,24 +324,23 @@ private:
 
   /// Makes room for results that stay and for working space; the tile starts when it is there.
   void reserve_results() {
-    Placement& p = p_;
     Bits total{0};
     TensorId last;
-    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
-    for (std::size_t i = 0; i < p.slices.size(); ++i) {
-      total += p.slices[i];
-      if (p.slices[i].value > 0)
+    const auto& operands = step_.graph.op(p_.kind->op).nest.operands;
+    for (std::size_t i = 0; i < p_.slices.size(); ++i) {
+      total += p_.slices[i];
+      if (p_.slices[i].value > 0)
         last = operands[i].tensor;
     }
-    for (const Result& result : p.results) {
-      if (result.output->streamed || result.adds_to)
+    for (const Result& result : p_.results) {
+      if (!result.takes_room())
         continue;
       total += result.bits;
       last = result.output->tensor;
     }
     if (total.value == 0)
       return;
-    p.start = std::max(p.start, mover_.make_room(total, last, p.start));
+    p_.start = std::max(p_.start, mover_.make_room(total, last, p_.start));
   }
 
   /// Books what flows by: reads from the start on, in the order of operands, then writes, the last
@@ -360,84 +348,82 @@ private:
   /// soon as its first bits can be there, and holds its core until all reads are there and all
   /// writes have left.
   void stream_operands() {
-    Placement& p = p_;
-    const auto& traffic = p.kind->cost->offchip;
+    const auto& traffic = p_.kind->cost->offchip;
     std::int64_t reads_end = 0;
     std::int64_t first_hops = 0; // cycles that the first read is under way
     bool first = true;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
-      const Bits bits = traffic[i].read + p.read_again[i];
+      const Bits bits = traffic[i].read + p_.read_again[i];
       if (bits.value == 0)
         continue;
-      const auto [booking, arrival] = mover_.stream(i, bits, false, p.start);
+      const auto [booking, arrival] = mover_.stream(i, bits, false, p_.start);
       if (first) {
-        p.start = booking.start;
+        p_.start = booking.start;
         first_hops = arrival - booking.end;
       }
       first = false;
       reads_end = std::max(reads_end, arrival);
     }
-    const std::int64_t latency = std::max<std::int64_t>(1, p.kind->cost->latency.value);
-    p.end = std::max(p.start + first_hops + latency, reads_end);
-    p.written = 0;
-    const std::int64_t computed = p.end;
+    const std::int64_t latency = std::max<std::int64_t>(1, p_.kind->cost->latency.value);
+    p_.end = std::max(p_.start + first_hops + latency, reads_end);
+    p_.written = 0;
+    const std::int64_t computed = p_.end;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       if (traffic[i].write.value == 0)
         continue;
       const std::int64_t length = mover_.streaming_time(i, traffic[i].write, true);
       const auto [booking, arrival] =
-          mover_.stream(i, traffic[i].write, true, std::max(p.start, computed - length));
-      p.end = std::max(p.end, booking.end);
-      p.written = std::max(p.written, arrival);
+          mover_.stream(i, traffic[i].write, true, std::max(p_.start, computed - length));
+      p_.end = std::max(p_.end, booking.end);
+      p_.written = std::max(p_.written, arrival);
     }
-    p.written = std::max(p.written, p.end);
+    p_.written = std::max(p_.written, p_.end);
   }
 
   /// The tile's place in time is known: books the memory, frees what was read for the last time.
   void settle() {
-    Placement& p = p_;
-    const auto& operands = step_.graph.op(p.kind->op).nest.operands;
-    const std::uint32_t rank = tiles_.rank[p.id.index()];
-    for (std::size_t i = 0; i < p.slices.size(); ++i) {
-      if (p.slices[i].value > 0)
-        memory_.occupy(p.pool, operands[i].tensor, p.slices[i], p.start, p.end);
+    const auto& operands = step_.graph.op(p_.kind->op).nest.operands;
+    const std::uint32_t rank = tiles_.rank[p_.id.index()];
+    for (std::size_t i = 0; i < p_.slices.size(); ++i) {
+      if (p_.slices[i].value > 0)
+        memory_.occupy(p_.pool, operands[i].tensor, p_.slices[i], p_.start, p_.end);
     }
-    for (const Need& need : p.needs) {
+    for (const Need& need : p_.needs) {
       --memory_.copy(*need.copy).pins;
-      memory_.touch(*need.copy, p.end);
+      memory_.touch(*need.copy, p_.end);
     }
-    memory_.mark_placed(p.id);
-    for (Result& result : p.results) {
+    memory_.mark_placed(p_.id);
+    for (Result& result : p_.results) {
       if (result.output->streamed)
         continue;
       if (result.adds_to) {
-        Need& need = p.needs[*result.adds_to];
+        Need& need = p_.needs[*result.adds_to];
         result.copy = need.copy;
-        memory_.turn_into(*need.copy, result.piece, result.bits, p.end, rank);
+        memory_.turn_into(*need.copy, result.piece, result.bits, p_.end, rank);
         need.copy.reset();
         continue;
       }
       result.copy =
-          memory_.add(p.pool, result.piece, result.output->tensor, result.bits, p.start, rank);
-      memory_.copy(*result.copy).available = p.end;
-      memory_.touch(*result.copy, p.end);
+          memory_.add(p_.pool, result.piece, result.output->tensor, result.bits, p_.start, rank);
+      memory_.copy(*result.copy).available = p_.end;
+      memory_.touch(*result.copy, p_.end);
     }
-    for (const PieceId piece : p.also_streams)
-      mover_.touch_offchip(piece, p.end);
-    for (const Need& need : p.needs)
+    for (const PieceId piece : p_.also_streams)
+      mover_.touch_offchip(piece, p_.end);
+    for (const Need& need : p_.needs)
       mover_.read_done(need.piece, need.copy);
-    for (const PieceId piece : p.streams) {
-      mover_.touch_offchip(piece, p.end);
+    for (const PieceId piece : p_.streams) {
+      mover_.touch_offchip(piece, p_.end);
       mover_.read_done(piece, std::nullopt);
     }
-    for (const Result& result : p.results)
-      mover_.made(result.piece, result.copy, *result.output, p.start, p.written);
-    core_free_[p.core.index()] = p.end;
-    const TileRun run{p.id, p.kind->op, p.core, p.kind->row, {p.start}, {p.end}};
+    for (const Result& result : p_.results)
+      mover_.made(result.piece, result.copy, *result.output, p_.start, p_.written);
+    core_free_[p_.core.index()] = p_.end;
+    const TileRun run{p_.id, p_.kind->op, p_.core, p_.kind->row, {p_.start}, {p_.end}};
     timeline_.add_run(run);
     if (floor_ != nullptr)
-      floor_->add_run(run, std::max<std::int64_t>(1, p.kind->cost->latency.value));
-    queue_.placed(p.id, p.end);
+      floor_->add_run(run, std::max<std::int64_t>(1, p_.kind->cost->latency.value));
+    queue_.placed(p_.id, p_.end);
   }
 
   Timeline finish() {
@@ -458,8 +444,8 @@ private:
   std::vector<TileKind> kinds_;
   TimelineWriter timeline_;
   Network network_;
-  Residency memory_;
   Pieces pieces_;
+  Residency memory_;
   DataMover mover_;
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
@@ -477,17 +463,14 @@ private:
 } // namespace
 
 bool TransferRules::*transfer_rule_named(std::string_view name) {
-  if (name == "links")
-    return &TransferRules::share_links;
-  if (name == "multicast")
-    return &TransferRules::multicast;
-  if (name == "overlap")
-    return &TransferRules::exact_overlap;
-  if (name == "pieces")
-    return &TransferRules::pieces;
-  if (name == "spills")
-    return &TransferRules::spills_to_cores;
-  return name == "routing" ? &TransferRules::free_routing : nullptr;
+  static constexpr std::array<Named<bool TransferRules::*>, 6> kRules{
+      {{"links", &TransferRules::share_links},
+       {"multicast", &TransferRules::multicast},
+       {"overlap", &TransferRules::exact_overlap},
+       {"pieces", &TransferRules::pieces},
+       {"spills", &TransferRules::spills_to_cores},
+       {"routing", &TransferRules::free_routing}}};
+  return value_named(kRules, name).value_or(nullptr);
 }
 
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,

@@ -18,7 +18,6 @@ public:
   explicit IndexedHeap(std::vector<std::uint32_t>& places) : places_(&places) {}
 
   bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
   const Entry& top() const { return heap_.front(); }
   bool contains(std::uint32_t index) const {
     return index < places_->size() && (*places_)[index] != kNowhere;

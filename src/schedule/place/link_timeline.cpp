@@ -68,15 +68,6 @@ LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
   return last_;
 }
 
-/// To the first step of the next block. There is one.
-void LinkTimeline::next_block(Cursor& at) const {
-  at.step = 0;
-  if (++at.block == groups_[at.group].blocks.size()) {
-    at.block = 0;
-    ++at.group;
-  }
-}
-
 /// To the next step; false at the last.
 bool LinkTimeline::advance(Cursor& at) const {
   const Group& group = groups_[at.group];
@@ -86,7 +77,11 @@ bool LinkTimeline::advance(Cursor& at) const {
   }
   if (at.block + 1 == group.blocks.size() && at.group + 1 == groups_.size())
     return false;
-  next_block(at);
+  at.step = 0;
+  if (++at.block == group.blocks.size()) {
+    at.block = 0;
+    ++at.group;
+  }
   return true;
 }
 
@@ -246,14 +241,7 @@ bool LinkTimeline::split_if_full(Cursor at) {
   return true;
 }
 
-/// Sees to it that a step begins at the time.
-LinkTimeline::Cursor LinkTimeline::cut(std::int64_t time) {
-  Cursor at = find(time);
-  cut_after(at, time);
-  return at;
-}
-
-/// The same, in the step that is in force at the time, which moves to the one that begins then.
+/// Cuts the step that is in force at the time, and moves to the one that begins then.
 void LinkTimeline::cut_after(Cursor& at, std::int64_t time) {
   if (step(at).time == time)
     return;
@@ -274,7 +262,8 @@ void LinkTimeline::merge_with_previous(Cursor at) {
 }
 
 void LinkTimeline::book(std::int64_t start, std::int64_t end, std::int64_t share) {
-  Cursor first = cut(start);
+  Cursor first = find(start);
+  cut_after(first, start);
   Cursor at = first;
   for (Cursor next = at; advance(next) && step(next).time <= end;)
     at = next;

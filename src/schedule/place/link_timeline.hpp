@@ -16,7 +16,6 @@ class LinkTimeline {
 public:
   explicit LinkTimeline(std::int64_t bandwidth = 1);
 
-  std::int64_t bandwidth() const { return bandwidth_; }
   /// First time >= `from` >= 0 from which on `share` of the bandwidth is free for `length` > 0
   /// cycles; 0 < share <= bandwidth.
   std::int64_t first_fit(std::int64_t from, std::int64_t length, std::int64_t share);
@@ -70,12 +69,10 @@ private:
   bool find_in_last_block(std::int64_t time) const;
   static std::size_t find_step(const Block& block, std::int64_t time);
   bool advance(Cursor& at) const;
-  void next_block(Cursor& at) const;
   bool find_blocked(Cursor& at, std::int64_t limit, std::int64_t end) const;
   void find_run(Cursor& at, std::int64_t limit, std::int64_t length, std::size_t of_class);
   std::int64_t run_length(Cursor at, std::size_t of_class) const;
   void tighten(Cursor at);
-  Cursor cut(std::int64_t time);
   void cut_after(Cursor& at, std::int64_t time);
   bool split_if_full(Cursor at);
   bool is_last(Cursor at) const {

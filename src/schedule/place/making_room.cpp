@@ -99,7 +99,7 @@ std::optional<PoolId> DataMover::other_room(const Copy& copy, TransferRequest re
 /// goes off-chip.
 std::optional<CopyId> DataMover::move_to_a_core(CopyId id) {
   const Copy copy = memory_.copy(id); // adding one moves it
-  if (!spills_to_cores_ || copy.moved)
+  if (!rules_.spills_to_cores || copy.moved)
     return std::nullopt;
   TransferRequest request{TransferKind::spill, copy.tensor,     op_, gateway(id), gateway(id),
                           copy.bits,           MemoryOperand::O};
@@ -111,7 +111,7 @@ std::optional<CopyId> DataMover::move_to_a_core(CopyId id) {
   const Booking booking = book(request, std::max(copy.available, pool.room_from(copy.bits)));
   memory_.touch(id, booking.end);
   const CopyId moved = memory_.add(*other, copy.piece, copy.tensor, copy.bits, booking.start,
-                                   memory_.last_rank(*other));
+                                   memory_.pool(*other).last_rank);
   const std::int64_t there = network_.arrival(booking, request.to);
   memory_.copy(moved).moved = true;
   memory_.copy(moved).available = there;

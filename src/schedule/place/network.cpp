@@ -29,14 +29,14 @@ Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write)
 
 } // namespace
 
-Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip), options_(options) {
+Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), rules_(rules) {
   if (!chip.offchip) {
     throw InfeasibleError(
         fmt::format("'{}' has no off-chip memory to hold the parameters and inputs", chip.name));
   }
   port_ = offchip_port(chip);
   const auto add = [&](std::int64_t bandwidth) {
-    timelines_.emplace_back(options.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
+    timelines_.emplace_back(rules.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
   };
   for (const Link& link : chip.links) {
     add(link.bandwidth_bits_per_cycle);
@@ -49,7 +49,11 @@ Network::Network(const Chip& chip, const NetworkOptions& options) : chip_(chip),
     add(port_.write_bits_per_cycle);
   read_port_counts_ = port_can_be_full(true);
   write_port_counts_ = port_can_be_full(false);
-  find_offchip_links();
+  to_offchip_.resize(chip_.links.size(), false);
+  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
+    for (const LinkId id : chip_.route(from, to))
+      to_offchip_[id.index()] = true;
+  });
   ways_.resize(chip.cores.size() * chip.cores.size());
   for (const Core& core : chip.cores) {
     reads_.push_back(word_cost(core, MemoryOperand::O, false));
@@ -71,19 +75,11 @@ void Network::for_each_offchip_way(Visit visit) const {
   }
 }
 
-void Network::find_offchip_links() {
-  to_offchip_.resize(chip_.links.size(), false);
-  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
-    for (const LinkId id : chip_.route(from, to))
-      to_offchip_[id.index()] = true;
-  });
-}
-
 /// The speed at which a transfer between cores keeps nothing off the off-chip port.
 std::int64_t Network::speed_beside_port(LinkId id) const {
   const std::int64_t width = chip_.links[id.index()].bandwidth_bits_per_cycle;
   const std::int64_t port = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
-  const bool both = options_.share_links && to_offchip_[id.index()];
+  const bool both = rules_.share_links && to_offchip_[id.index()];
   return both && width / 2 >= port ? width - port : width;
 }
 
@@ -103,7 +99,7 @@ bool Network::port_can_be_full(bool read) const {
       return;
     keep(chip_.route(from, to));
     std::vector<LinkId> other = second_route(chip_, from, to);
-    if (options_.free_routing && !other.empty())
+    if (rules_.free_routing && !other.empty())
       keep(std::move(other));
   });
   std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
@@ -121,7 +117,7 @@ bool Network::direct(CoreId from, CoreId to) const {
     return false;
   const std::vector<LinkId>& route = chip_.route(from, to);
   return !route.empty() &&
-         (options_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
+         (rules_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
 }
 
 void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
@@ -177,7 +173,7 @@ Network::Ways Network::add_ways(CoreId from, std::span<const CoreId> to) {
     }
     add_to(first, chip_.route(from, core));
     const std::vector<LinkId> other =
-        options_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
+        rules_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
     add_to(second, other.empty() ? chip_.route(from, core) : other);
   }
   Ways ways{static_cast<std::uint32_t>(paths_.size()), 1};
@@ -214,7 +210,7 @@ std::int64_t Network::occupancy(const TransferRequest& request) {
   std::int64_t width = 0;
   for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path)
     width = std::max(width, paths_[path].bits_per_cycle);
-  return cycles({request.bits, request.rows}, width);
+  return cycles(request, width);
 }
 
 std::int64_t Network::duration(const TransferRequest& request) {
@@ -224,7 +220,7 @@ std::int64_t Network::duration(const TransferRequest& request) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path) {
     const Path& way = paths_[path];
-    least = std::min(least, cycles({request.bits, request.rows}, way.bits_per_cycle) + way.latency);
+    least = std::min(least, cycles(request, way.bits_per_cycle) + way.latency);
   }
   return least;
 }
@@ -243,42 +239,43 @@ std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
   return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
 }
 
-/// That a load takes at a speed.
-std::int64_t Network::cycles(const Load& load, std::int64_t bits_per_cycle) const {
-  const std::int64_t streaming = ceil_div(load.bits.value, bits_per_cycle);
-  return load.rows == 0 ? streaming : streaming + row_overhead(*port_.rows, load.rows, streaming);
+/// Cycles for which a transfer takes its links at a speed.
+std::int64_t Network::cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const {
+  const std::int64_t streaming = ceil_div(request.bits.value, bits_per_cycle);
+  return request.rows == 0 ? streaming
+                           : streaming + row_overhead(*port_.rows, request.rows, streaming);
 }
 
-/// Rows of the part of a load that passes in some of its cycles; a row that is begun counts.
-std::int64_t Network::rows_of_part(const Load& load, std::int64_t bits_per_cycle,
+/// Rows of the part of a transfer that passes in some of its cycles; a row that is begun counts.
+std::int64_t Network::rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                                    std::int64_t streaming) const {
-  const std::int64_t all = ceil_div(load.bits.value, bits_per_cycle);
-  if (load.rows == 0 || streaming == all)
-    return load.rows;
-  return std::max(ceil_div(checked_multiply(load.rows, streaming), all),
+  const std::int64_t all = ceil_div(request.bits.value, bits_per_cycle);
+  if (request.rows == 0 || streaming == all)
+    return request.rows;
+  return std::max(ceil_div(checked_multiply(request.rows, streaming), all),
                   ceil_div(streaming * bits_per_cycle, port_.rows->row_bits));
 }
 
 /// That a part takes which is sent by itself: its first row is opened anew.
-std::int64_t Network::cycles_of_part(const Load& load, std::int64_t bits_per_cycle,
+std::int64_t Network::cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                                      std::int64_t streaming) const {
-  if (load.rows == 0)
+  if (request.rows == 0)
     return streaming;
   return streaming +
-         row_overhead(*port_.rows, rows_of_part(load, bits_per_cycle, streaming), streaming);
+         row_overhead(*port_.rows, rows_of_part(request, bits_per_cycle, streaming), streaming);
 }
 
 /// The longest part, of `most` cycles of bits, that a length of time is enough for. A longer part
 /// never takes less time.
-std::int64_t Network::streaming_in(const Load& load, std::int64_t bits_per_cycle,
+std::int64_t Network::streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
                                    std::int64_t length, std::int64_t most) const {
-  if (load.rows == 0)
+  if (request.rows == 0)
     return std::min(length, most);
   std::int64_t fits = 0;
   std::int64_t too_long = std::min(length, most) + 1;
   while (too_long - fits > 1) {
     const std::int64_t middle = fits + (too_long - fits) / 2;
-    (cycles_of_part(load, bits_per_cycle, middle) <= length ? fits : too_long) = middle;
+    (cycles_of_part(request, bits_per_cycle, middle) <= length ? fits : too_long) = middle;
   }
   return fits;
 }
@@ -299,18 +296,18 @@ std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
 
 /// At the speed that is free on the whole way when the data are ready, provided that the transfer
 /// ends before a time; else it ends never.
-Network::Plan Network::share_now(std::uint32_t path, const Load& load, std::int64_t ready,
-                                 std::int64_t before) {
+Network::Plan Network::share_now(std::uint32_t path, const TransferRequest& request,
+                                 std::int64_t ready, std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   std::int64_t free = paths_[path].bits_per_cycle;
   for (const std::uint32_t resource : paths_[path].resources)
     free = std::min(free, timelines_[resource].free_at(ready));
   if (free == 0)
     return plan;
-  const std::int64_t length = cycles(load, free);
+  const std::int64_t length = cycles(request, free);
   if (length >= before - ready)
     return plan;
-  plan.share = speed_of(load.bits, ceil_div(load.bits.value, free), free);
+  plan.share = speed_of(request.bits, ceil_div(request.bits.value, free), free);
   for (const std::uint32_t resource : paths_[path].resources) {
     if (!timelines_[resource].fits(ready, length, plan.share))
       return plan;
@@ -336,31 +333,32 @@ std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int6
   return at;
 }
 
-Network::Plan Network::plan_on(std::uint32_t path, const Load& load, std::int64_t ready) {
+Network::Plan Network::plan_on(std::uint32_t path, const TransferRequest& request,
+                               std::int64_t ready) {
   const std::int64_t full = paths_[path].bits_per_cycle;
-  const std::int64_t streaming = ceil_div(load.bits.value, full);
-  const std::int64_t length = cycles_of_part(load, full, streaming);
-  const std::int64_t share = options_.share_links ? speed_of(load.bits, streaming, full) : 1;
+  const std::int64_t streaming = ceil_div(request.bits.value, full);
+  const std::int64_t length = cycles_of_part(request, full, streaming);
+  const std::int64_t share = rules_.share_links ? speed_of(request.bits, streaming, full) : 1;
   const std::int64_t start = first_fit(path, ready, length, share);
   const Plan plan{start, start + length, share, path};
-  if (start == ready || !options_.share_links)
+  if (start == ready || !rules_.share_links)
     return plan;
-  const Plan slower = share_now(path, load, ready, plan.end);
+  const Plan slower = share_now(path, request, ready, plan.end);
   const Plan& one = slower.end < plan.end ? slower : plan;
-  if (!options_.pieces)
+  if (!rules_.pieces)
     return one;
-  const Plan pieces = split(path, load, ready, one.end);
+  const Plan pieces = split(path, request, ready, one.end);
   return pieces.end < one.end ? pieces : one;
 }
 
 /// At full speed in the first gaps that are not short, provided that it ends before a time; else it
 /// ends never.
-Network::Plan Network::split(std::uint32_t path, const Load& load, std::int64_t ready,
+Network::Plan Network::split(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
                              std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   const auto& resources = paths_[path].resources;
   const std::int64_t full = paths_[path].bits_per_cycle;
-  std::int64_t left = ceil_div(load.bits.value, full); // cycles of bits
+  std::int64_t left = ceil_div(request.bits.value, full); // cycles of bits
   const auto least = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
   if (left < 2 * least || resources.empty())
@@ -369,8 +367,9 @@ Network::Plan Network::split(std::uint32_t path, const Load& load, std::int64_t 
   std::int64_t at = ready;
   for (plan.pieces = 1;; ++plan.pieces) {
     const bool last = plan.pieces == kMostPieces;
-    const std::int64_t whole = cycles_of_part(load, full, left);
-    const std::int64_t wanted = last || left <= least ? whole : cycles_of_part(load, full, least);
+    const std::int64_t whole = cycles_of_part(request, full, left);
+    const std::int64_t wanted =
+        last || left <= least ? whole : cycles_of_part(request, full, least);
     at = first_fit(path, at, wanted, full);
     if (at + whole >= before)
       return plan;
@@ -382,8 +381,8 @@ Network::Plan Network::split(std::uint32_t path, const Load& load, std::int64_t 
       plan.end = end;
       return plan;
     }
-    const std::int64_t part = streaming_in(load, full, end - at, left);
-    plan.before[plan.pieces - 1] = {at, at + cycles_of_part(load, full, part)};
+    const std::int64_t part = streaming_in(request, full, end - at, left);
+    plan.before[plan.pieces - 1] = {at, at + cycles_of_part(request, full, part)};
     left -= part;
     at = end;
   }
@@ -404,15 +403,14 @@ Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) 
 
 Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t ready) {
   const Ways ways = this->ways(request);
-  const Load load{request.bits, request.rows};
-  Plan best = plan_on(ways.first, load, ready);
+  Plan best = plan_on(ways.first, request, ready);
   if (ways.count == 2) {
     const std::uint32_t second = ways.first + 1;
     const std::int64_t arrival = best.end + paths_[ways.first].latency;
     const std::int64_t latency = paths_[second].latency;
-    const std::int64_t soonest = ready + cycles(load, paths_[second].bits_per_cycle) + latency;
+    const std::int64_t soonest = ready + cycles(request, paths_[second].bits_per_cycle) + latency;
     if (soonest < arrival) {
-      const Plan other = plan_on(second, load, ready);
+      const Plan other = plan_on(second, request, ready);
       if (other.end + latency < arrival)
         best = other;
     }
@@ -431,8 +429,7 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
   for (Planned& known : planned_)
     known.ready = -1;
   booked_.clear();
-  const Load load{request.bits, request.rows};
-  std::int64_t left = ceil_div(load.bits.value, chosen.share); // cycles of bits
+  std::int64_t left = ceil_div(request.bits.value, chosen.share); // cycles of bits
   Bits before{0};
   for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
     const bool last = piece == chosen.pieces;
@@ -441,9 +438,9 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
     booking.start = last ? chosen.start : chosen.before[piece - 1].first;
     booking.end = last ? chosen.end : chosen.before[piece - 1].second;
     const std::int64_t part =
-        last ? left : streaming_in(load, chosen.share, booking.end - booking.start, left);
+        last ? left : streaming_in(request, chosen.share, booking.end - booking.start, left);
     booking.bits = last ? request.bits - before : Bits{part * chosen.share};
-    booking.rows = rows_of_part(load, chosen.share, part);
+    booking.rows = rows_of_part(request, chosen.share, part);
     left -= part;
     for (const std::uint32_t resource : paths_[chosen.path].resources)
       timelines_[resource].book(booking.start, booking.end, chosen.share);

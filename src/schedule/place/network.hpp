@@ -18,6 +18,7 @@
 #include "schedule/place/link_timeline.hpp"
 
 #include "monet/hardware/chip.hpp"
+#include "monet/schedule/schedule.hpp"
 #include "monet/schedule/timeline.hpp"
 
 #include <array>
@@ -57,15 +58,9 @@ struct Booking {
   std::int64_t rows = 0; ///< of the off-chip memory, that it opens
 };
 
-struct NetworkOptions {
-  bool share_links = true;  ///< false: a transfer has its links for itself
-  bool free_routing = true; ///< false: nothing goes further than two hops, nor a second way
-  bool pieces = true;       ///< false: a transfer is in one piece
-};
-
 class Network {
 public:
-  explicit Network(const Chip& chip, const NetworkOptions& options = {});
+  explicit Network(const Chip& chip, const TransferRules& rules = {});
 
   CoreId offchip() const { return *chip_.offchip; }
   /// A route exists; routes never pass through the off-chip memory.
@@ -119,11 +114,6 @@ private:
     std::uint32_t first = 0; ///< index into paths_ and routes_
     std::uint32_t count = 0; ///< 0 = not looked for yet
   };
-  /// What passes.
-  struct Load {
-    Bits bits;
-    std::int64_t rows = 0; ///< in which they lie; 0 = opening them takes no time
-  };
   struct Plan {
     std::int64_t start = 0;
     std::int64_t end = 0; ///< of the last bit sent
@@ -155,25 +145,26 @@ private:
 
   Plan plan(const TransferRequest& request, std::int64_t ready);
   Plan new_plan(const TransferRequest& request, std::int64_t ready);
-  std::int64_t cycles(const Load& load, std::int64_t bits_per_cycle) const;
-  std::int64_t rows_of_part(const Load& load, std::int64_t bits_per_cycle,
+  std::int64_t cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const;
+  std::int64_t rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                             std::int64_t streaming) const;
-  std::int64_t cycles_of_part(const Load& load, std::int64_t bits_per_cycle,
+  std::int64_t cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                               std::int64_t streaming) const;
-  std::int64_t streaming_in(const Load& load, std::int64_t bits_per_cycle, std::int64_t length,
-                            std::int64_t most) const;
-  Plan plan_on(std::uint32_t path, const Load& load, std::int64_t ready);
-  Plan share_now(std::uint32_t path, const Load& load, std::int64_t ready, std::int64_t before);
-  Plan split(std::uint32_t path, const Load& load, std::int64_t ready, std::int64_t before);
+  std::int64_t streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
+                            std::int64_t length, std::int64_t most) const;
+  Plan plan_on(std::uint32_t path, const TransferRequest& request, std::int64_t ready);
+  Plan share_now(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
+                 std::int64_t before);
+  Plan split(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
+             std::int64_t before);
   template <class Visit>
   void for_each_offchip_way(Visit visit) const;
   bool port_can_be_full(bool read) const;
-  void find_offchip_links();
   std::int64_t speed_beside_port(LinkId link) const;
   void add_energy(const TransferRequest& request, Bits before, Booking& booking) const;
 
   const Chip& chip_;
-  NetworkOptions options_;
+  TransferRules rules_;
   std::vector<WordCost> reads_;  ///< per core, as results
   std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
   OffchipPort port_;

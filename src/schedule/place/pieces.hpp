@@ -1,4 +1,5 @@
-// What a schedule keeps track of: pieces of tensors, and who reads them.
+// What a schedule keeps track of: pieces of tensors, who reads them, and what equal tiles have in
+// common: what they read and write, how much of it, and what flows by.
 //
 // A piece is what one tile writes of one tensor, or a part of a tensor that nobody makes
 // (SourceParts). Tiles that add into one place make a version of the piece each; all but the last
@@ -7,10 +8,11 @@
 #pragma once
 
 #include "schedule/place/source_parts.hpp"
-#include "schedule/place/tile_kinds.hpp"
 
 #include "monet/base/ids.hpp"
+#include "monet/schedule/tile_costs.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,12 +21,60 @@ namespace monet {
 using PieceId = Id<struct PieceTag>;
 using PoolId = Id<struct PoolTag>;
 
+/// A tensor that tiles of a kind read, however many operands read it.
+struct KindRead {
+  TensorId tensor;
+  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
+  bool kept = false;                        ///< an operand has it in the core's memory
+  bool streamed = false;                    ///< an operand has it flow by
+};
+
+struct KindOutput {
+  TensorId tensor;
+  std::uint32_t operand = 0;
+  Bits bits;    ///< of the finished piece
+  Bits partial; ///< while later tiles add to it
+  bool streamed = false;
+};
+
+/// Tiles of one row of the costs.
+struct TileKind {
+  OpId op;
+  const CoreProblem* problem = nullptr;
+  const CoreCost* cost = nullptr;
+  std::uint32_t row = 0; ///< of Timeline::costs
+  std::vector<KindRead> reads;
+  std::vector<KindOutput> outputs;
+  bool streams_reads = false;
+  Bits working_space; ///< of streamed operands, as the core cost asks for it
+  Bits most_bits;     ///< that a tile may want in its core's memory at once
+
+  const KindRead* read_of(TensorId tensor) const {
+    for (const KindRead& read : reads) {
+      if (read.tensor == tensor)
+        return &read;
+    }
+    return nullptr;
+  }
+  /// Which output the tensor is, if any.
+  std::optional<std::uint32_t> output_of(TensorId tensor) const {
+    for (std::uint32_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].tensor == tensor)
+        return k;
+    }
+    return std::nullopt;
+  }
+};
+
+/// One per row of the costs; their `row` is the caller's to fill in. A row without tiles has no
+/// reads and outputs.
+std::vector<TileKind> make_kinds(const TileGraph& tiles, const Graph& graph,
+                                 const TileCosts& costs);
+
 class Pieces {
 public:
-  /// `pool_of` is given per core; `with_boxes`: source_box() will be asked.
-  Pieces(const TileGraph& tiles, const Graph& graph, const TileCosts& costs,
-         const std::vector<TileKind>& kinds, const std::vector<PoolId>& pool_of,
-         bool with_boxes = false);
+  Pieces(const TileGraph& tiles, const Graph& graph, const Chip& chip, const TileCosts& costs,
+         const std::vector<TileKind>& kinds);
 
   std::size_t count() const { return made_ + sources_.parts().size(); }
   /// Not a part of a tensor that nobody makes.
@@ -40,6 +90,7 @@ public:
   TileId maker(PieceId id) const;
   const SourceParts& sources() const { return sources_; }
   PieceId source(std::uint32_t part) const { return PieceId(made_ + part); }
+  /// Where opening rows takes time.
   const Box& source_box(PieceId id) const {
     return sources_.box(static_cast<std::uint32_t>(id.index() - made_));
   }
@@ -61,7 +112,9 @@ public:
   /// Tiles by rank.
   const std::vector<TileId>& order() const { return order_; }
   const TileKind& kind(TileId tile) const { return kinds_[costs_.row_of[tile.index()]]; }
-  PoolId pool_of(TileId tile) const { return pool_of_[tiles_.tiles[tile.index()].core.index()]; }
+  /// Pool of a core (that of the off-chip core is meaningless).
+  PoolId pool_of(CoreId core) const { return pool_of_[core.index()]; }
+  PoolId pool_of(TileId tile) const { return pool_of(tiles_.tiles[tile.index()].core); }
 
 private:
   struct Range {
@@ -79,7 +132,7 @@ private:
   const TileGraph& tiles_;
   const TileCosts& costs_;
   const std::vector<TileKind>& kinds_;
-  const std::vector<PoolId>& pool_of_;
+  std::vector<PoolId> pool_of_; ///< per core
   SourceParts sources_;
   std::vector<Range> of_op_;
   std::size_t made_ = 0;

@@ -1,48 +1,40 @@
 #include "schedule/place/residency.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
+#include "monet/schedule/bounds.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 
 namespace monet {
 
-Residency::Residency(const Chip& chip) {
-  std::vector<std::optional<PoolId>> assigned(chip.cores.size());
+Residency::Residency(const Chip& chip, const TileGraph& tiles, const Pieces& pieces,
+                     TimelineWriter& timeline)
+    : tiles_(tiles), pieces_(pieces), timeline_(timeline), placed_(tiles.tiles.size(), false) {
+  const auto reaches_offchip = [&](CoreId core) {
+    return chip.offchip && chip.connected(core, *chip.offchip);
+  };
   for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    if (!assigned[c]) {
-      const PoolId id(pools_.size());
-      std::vector<CoreId> group;
-      for (std::size_t other = c; other < chip.cores.size(); ++other) {
-        if (chip.memory_of(CoreId(other)) == CoreId(c))
-          group.emplace_back(other);
-      }
-      Pool pool(places_);
-      pool.owner = CoreId(c);
-      pool.gateway = pool.owner;
-      for (const CoreId core : group) {
-        assigned[core.index()] = id;
-        const bool reaches = chip.offchip && chip.connected(core, *chip.offchip);
-        const bool owner_reaches = chip.offchip && chip.connected(pool.gateway, *chip.offchip);
-        if (reaches && !owner_reaches)
-          pool.gateway = core;
-      }
-      pool.capacity = chip.pool_bits(CoreId(c));
-      pools_.push_back(std::move(pool));
+    const CoreId core(c);
+    const std::size_t index = pieces.pool_of(core).index();
+    if (index == pools_.size()) {
+      Pool& added = pools_.emplace_back(places_);
+      added.owner = core;
+      added.gateway = core;
+      added.capacity = chip.pool_bits(core);
     }
-    pool_of_.push_back(*assigned[c]);
+    CoreId& gateway = pools_[index].gateway;
+    if (!reaches_offchip(gateway) && reaches_offchip(core))
+      gateway = core;
   }
-}
-
-void Residency::attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline) {
-  tiles_ = &tiles;
-  pieces_ = &pieces;
-  timeline_ = &timeline;
-  states_.resize(pieces.count());
-  for (std::size_t i = 0; i < states_.size(); ++i) {
+  states_.reserve(pieces.count());
+  for (std::size_t i = 0; i < pieces.count(); ++i) {
     const std::size_t readers = pieces.readers(PieceId(i)).size();
-    states_[i] = {CopyId(kNone), static_cast<std::uint32_t>(readers), kNone};
+    states_.push_back({CopyId(kNone), static_cast<std::uint32_t>(readers), kNone});
   }
-  placed_.assign(tiles.tiles.size(), false);
 }
 
 std::optional<CopyId> Residency::find(PieceId piece, PoolId pool) const {
@@ -70,13 +62,13 @@ void Residency::unlink(CopyId id) {
 
 /// Sets the copy's reader to the first one in its pool that is not placed yet.
 void Residency::seek_reader(Copy& copy, std::uint32_t near) const {
-  const auto readers = pieces_->readers(copy.piece);
+  const auto readers = pieces_.readers(copy.piece);
   const auto before = [&](TileId tile, std::pair<PoolId, std::uint32_t> place) {
-    return std::pair(pieces_->pool_of(tile), tiles_->rank[tile.index()]) < place;
+    return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < place;
   };
   auto at = std::lower_bound(readers.begin(), readers.end(), std::pair(copy.pool, near), before);
   // Tiles of a pool are placed nearly in rank order: few before `near` are still to come.
-  while (at != readers.begin() && pieces_->pool_of(*(at - 1)) == copy.pool &&
+  while (at != readers.begin() && pieces_.pool_of(*(at - 1)) == copy.pool &&
          !placed_[(at - 1)->index()])
     --at;
   copy.reader = static_cast<std::uint32_t>(at - readers.begin());
@@ -84,23 +76,23 @@ void Residency::seek_reader(Copy& copy, std::uint32_t near) const {
 
 void Residency::refresh(CopyId id) {
   Copy& c = copies_[id.index()];
-  const auto readers = pieces_->readers(c.piece);
+  const auto readers = pieces_.readers(c.piece);
   c.next_use = kNever;
   if (c.idle)
     leave_heap(id);
   for (; c.reader < readers.size(); ++c.reader) {
     const TileId tile = readers[c.reader];
-    if (pieces_->pool_of(tile) != c.pool)
+    if (pieces_.pool_of(tile) != c.pool)
       break;
     if (placed_[tile.index()])
       continue;
-    const TileKind& kind = pieces_->kind(tile);
+    const TileKind& kind = pieces_.kind(tile);
     if (kind.streams_reads) {
       const KindRead* read = kind.read_of(c.tensor);
       if (read != nullptr && !read->kept)
         continue;
     }
-    c.next_use = tiles_->rank[tile.index()];
+    c.next_use = tiles_.rank[tile.index()];
     break;
   }
   pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
@@ -128,9 +120,9 @@ void Residency::leave_heap(CopyId id) {
 
 void Residency::set_needed_elsewhere(CopyId id) {
   Copy& c = copies_[id.index()];
-  for (const TileId reader : pieces_->readers(c.piece)) {
+  for (const TileId reader : pieces_.readers(c.piece)) {
     if (!placed_[reader.index()])
-      c.next_use = std::min(c.next_use, tiles_->rank[reader.index()]);
+      c.next_use = std::min(c.next_use, tiles_.rank[reader.index()]);
   }
   pools_[c.pool.index()].needed.set(Needed(c.next_use, id));
 }
@@ -225,7 +217,7 @@ void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t 
                        std::int64_t end) {
   Pool& pool = pools_[pool_id.index()];
   take(pool, bits, start);
-  timeline_->add_stay(pool.owner, tensor, bits, {start}, {end});
+  timeline_.add_stay(pool.owner, tensor, bits, {start}, {end});
   pool.taken.release(end, bits.value);
 }
 
@@ -233,9 +225,9 @@ void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t 
 void Residency::write_stays(const Copy& c, std::int64_t end) {
   const CoreId owner = pools_[c.pool.index()].owner;
   if (c.first_part == kNone)
-    timeline_->add_stay(owner, c.tensor, c.bits, {c.start}, {end});
+    timeline_.add_stay(owner, c.tensor, c.bits, {c.start}, {end});
   for (std::uint32_t at = c.first_part; at != kNone; at = parts_[at].next)
-    timeline_->add_stay(owner, c.tensor, parts_[at].bits, {parts_[at].start}, {end});
+    timeline_.add_stay(owner, c.tensor, parts_[at].bits, {parts_[at].start}, {end});
 }
 
 void Residency::free_parts(Copy& c) {
@@ -292,6 +284,79 @@ void Residency::finish() {
       retire(CopyId(pool.needed.top().index()));
     while (!pool.idle_copies.empty())
       retire(CopyId(pool.idle_copies.top().index()));
+  }
+}
+
+OffchipMemory::OffchipMemory(const Graph& graph, CoreId memory, const Pieces& pieces,
+                             Residency& states, TimelineWriter& timeline)
+    : graph_(graph), memory_(memory), pieces_(pieces), states_(states), timeline_(timeline),
+      required_(required_offchip(graph)) {
+  for (std::size_t t = 0; t < graph_.tensors().size(); ++t) {
+    const Tensor& tensor = graph_.tensors()[t];
+    const Bits size = size_of(tensor);
+    if (!tensor.producer && !tensor.alias_of && size.value > 0)
+      write_stay({TensorId(t), size}, Stay::kKept);
+  }
+}
+
+std::optional<std::int64_t> OffchipMemory::stored_at(PieceId piece) const {
+  if (!pieces_.made(piece))
+    return 0;
+  const std::uint32_t place = states_.state(piece).stored;
+  return place != kNone ? std::optional(stored_[place].end) : std::nullopt;
+}
+
+void OffchipMemory::store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
+                          std::int64_t end) {
+  std::uint32_t& place = states_.state(piece).stored;
+  internal_check(place == kNone, "a piece is written off-chip twice");
+  if (free_.empty()) {
+    place = static_cast<std::uint32_t>(stored_.size());
+    stored_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  stored_[place] = {tensor, bits, start, end, end, true};
+}
+
+void OffchipMemory::touch(PieceId piece, std::int64_t end) {
+  const std::uint32_t place = states_.state(piece).stored;
+  if (place != kNone)
+    stored_[place].busy_until = std::max(stored_[place].busy_until, end);
+}
+
+void OffchipMemory::retire(PieceId piece) {
+  std::uint32_t& place = states_.state(piece).stored;
+  if (place == kNone || required_[stored_[place].tensor.index()])
+    return;
+  write_stay(stored_[place], {stored_[place].busy_until});
+  stored_[place].there = false;
+  free_.push_back(place);
+  place = kNone;
+}
+
+/// Tensors that share storage with another take no room of their own, and what goes on to the host
+/// takes none here.
+void OffchipMemory::write_stay(const Stored& stored, Cycles end) {
+  if (graph_.tensor(stored.tensor).alias_of || lies_in_host(graph_, stored.tensor))
+    return;
+  timeline_.add_stay(memory_, stored.tensor, stored.bits, {stored.start}, end);
+  ever_ = checked_add(ever_, stored.bits.value);
+}
+
+void OffchipMemory::finish(Bits capacity) {
+  for (const Stored& stored : stored_) {
+    if (stored.there)
+      write_stay(stored, Stay::kKept);
+  }
+  if (capacity.value <= 0 || ever_ <= capacity.value)
+    return;
+  const std::int64_t most = timeline_.most_held(memory_);
+  if (most > capacity.value) {
+    throw InfeasibleError(
+        fmt::format("the off-chip memory holds {} bytes, but the step needs {}: {} bytes too many",
+                    bytes_of(capacity), bytes_of({most}), bytes_of({most}) - bytes_of(capacity)));
   }
 }
 

@@ -1,4 +1,4 @@
-// What lies in the cores' top memories while tiles are placed.
+// What lies in the cores' top memories and in the off-chip memory while tiles are placed.
 //
 // Tiles are placed in nearly but not always the order of time. What enters a pool later in the
 // order stays until it is given up, so it enters when there is room from then on: at the first
@@ -65,6 +65,19 @@ struct Idle {
   }
 };
 
+/// A piece, or some of it, that a tile has to have in its core's memory before it runs.
+struct Need {
+  PieceId piece;
+  TensorId tensor;
+  Bits bits;
+  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
+  TileId maker;                             ///< of a piece that somebody makes
+  bool whole = true;                        ///< all of the piece
+  bool adds = false;                        ///< the tile adds to it: it becomes the tile's output
+  std::optional<CopyId> copy;               ///< once it is there or on its way
+  Bits missing;                             ///< what is not there yet
+};
+
 /// The top memory of a core, or of several that share it.
 struct Pool {
   CoreId owner;   ///< first core of the group, which names the memory in the timeline
@@ -72,8 +85,8 @@ struct Pool {
   std::int64_t capacity = 0;
   MemoryProfile taken;
   std::int64_t idle = 0; ///< of what is held: idle copies, kept as long as nobody wants the room
-  std::uint32_t last_rank = 0;
-  IndexedHeap<Needed> needed; ///< copies that are not idle
+  std::uint32_t last_rank = 0; ///< of its tile that was placed last
+  IndexedHeap<Needed> needed;  ///< copies that are not idle
   IndexedHeap<Idle> idle_copies;
 
   explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
@@ -90,14 +103,12 @@ class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
 
-  explicit Residency(const Chip& chip);
+  /// All must outlive this. Stays go into the timeline as they end.
+  Residency(const Chip& chip, const TileGraph& tiles, const Pieces& pieces,
+            TimelineWriter& timeline);
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
-  /// All must outlive this. Stays go into the timeline as they end.
-  void attach(const TileGraph& tiles, const Pieces& pieces, TimelineWriter& timeline);
 
-  /// Pool of each core (that of the off-chip core is meaningless).
-  const std::vector<PoolId>& pool_of() const { return pool_of_; }
   const Pool& pool(PoolId id) const { return pools_[id.index()]; }
   std::size_t pools() const { return pools_.size(); }
 
@@ -136,7 +147,7 @@ public:
   /// A tile was placed; next uses change.
   void mark_placed(TileId tile) {
     placed_[tile.index()] = true;
-    pools_[pieces_->pool_of(tile).index()].last_rank = tiles_->rank[tile.index()];
+    pools_[pieces_.pool_of(tile).index()].last_rank = tiles_.rank[tile.index()];
   }
   void refresh(CopyId id);
   /// A copy whose next use is kNever is not the only one: other pools may still read it here.
@@ -148,12 +159,6 @@ public:
   /// copy that may go first, where that is before they would fit, else the one with the farthest
   /// next use. None: there is nothing better than to wait, or all that is left is pinned.
   std::optional<CopyId> first_to_go(PoolId pool, Bits bits, std::int64_t by);
-  bool has_room_by(PoolId pool, Bits bits, std::int64_t cycle) const {
-    const Pool& p = pools_[pool.index()];
-    return p.room() >= bits.value && p.room_from(bits) <= cycle;
-  }
-  /// Rank of the tile of the pool that was placed last.
-  std::uint32_t last_rank(PoolId pool) const { return pools_[pool.index()].last_rank; }
   bool placed(TileId tile) const { return placed_[tile.index()]; }
   /// Everything left goes at its busy_until.
   void finish();
@@ -176,10 +181,9 @@ private:
   template <class Entry>
   std::optional<CopyId> first_unpinned(IndexedHeap<Entry>& heap);
 
-  const TileGraph* tiles_ = nullptr;
-  const Pieces* pieces_ = nullptr;
-  TimelineWriter* timeline_ = nullptr;
-  std::vector<PoolId> pool_of_;
+  const TileGraph& tiles_;
+  const Pieces& pieces_;
+  TimelineWriter& timeline_;
   std::vector<std::uint32_t> places_; ///< of copies in the heaps of their pool
   std::vector<Pool> pools_;
   std::vector<Copy> copies_;
@@ -188,6 +192,49 @@ private:
   std::vector<std::uint32_t> free_parts_;
   std::vector<PieceState> states_; ///< per piece
   std::vector<bool> placed_;
+};
+
+/// What the off-chip memory holds: every tensor without a producer from the start, pieces from
+/// their write on.
+class OffchipMemory {
+public:
+  /// All must outlive this. What is there from the start is written down.
+  OffchipMemory(const Graph& graph, CoreId memory, const Pieces& pieces, Residency& states,
+                TimelineWriter& timeline);
+
+  /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; none while
+  /// it is only on cores.
+  std::optional<std::int64_t> stored_at(PieceId piece) const;
+  /// The piece arrives between the cycles.
+  void store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
+  /// A transfer reads the piece until `end`.
+  void touch(PieceId piece, std::int64_t end);
+  /// Nobody reads the piece any more; what the step leaves behind stays.
+  void retire(PieceId piece);
+
+  /// What is still there stays. InfeasibleError when `capacity` was exceeded.
+  void finish(Bits capacity);
+
+private:
+  struct Stored {
+    TensorId tensor;
+    Bits bits;
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    std::int64_t busy_until = 0;
+    bool there = true;
+  };
+  void write_stay(const Stored& stored, Cycles end);
+
+  const Graph& graph_;
+  CoreId memory_;
+  const Pieces& pieces_;
+  Residency& states_; ///< knows the place of each piece in stored_
+  TimelineWriter& timeline_;
+  std::vector<bool> required_; ///< per tensor
+  std::vector<Stored> stored_;
+  std::vector<std::uint32_t> free_; ///< places in stored_ to be used again
+  std::int64_t ever_ = 0;           ///< bits of everything that ever was there
 };
 
 } // namespace monet

@@ -43,12 +43,9 @@ std::int64_t RowCounter::count(TensorId id, const Box& box, Bits bits) const {
 void RowCounter::find_made(TileId maker, TensorId tensor) {
   tiles_.ranges(maker, ranges_);
   box_.clear();
-  for (const Access& access : graph_.op(tiles_.tiles[maker.index()].op).nest.operands) {
-    if (access.tensor != tensor || access.mode == AccessMode::read)
-      continue;
-    region_into(access, ranges_, graph_.tensor(tensor).shape, box_);
-    return;
-  }
+  const LoopNest& nest = graph_.op(tiles_.tiles[maker.index()].op).nest;
+  if (const Access* written = written_access(nest, tensor))
+    region_into(*written, ranges_, graph_.tensor(tensor).shape, box_);
 }
 
 /// box_ becomes what a tile needs of a piece.

@@ -1,8 +1,8 @@
 // Rows of the off-chip memory that transfers open, from the boxes of tensors that they move.
 #pragma once
 
-#include "schedule/place/need.hpp"
 #include "schedule/place/pieces.hpp"
+#include "schedule/place/residency.hpp"
 
 #include "monet/hardware/chip.hpp"
 

@@ -144,29 +144,26 @@ SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph, bool with_b
   }
 }
 
-void SourceParts::box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph,
-                         Box& box) {
-  const OperatorTiling& tiling = tiles_.operators[op.index()];
-  std::uint32_t tile = tiling.first;
-  std::uint32_t below = tiling.size();
-  for (std::size_t c = 0; c < tiling.cuts.size(); ++c) {
-    below /= tiling.cuts[c].count;
-    if (read.strides[c] > 0)
-      tile += below * (cell / read.strides[c] % tiling.cuts[c].count);
-  }
-  tiles_.ranges(TileId(tile), ranges_);
-  const Access& access = graph.op(op).nest.operands[read.operand];
-  box = region(access, ranges_, graph.tensor(access.tensor).shape);
-}
-
 /// Boxes of the tensor that tiles read, per read.
 std::vector<std::vector<Box>> SourceParts::boxes_of(const std::vector<std::uint32_t>& reads,
                                                     const Graph& graph) {
   std::vector<std::vector<Box>> boxes;
   for (const std::uint32_t r : reads) {
-    std::vector<Box>& own = boxes.emplace_back(reads_[r].cells);
-    for (std::uint32_t cell = 0; cell < reads_[r].cells; ++cell)
-      box_of(reads_[r], op_of_[r], cell, graph, own[cell]);
+    const Read& read = reads_[r];
+    const OperatorTiling& tiling = tiles_.operators[op_of_[r].index()];
+    const Access& access = graph.op(op_of_[r]).nest.operands[read.operand];
+    std::vector<Box>& own = boxes.emplace_back();
+    for (std::uint32_t cell = 0; cell < read.cells; ++cell) {
+      std::uint32_t tile = tiling.first;
+      std::uint32_t below = tiling.size();
+      for (std::size_t c = 0; c < tiling.cuts.size(); ++c) {
+        below /= tiling.cuts[c].count;
+        if (read.strides[c] > 0)
+          tile += below * (cell / read.strides[c] % tiling.cuts[c].count);
+      }
+      tiles_.ranges(TileId(tile), ranges_);
+      own.push_back(region(access, ranges_, graph.tensor(read.tensor).shape));
+    }
   }
   return boxes;
 }

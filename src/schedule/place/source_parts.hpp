@@ -45,7 +45,6 @@ private:
   std::vector<std::vector<Box>> boxes_of(const std::vector<std::uint32_t>& reads,
                                          const Graph& graph);
   void add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph);
-  void box_of(const Read& read, OpId op, std::uint32_t cell, const Graph& graph, Box& box);
 
   const TileGraph& tiles_;
   bool with_boxes_;

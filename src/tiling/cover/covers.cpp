@@ -82,7 +82,7 @@ private:
     bool news = false;
     for (const PricedGroup* priced : chosen) {
       const NeighbourGroup& own = group(*priced);
-      const GroupSlices& way = groups_.kind(own).ways[priced->way];
+      const GroupSlices& way = groups_.ways(own)[priced->way];
       for (std::size_t m = 0; !cycles.empty() && m < own.members.size(); ++m)
         news =
             pricer_.learn(own.members[m], way.members[m], cycles[own.members[m].index()]) || news;
@@ -143,7 +143,7 @@ private:
     priced_.clear();
     const auto& groups = groups_.groups();
     for (std::uint32_t g = 0; g < groups.size(); ++g) {
-      const auto& ways = groups_.kind(groups[g]).ways;
+      const auto& ways = groups_.ways(groups[g]);
       for (std::uint32_t w = groups[g].members.size() == 1 ? 1 : 0; w < ways.size(); ++w) {
         if (const auto price = pricer_.price(groups[g], ways[w]))
           priced_.push_back({g, w, *price});
@@ -166,7 +166,7 @@ private:
     for (const PricedGroup* priced : chosen) {
       const NeighbourGroup& own = group(*priced);
       StackSlices slices;
-      for (const StackSlices::Cut& cut : groups_.kind(own).ways[priced->way].cuts)
+      for (const StackSlices::Cut& cut : groups_.ways(own)[priced->way].cuts)
         slices.cuts.push_back({own.members[cut.op.index()], cut.dim, cut.count});
       plan.stacks.push_back(own.members);
       plan.slices.emplace_back(std::move(slices));

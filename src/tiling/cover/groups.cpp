@@ -1,5 +1,6 @@
 #include "tiling/cover/groups.hpp"
 
+#include "base/shared/bytes.hpp"
 #include "tiling/cut/split.hpp"
 #include "tiling/shared/grid.hpp"
 
@@ -21,37 +22,26 @@ constexpr std::int64_t kMostSlices = 64;
 /// The same within those of another loop.
 constexpr std::int64_t kMostInnerSlices = 16;
 
-void append(std::string& key, std::int64_t number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
 /// Equal for operators whose tiles are alike: loops, accesses and sizes, without names.
 std::string form_of(const Graph& graph, const Operator& op) {
-  std::string key;
-  append(key, static_cast<std::int64_t>(op.nest.compute));
-  append(key, op.phase == Phase::update ? 1 : 0);
-  for (const LoopDim& dim : op.nest.dims) {
-    key += dim.name + (dim.coupled ? '!' : '=');
-    append(key, dim.size);
-  }
-  append(key, op.nest.work.total());
-  append(key, products(op.nest));
-  for (const Access& access : op.nest.operands) {
-    append(key, static_cast<std::int64_t>(access.mode) * 2 + (access.opaque ? 1 : 0));
+  ByteWriter key;
+  key.number(op.nest.compute, op.phase == Phase::update);
+  key.list(op.nest.dims, [&](const LoopDim& dim) {
+    key.text(dim.name);
+    key.number(dim.coupled, dim.size);
+  });
+  key.number(op.nest.work.total(), products(op.nest));
+  key.list(op.nest.operands, [&](const Access& access) {
     const Tensor& tensor = graph.tensor(access.tensor);
-    key += name_of(tensor.type) + ' ';
-    for (const std::int64_t extent : tensor.shape)
-      append(key, extent);
-    for (const AxisExpr& axis : access.axes) {
-      append(key, axis.data_dependent ? -1 : std::ssize(axis.terms));
-      append(key, axis.offset);
-      for (const AffineTerm& term : axis.terms) {
-        append(key, term.dim);
-        append(key, term.coefficient);
-      }
-    }
-  }
-  return key;
+    key.number(access.mode, access.opaque);
+    key.text(name_of(tensor.type));
+    key.list(tensor.shape, [&](std::int64_t extent) { key.number(extent); });
+    key.list(access.axes, [&](const AxisExpr& axis) {
+      key.number(axis.data_dependent, axis.offset);
+      key.list(axis.terms, [&](const AffineTerm& term) { key.number(term.dim, term.coefficient); });
+    });
+  });
+  return key.take();
 }
 
 } // namespace
@@ -114,11 +104,11 @@ private:
     std::ranges::sort(group.members);
     if ((group.members.size() > 1 && !linked(group.members)) || (updates && !in_order(group)))
       return;
-    const auto next = static_cast<std::uint32_t>(result_.kinds_.size());
+    const auto next = static_cast<std::uint32_t>(result_.ways_.size());
     const auto [known, added] = kinds_.emplace(key_of(group.members), next);
     group.kind = known->second;
     if (added)
-      result_.kinds_.push_back(measure(group.members));
+      result_.ways_.push_back(measure(group.members));
     result_.groups_.push_back(std::move(group));
   }
 
@@ -171,28 +161,27 @@ private:
   }
 
   std::string key_of(const std::vector<OpId>& members) {
-    std::string key;
+    ByteWriter key;
     ++sight_;
     std::int64_t tensors = 0;
     for (const OpId member : members) {
-      append(key, forms_[member.index()]);
+      key.number(forms_[member.index()]);
       for (const Access& access : graph_.op(member).nest.operands) {
         const std::size_t id = access.tensor.index();
         if (seen_[id] != sight_) {
           seen_[id] = sight_;
           local_[id] = tensors++;
         }
-        append(key, local_[id]);
+        key.number(local_[id]);
       }
-      append(key, scratch_.left_behind[member.index()] ? 1 : 0);
+      key.number(static_cast<bool>(scratch_.left_behind[member.index()]));
     }
-    return key;
+    return key.take();
   }
 
-  NeighbourGroupKind measure(const std::vector<OpId>& members) {
+  std::vector<GroupSlices> measure(const std::vector<OpId>& members) {
     const StackSlicer slicer(graph_, members, scratch_);
-    NeighbourGroupKind kind;
-    kind.ways.push_back(way(slicer, members, {}));
+    std::vector<GroupSlices> ways{way(slicer, members, {})};
     std::size_t last = members.size() - 1; // the last that is no update
     while (last > 0 && graph_.op(members[last]).phase == Phase::update)
       --last;
@@ -207,13 +196,13 @@ private:
     for (const Seed& seed : seeds) {
       const std::int64_t size = size_of(members, seed);
       for (std::int64_t count = 2; count <= kMostSlices; count *= 2) {
-        kind.ways.push_back(way(slicer, members, {{seed, std::min(count, size)}}));
+        ways.push_back(way(slicer, members, {{seed, std::min(count, size)}}));
         if (count >= size)
           break;
       }
     }
-    add_second_loops(slicer, members, seeds, kind);
-    return kind;
+    add_second_loops(slicer, members, seeds, ways);
+    return ways;
   }
 
   /// A loop of a member, and those of the others that follow from it.
@@ -246,7 +235,7 @@ private:
 
   /// A short first loop cut into single iterations, and each of the others inside.
   void add_second_loops(const StackSlicer& slicer, const std::vector<OpId>& members,
-                        const std::vector<Seed>& seeds, NeighbourGroupKind& kind) const {
+                        const std::vector<Seed>& seeds, std::vector<GroupSlices>& ways) const {
     for (const Seed& outer : seeds) {
       const std::int64_t batch = size_of(members, outer);
       if (outer.dim != 0 || batch > kMostSlices)
@@ -259,7 +248,7 @@ private:
           GroupSlices slices =
               way(slicer, members, {{outer, batch}, {seed, std::min(count, size)}});
           if (!sweeps_results(members, slices))
-            kind.ways.push_back(std::move(slices));
+            ways.push_back(std::move(slices));
           if (count >= size)
             break;
         }

@@ -20,23 +20,19 @@ struct GroupSlices {
     std::int64_t moved = 0; ///< bits of operands of which every part touches its own
     std::int64_t fixed = 0; ///< bits of the others
   };
+  using Parts = std::vector<std::pair<std::uint32_t, std::int64_t>>; ///< sliced loops, their sizes
   struct Member {
     double slices = 1;
     double work = 1; ///< iterations of all slices over those of the operator
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts; ///< sliced loops and their sizes
-    std::vector<Split> splits;                                 ///< the first: not shared out
-    std::int64_t whole = 0; ///< bits of a slice that is not shared out
-    std::int64_t least = 0; ///< of a part of one that is shared out over as many cores as can be
+    Parts parts;
+    std::vector<Split> splits; ///< the first: not shared out
+    std::int64_t whole = 0;    ///< bits of a slice that is not shared out
+    std::int64_t least = 0;    ///< of a part of one that is shared out over as many cores as can be
   };
   std::vector<StackSlices::Cut> cuts; ///< the first outermost; `op` is the member's place
   std::vector<Member> members;
   GroupSpace space;
   double most = 1; ///< slices of any member
-};
-
-/// Groups that are equal but for which tensors they have.
-struct NeighbourGroupKind {
-  std::vector<GroupSlices> ways; ///< the first one leaves every member whole
 };
 
 struct NeighbourGroup {
@@ -59,14 +55,18 @@ public:
   const std::vector<OpId>& sequence() const { return sequence_; }
   const std::vector<OpId>& updates_of(OpId op) const { return updates_of_[op.index()]; }
   const std::vector<NeighbourGroup>& groups() const { return groups_; } ///< by end
-  const NeighbourGroupKind& kind(const NeighbourGroup& group) const { return kinds_[group.kind]; }
+  /// The first one leaves every member whole. Groups that are equal but for which tensors they have
+  /// share them.
+  const std::vector<GroupSlices>& ways(const NeighbourGroup& group) const {
+    return ways_[group.kind];
+  }
 
 private:
   class Builder;
   std::vector<OpId> sequence_;
   std::vector<std::vector<OpId>> updates_of_; ///< per operator
   std::vector<NeighbourGroup> groups_;
-  std::vector<NeighbourGroupKind> kinds_;
+  std::vector<std::vector<GroupSlices>> ways_; ///< per kind of group
 };
 
 } // namespace monet

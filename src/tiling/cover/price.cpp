@@ -1,8 +1,8 @@
 #include "tiling/cover/price.hpp"
 
 #include "tiling/cut/split.hpp"
+#include "tiling/fuse/working_set.hpp"
 #include "tiling/shared/grid.hpp"
-#include "tiling/shared/outermost.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"
@@ -86,8 +86,10 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
     std::vector<bool> used(chip.cores.size(), false);
     std::vector<bool> counted(chip.cores.size(), false);
     std::int64_t bits = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const CoreId core : list) {
       used[core.index()] = true;
+      least = std::min(least, chip.pool_bits(core));
       const std::size_t memory = chip.memory_of(core).index();
       if (!counted[memory])
         bits = checked_add(bits, chip.pool_bits(core));
@@ -95,9 +97,6 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
     }
     used_.push_back(std::move(used));
     pool_bits_.push_back(bits);
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (const CoreId core : list)
-      least = std::min(least, chip.pool_bits(core));
     core_bits_.push_back(least);
     tile_bits_.push_back(room_.of_a_tile(list));
   }
@@ -216,16 +215,14 @@ double GroupPricer::port_cycles(double read, double written) const {
   return shared_port_ ? reads + writes : std::max(reads, writes);
 }
 
-const GroupPricer::Share&
-GroupPricer::share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+const GroupPricer::Share& GroupPricer::share(OpId op, const GroupSlices::Parts& parts) {
   const std::vector<Share>& known = known_[op.index()];
   const auto found = std::ranges::find(known, parts, &Share::parts);
   return found != known.end() ? *found : add_share(op, parts);
 }
 
 /// As choose_split() decides, over all of the cores or half of them and so on.
-const GroupPricer::Share&
-GroupPricer::add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts) {
+const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Parts& parts) {
   const LoopNest& nest = graph_.op(op).nest;
   const auto& list = cores_[op.index()];
   const Core& core = weakest(op.index());

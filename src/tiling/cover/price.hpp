@@ -2,17 +2,42 @@
 #pragma once
 
 #include "tiling/cover/groups.hpp"
-#include "tiling/cover/step_traffic.hpp"
 #include "tiling/fuse/stacks.hpp"
 
 #include "monet/hardware/chip.hpp"
+#include "monet/workload/graph.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace monet {
+
+/// What each operator of a step moves through the off-chip port when operators run whole, one after
+/// the other: tensors stay on the chip as long as there is room, those go first that are read last.
+struct StepTraffic {
+  enum class Source : std::uint8_t {
+    chip,    ///< it is there already
+    fetched, ///< it comes from the off-chip memory, to stay
+    streamed ///< it comes from there as often as the operator goes over it
+  };
+  std::vector<std::vector<Source>> reads; ///< per operator and operand
+  std::vector<bool> stored;               ///< per tensor: it is written to the off-chip memory
+};
+
+/// How an operator is shared out over the memories of several cores.
+struct OperatorSpread {
+  std::int64_t room = 0;           ///< bits that the cores hold that run it
+  std::vector<std::int64_t> cores; ///< per operand, that each have the whole of it
+};
+
+/// `pool` says per operator which memory its operands lie in, `room` how many bits that holds, and
+/// `spread`, where it is given, how much of it each operator has.
+StepTraffic step_traffic(const Graph& graph, std::span<const std::uint32_t> pool,
+                         std::span<const std::int64_t> room,
+                         std::span<const OperatorSpread> spread = {});
 
 struct GroupPrice {
   double cycles = 0;
@@ -50,14 +75,14 @@ public:
 private:
   /// How the slices of an operator are shared out, and the cycles of one.
   struct Share {
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    GroupSlices::Parts parts;
     double cycles = 0;                ///< of one slice
     double least = 0;                 ///< cycles of moving its operands within the core
     std::optional<std::uint32_t> dim; ///< that is shared out
     std::int64_t cores = 1;
   };
   struct Known { ///< cycles of slices over those estimated
-    std::vector<std::pair<std::uint32_t, std::int64_t>> parts;
+    GroupSlices::Parts parts;
     double slowdown = 1;
   };
   struct Use { ///< of the port, the cores and the links by one member
@@ -83,8 +108,8 @@ private:
   void measure_ways();
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
   double port_cycles(double read, double written) const;
-  const Share& share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
-  const Share& add_share(OpId op, const std::vector<std::pair<std::uint32_t, std::int64_t>>& parts);
+  const Share& share(OpId op, const GroupSlices::Parts& parts);
+  const Share& add_share(OpId op, const GroupSlices::Parts& parts);
   double cycles(OpId op, const Share& own) const;
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));

@@ -1,4 +1,4 @@
-#include "tiling/cover/step_traffic.hpp"
+#include "tiling/cover/price.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,3 @@
-#include "tiling/edges/part_index.hpp"
 #include "tiling/edges/written_grid.hpp"
 #include "tiling/shared/grid.hpp"
 
@@ -272,9 +271,8 @@ private:
     for (const std::uint32_t source : sources_) {
       const Box written = written_box(*plan.tensor, plan.id, TileId(source));
       shared.clear();
-      for (Box box : read_boxes) {
-        for (std::size_t a = 0; a < box.size(); ++a)
-          box[a] = intersect(box[a], written[a]);
+      for (const Box& read : read_boxes) {
+        Box box = intersect(read, written);
         if (volume(box) > 0)
           shared.push_back(std::move(box));
       }
@@ -284,13 +282,10 @@ private:
   }
 
   Box written_box(const Tensor& tensor, TensorId id, TileId tile) {
-    const Operator& op = graph_.op(*tensor.producer);
+    const Access* const access = written_access(graph_.op(*tensor.producer).nest, id);
+    internal_check(access != nullptr, "an edge leaves an operator that does not write its tensor");
     tiles_.ranges(tile, ranges_);
-    for (const Access& access : op.nest.operands) {
-      if (access.tensor == id && access.mode != AccessMode::read)
-        return region(access, ranges_, tensor.shape);
-    }
-    throw InternalError("an edge leaves an operator that does not write its tensor");
+    return region(*access, ranges_, tensor.shape);
   }
 
   std::vector<ChainPlan> chain_plans(OpId id) const {

@@ -1,4 +1,5 @@
-#include "tiling/edges/order.hpp"
+// The order in which tiles are scheduled.
+#include "tiling/shared/grid.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -141,13 +141,9 @@ StackSlicer::StackSlicer(const Graph& graph, std::span<const OpId> members, Scra
       const auto producer = graph.tensor(read.tensor).producer;
       if (read.mode != AccessMode::read || !producer || position[producer->index()] == kOutside)
         continue;
-      for (const Access& write : graph.op(*producer).nest.operands) {
-        if (write.mode != AccessMode::read && write.tensor == read.tensor) {
-          links_.push_back(
-              {position[producer->index()], static_cast<std::uint32_t>(m), &write, &read});
-          break;
-        }
-      }
+      if (const Access* write = written_access(graph.op(*producer).nest, read.tensor))
+        links_.push_back(
+            {position[producer->index()], static_cast<std::uint32_t>(m), write, &read});
     }
   }
   std::ranges::stable_sort(links_, {}, &Link::producer);

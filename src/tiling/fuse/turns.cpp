@@ -17,13 +17,6 @@ namespace {
 /// Of the work outside the update, what has to take turns at least.
 constexpr double kEnough = 0.9;
 
-std::vector<OpId> all_operators(const Graph& graph) {
-  std::vector<OpId> all;
-  for (std::size_t i = 0; i < graph.operators().size(); ++i)
-    all.emplace_back(i);
-  return all;
-}
-
 /// A batch is fed in, or its labels are.
 bool is_fed(const Tensor& tensor) {
   return !tensor.producer && (tensor.kind == TensorKind::input || tensor.kind == TensorKind::label);
@@ -51,14 +44,6 @@ std::vector<Interval> part_of(const LoopNest& nest, std::uint32_t loop, std::int
   return ranges;
 }
 
-bool meet(const Box& a, const Box& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (intersect(a[i], b[i]).empty())
-      return false;
-  }
-  return true;
-}
-
 /// What a turn of the reader reads is there once the writer has had the same turn.
 bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopNest& writer,
              std::uint32_t written, const LoopNest& reader, std::uint32_t read,
@@ -67,7 +52,7 @@ bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopNest& 
   for (const std::int64_t turn : {std::int64_t{0}, count - 2}) {
     const Box needed = region(*link.read, part_of(reader, read, count, turn), shape);
     const Box later = region(*link.write, part_of(writer, written, count, turn + 1), shape);
-    if (meet(needed, later))
+    if (volume(intersect(needed, later)) > 0)
       return false;
   }
   return true;

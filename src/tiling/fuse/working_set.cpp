@@ -168,16 +168,12 @@ double slices_in(const Slices& slices) {
 double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
                  const Slices& slices, const Slices& makers) {
   const Tensor& tensor = graph.tensor(access.tensor);
-  const LoopNest& maker = graph.op(*tensor.producer).nest;
-  const auto written = std::ranges::find_if(maker.operands, [&](const Access& other) {
-    return other.mode != AccessMode::read && other.tensor == access.tensor;
-  });
+  const Access* const written = written_access(graph.op(*tensor.producer).nest, access.tensor);
   const Box read = region(access, middle_slice(reader, slices), tensor.shape);
   double met = 1;
   for (const SliceCut& cut : makers) {
     double share = 1; // of the slices that a reader meets
-    for (std::size_t a = 0; written != maker.operands.end() && !written->opaque && a < read.size();
-         ++a) {
+    for (std::size_t a = 0; written != nullptr && !written->opaque && a < read.size(); ++a) {
       if (has_loop(written->axes[a], cut.dim))
         share = static_cast<double>(read[a].size()) /
                 static_cast<double>(std::max<std::int64_t>(1, tensor.shape[a]));
@@ -185,6 +181,19 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
     met *= std::max(1.0, share * static_cast<double>(cut.parts.size()));
   }
   return slices_in(slices) * met;
+}
+
+std::int64_t outermost_bits(const Core& core) {
+  std::vector<const Memory*> counted;
+  std::int64_t bits = 0;
+  for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
+    const Memory* top = core.top(operand);
+    if (top == nullptr || std::ranges::find(counted, top) != counted.end())
+      continue;
+    counted.push_back(top);
+    bits = checked_add(bits, checked_multiply(top->size.value, instances(core, *top)));
+  }
+  return bits;
 }
 
 Room::Room(const Chip& chip) {

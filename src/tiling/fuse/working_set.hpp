@@ -48,6 +48,9 @@ double slices_in(const Slices& slices);
 double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
                  const Slices& slices, const Slices& makers);
 
+/// Bits of all instances of the operands' outermost memories, each memory once.
+std::int64_t outermost_bits(const Core& core);
+
 /// What the outermost memories of a chip hold.
 class Room {
 public:

@@ -1,10 +1,10 @@
 // Chains computed by hand, on the timelines of timeline_test.cpp; and that every chain is one.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/schedule/critical_path.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Bounds of random cases: what must be moved does not depend on the tiling, and hardware that is
 // added makes no bound worse.
 #include "schedule/fixed_costs.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
 #include "level.hpp"
 
 #include "monet/schedule/bounds.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 

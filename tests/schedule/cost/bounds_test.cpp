@@ -3,10 +3,10 @@
 // iterations on 16 lanes take 4 cycles.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/schedule/bounds.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

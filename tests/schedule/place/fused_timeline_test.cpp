@@ -1,11 +1,10 @@
 // Fused timelines computed by hand. Tensors of 64 fp32 elements take 2048 bits: 32 cycles at 64
 // bits/cycle; 64 iterations on 16 lanes take 4 cycles.
 #include "schedule/fixed_costs.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/small_steps.hpp"
 #include "tiling/shared/grid.hpp"
 
-#include "monet/schedule/slice_memory.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

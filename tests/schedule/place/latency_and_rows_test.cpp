@@ -3,13 +3,13 @@
 // ceil(n / 16) cycles.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
-#include "schedule/place/finish.hpp"
 #include "schedule/place/network.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/critical_path.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 

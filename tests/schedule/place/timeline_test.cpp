@@ -2,10 +2,11 @@
 // bits/cycle, 64 cycles at 32 bits/cycle; 64 iterations on 16 lanes take 4 cycles.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
-#include "schedule/place/finish.hpp"
+#include "schedule/place/timeline_writer.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/schedule/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
