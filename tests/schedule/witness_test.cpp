@@ -1,10 +1,10 @@
 // Random networks on random systems, judged by witnesses that share nothing with what they judge.
+#include "level.hpp"
 #include "schedule/element_edges.hpp"
 #include "schedule/fixed_costs.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
 #include "schedule/schedule_alone.hpp"
-#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
@@ -176,7 +176,8 @@ TEST(Witness, fused_training) {
 }
 
 TEST(Witness, sums_cut_over_tiles) {
-  for (std::uint64_t seed = 500001; seed < 500001U + static_cast<std::uint64_t>(kCases) / 2; ++seed) {
+  for (std::uint64_t seed = 500001; seed < 500001U + static_cast<std::uint64_t>(kCases) / 2;
+       ++seed) {
     CaseShape shape;
     shape.network.training = seed % 2 == 0;
     RandomCase c = testing::random_case(seed, shape);
@@ -235,7 +236,8 @@ bool same(const Timeline& a, const Timeline& b) {
 TEST(Witness, threads_change_nothing) {
   CaseShape shape;
   shape.network = {.operators = 3, .training = true};
-  for (std::uint64_t seed = 300001; seed < 300001U + static_cast<std::uint64_t>(kCases) / 50; ++seed) {
+  for (std::uint64_t seed = 300001; seed < 300001U + static_cast<std::uint64_t>(kCases) / 50;
+       ++seed) {
     const RandomCase c = testing::random_case(seed, shape);
     const auto with_jobs = [&](int jobs) {
       CoreCostCache costs;
@@ -257,7 +259,8 @@ TEST(Witness, threads_change_nothing) {
 TEST(Witness, stacks_of_one_are_layers) {
   CaseShape shape;
   shape.network = {.operators = 4, .training = true};
-  for (std::uint64_t seed = 800001; seed < 800001U + static_cast<std::uint64_t>(kCases) / 10; ++seed) {
+  for (std::uint64_t seed = 800001; seed < 800001U + static_cast<std::uint64_t>(kCases) / 10;
+       ++seed) {
     RandomCase c = testing::random_case(seed, shape);
     const Timeline layers = schedule_of(c);
     c.options.mode = TilingMode::fused;
@@ -271,7 +274,8 @@ TEST(Witness, stacks_of_one_are_layers) {
 
 /// Tiles and timeline depend on what a mapping says, not on the order in which it says it.
 TEST(Witness, order_of_mapping_entries_changes_nothing) {
-  for (std::uint64_t seed = 400001; seed < 400001U + static_cast<std::uint64_t>(kCases) / 10; ++seed) {
+  for (std::uint64_t seed = 400001; seed < 400001U + static_cast<std::uint64_t>(kCases) / 10;
+       ++seed) {
     RandomCase c = testing::random_case(seed, {});
     const Timeline before = schedule_of(c);
     std::reverse(c.mapping.entries.begin(), c.mapping.entries.end());

@@ -1,9 +1,9 @@
 // Bounds of random cases: what must be moved does not depend on the tiling, and hardware that is
 // added makes no bound worse.
+#include "level.hpp"
 #include "schedule/fixed_costs.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
-#include "level.hpp"
 
 #include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
@@ -40,7 +40,8 @@ CaseShape shape_of(std::uint64_t seed) {
 }
 
 TEST(Bounds, compulsory_traffic_is_that_of_the_unfused_graph) {
-  for (std::uint64_t seed = 900001; seed < 900001U + static_cast<std::uint64_t>(kCases) / 4; ++seed) {
+  for (std::uint64_t seed = 900001; seed < 900001U + static_cast<std::uint64_t>(kCases) / 4;
+       ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomCase c = testing::random_case(seed, shape_of(seed));
     const Bounds layers = bounds_of(c, c.chip);
@@ -56,7 +57,8 @@ TEST(Bounds, compulsory_traffic_is_that_of_the_unfused_graph) {
 
 TEST(ScheduleFloor, RisesAndIsNeverAboveWhatTheScheduleComesTo) {
   double close = 0, cases = 0, given_up = 0;
-  for (std::uint64_t seed = 920001; seed < 920001U + static_cast<std::uint64_t>(kCases) / 2; ++seed) {
+  for (std::uint64_t seed = 920001; seed < 920001U + static_cast<std::uint64_t>(kCases) / 2;
+       ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     RandomCase c = testing::random_case(seed, shape_of(seed));
     if (seed % 2 == 0) {
@@ -141,7 +143,8 @@ void expect_no_worse(const Bounds& more, const Bounds& less) {
 }
 
 TEST(Bounds, no_worse_with_another_link_or_core) {
-  for (std::uint64_t seed = 950001; seed < 950001U + static_cast<std::uint64_t>(kCases) / 4; ++seed) {
+  for (std::uint64_t seed = 950001; seed < 950001U + static_cast<std::uint64_t>(kCases) / 4;
+       ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     CaseShape shape = shape_of(seed);
     shape.fused = seed % 2 == 0;
