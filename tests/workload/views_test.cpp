@@ -355,6 +355,22 @@ TEST(FoldViews, AnAxisThatSomebodySeesWholeStaysOne) {
   EXPECT_EQ(made.folded_y(fold_views(made.graph)).shape, (Shape{12, 5}));
 }
 
+// Windows of four rows, every four, read parts of the axis; windows of five overlap by one row.
+TEST(FoldViews, AnAxisWhoseReaderHasOverlappingWindowsStaysOne) {
+  for (const std::int64_t window : {4, 5}) {
+    Flattened made;
+    const auto all = add_tensor(made.graph, "all", {12, 5});
+    const OpId reader = add_op(made.graph, "Relu", {made.y}, {all});
+    LoopNest& nest = made.graph.op(reader).nest;
+    nest.dims = {{"O", 2}, {"F", window}, {"K", 5}};
+    for (Access& operand : nest.operands)
+      operand.axes = {{.terms = {{0, 4}, {1, 1}}}, {.terms = {{2, 1}}}};
+    const Shape parted{3, 4, 5};
+    const Shape whole{12, 5};
+    EXPECT_EQ(made.folded_y(fold_views(made.graph)).shape, window == 4 ? parted : whole);
+  }
+}
+
 TEST(FoldViews, WhatLeavesTheGraphKeepsItsShape) {
   Flattened made;
   made.graph.outputs.push_back(made.y);

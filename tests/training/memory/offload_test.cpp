@@ -11,6 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace monet {
 namespace {
 
@@ -122,6 +125,16 @@ TEST(Offload, patterns_choose_among_what_is_stored) {
   EXPECT_EQ(find_op(step.graph, "Offload", Phase::loss), nullptr);
   EXPECT_EQ(count_ops(step.graph, "Offload", Phase::forward), 2);
   EXPECT_EQ(count_ops(step.graph, "Fetch", Phase::backward), 2);
+}
+
+TEST(Offload, what_no_gradient_reads_is_back_for_that_of_its_reader) {
+  StorageOptions storage;
+  storage.keep = {"MatMul_0"};
+  const TrainingGraph step = step_of(chain(), {"MatMul_0"}, storage);
+  const auto& ops = step.graph.operators();
+  const auto fetch = std::ranges::find(ops, "MatMul_0.Fetch", &Operator::name);
+  ASSERT_NE(fetch, ops.end());
+  EXPECT_EQ(std::next(fetch)->name, "Sigmoid_1.SigmoidGrad");
 }
 
 TEST(Offload, refuses_patterns_of_nothing_stored) {
