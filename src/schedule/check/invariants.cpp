@@ -1,7 +1,6 @@
 // The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
 // is used.
 #include "schedule/check/network_invariants.hpp"
-#include "schedule/place/tile_queue.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -136,10 +135,9 @@ private:
       if (graph_.op(run.op).phase != Phase::update)
         others_end = std::max(others_end, run.end.value);
     }
-    const std::vector<bool> waits = updates_that_wait(tiles_, graph_);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.operators()[i];
-      if (waits[i]) {
+      if (op.phase == Phase::update && !fused_with_others(OpId(i))) {
         require(span[i].first >= others_end,
                 fmt::format("update '{}' starts before the rest has ended", op.name));
       }
@@ -195,6 +193,15 @@ private:
       }
     }
     return true;
+  }
+
+  bool fused_with_others(OpId update) const {
+    for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
+      if (tiles_.stack_of[i] == tiles_.stack_of[update.index()] &&
+          graph_.operators()[i].phase != Phase::update)
+        return true;
+    }
+    return false;
   }
 
   std::int64_t capacity_of(CoreId core) const {
@@ -337,10 +344,11 @@ private:
       if (timeline_.route_of(t).to.front() == chip_.offchip)
         written[t.tensor] += timeline_.bits_of(t).value;
     }
-    const std::vector<bool> required = required_offchip(graph_);
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       const Tensor& tensor = graph_.tensors()[i];
-      if (!tensor.producer || !required[i])
+      const bool output = std::ranges::find(graph_.outputs, TensorId(i)) != graph_.outputs.end();
+      const bool stored = tensor.alias_of && !graph_.tensor(*tensor.alias_of).producer;
+      if (!tensor.producer || (!output && !stored))
         continue;
       require(written[TensorId(i)] >= made_of(TensorId(i)) * bits_of(tensor.type),
               fmt::format("'{}' is not written off-chip", tensor.name));
