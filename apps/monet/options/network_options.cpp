@@ -4,12 +4,13 @@
 #include "options/command_line.hpp"
 #include "options/experiment.hpp"
 
+#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <filesystem>
+#include <string_view>
 
 namespace monet::cli {
 
@@ -19,24 +20,20 @@ constexpr std::int64_t kLargestBatch = std::int64_t{1} << 40;
 
 std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  std::int64_t value = 0;
   if (equals != std::string::npos && equals > 0) {
-    const char* end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc{} && stopped == end && value > 0)
-      return {text.substr(0, equals), value};
+    const auto value = number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
+    if (value && *value > 0)
+      return {text.substr(0, equals), *value};
   }
   throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
 }
 
 /// "none" becomes 0, which merges nothing. Returns what is wrong, empty if nothing.
 std::string factor_limit(std::string& text) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  const auto value = number_in<int>(text);
   if (text == "none")
     text = "0";
-  else if (error != std::errc{} || stopped != end || value < 1 || value > kHighestLpfLimit)
+  else if (!value || *value < 1 || *value > kHighestLpfLimit)
     return fmt::format("'{}' is neither 1 to {} nor none", text, kHighestLpfLimit);
   return {};
 }
