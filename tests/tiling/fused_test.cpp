@@ -90,6 +90,26 @@ TEST(FusedTiles, slices_pull_what_they_need_from_their_producers) {
   EXPECT_EQ(edges[1].bits.value, 4 * 32);
 }
 
+TEST(FusedTiles, slices_pull_every_iteration_that_writes_a_row) {
+  // a writes rows 2 i and 2 i + 1; c in slices of 4, 3, 3, 3 and 3 rows needs their halves, rounded
+  // up.
+  StepBuilder builder;
+  const TensorId a = builder.elementwise("a", {builder.source("x", {8}, TensorKind::input)});
+  builder.graph().tensor(a).shape = {16};
+  LoopNest& nest = builder.graph().op(OpId(0)).nest;
+  nest.dims = {{"OY", 8}, {"F", 2}};
+  nest.operands[0].axes = {{{{0, 2}, {1, 1}}, 0, false}};
+  builder.output(builder.elementwise("c", {a}));
+  const MappingFile mapping = Rows::by_rows({"B", {}, 5});
+  const TileGraph tiles =
+      make_tiles(builder.step(), make_chip({}),
+                 {&mapping, TilingMode::fused, {{{OpId(0), OpId(1)}}}, Halo::cached});
+  EXPECT_THAT(parts(tiles, 1), ElementsAre(std::pair(0, 4), std::pair(4, 7), std::pair(7, 10),
+                                           std::pair(10, 13), std::pair(13, 16)));
+  EXPECT_THAT(parts(tiles, 0), ElementsAre(std::pair(0, 2), std::pair(2, 4), std::pair(4, 5),
+                                           std::pair(5, 7), std::pair(7, 8)));
+}
+
 TEST(FusedTiles, slices_that_need_nothing_new_are_left_out) {
   // Slices of one row: a is two rows ahead of c... the last slices of b and c find all of a there.
   const TileGraph tiles =

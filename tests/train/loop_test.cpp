@@ -120,6 +120,22 @@ TEST(TrainLoop, EqualsALoopWrittenByHand) {
   }
 }
 
+// The greatest of scores that are no numbers is nobody's.
+TEST(TrainLoop, ScoresThatAreNoNumbersAreWrong) {
+  ModelMaker model;
+  model.input("images", {-1, 1, 8, 8}).output("scores").weight("w", {3, 64});
+  model.node("Flatten", {"images"}, {"flat"});
+  ModelMaker::set(model.node("Gemm", {"flat", "w"}, {"any"}), "transB", 1);
+  model.node("Sub", {"any", "any"}, {"zero"});
+  model.node("Log", {"zero"}, {"infinite"});
+  model.node("Sub", {"infinite", "infinite"}, {"scores"});
+  const SmallStudy study(kSgd + "steps: 1\n", model.bytes());
+  const TrainSetup setup = study.setup();
+  TrainRun run(setup, {});
+  run.test();
+  EXPECT_EQ(run.history().tests.back().accuracy, 0);
+}
+
 // He et al.: normal, variance 2 / fan-in; biases 0; PyTorch's: both uniform within 1 /
 // sqrt(fan-in).
 TEST(TrainLoop, WeightsBeginAsTheSchemeSays) {

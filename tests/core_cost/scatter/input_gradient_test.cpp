@@ -162,6 +162,29 @@ TEST(InputGradient, ZerosAreWrittenOnce) {
   EXPECT_EQ(cost.resident[2].value, 4 * 15 * 15 * 8);
 }
 
+// Stride 4 and padding 3: of eight positions of dY the first and the last meet nothing; dX reaches
+// elements 1 to 27 of the expanded dY, which begin with three zeros. 27 x 27 - 36 zeros of each of
+// 16 channels, 8 bits each, take 44 words.
+TEST(InputGradient, ExpandedGradientsMayBeginWithZeros) {
+  const CoreProblem problem = convolution({.k = 16,
+                                           .ox = 8,
+                                           .oy = 8,
+                                           .c = 4,
+                                           .fx = 3,
+                                           .fy = 3,
+                                           .stride = 4,
+                                           .padding = 3,
+                                           .ix = 25,
+                                           .iy = 25},
+                                          ConvProduct::input_gradient);
+  const Core core = tpu_like(false);
+  const CoreCost gather =
+      core_cost(core_cost_detail::zero_inserted(problem, find_transposed(problem).value()), core);
+  const CoreCost cost = cost_of(problem, core, InputGradient::zero_inserted);
+  EXPECT_EQ(cost.resident[2].value, 16 * 27 * 27 * 8);
+  EXPECT_NEAR(cost.energy().value - gather.energy().value, 44 * 378.4, 1e-6);
+}
+
 TEST(InputGradient, WhatMustStayHasToFitWhole) {
   Core core = tpu_like(false);
   core.memories[2].size = {32 * 16 * 16 * 8}; // dX alone

@@ -1,6 +1,7 @@
 // Allocations of operators to cores: the tiles they give, what they cost, and searches among them.
 #include "schedule/random_cases.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/allocation.hpp"
@@ -233,6 +234,39 @@ TEST(AllocationBounds, HoldForRandomPlansWhateverTheyBeginWith) {
     }
   }
   EXPECT_GT(checked, 400);
+}
+
+/// The latency bound of independent products on cores of so many lanes, where nothing else takes
+/// time.
+double bound_of_products(const std::vector<std::int64_t>& lanes) {
+  testing::StepBuilder builder;
+  for (int i = 0; i < 24; ++i) {
+    const TensorId x = builder.source(fmt::format("x{}", i), {64, 64}, TensorKind::input);
+    builder.output(builder.product(fmt::format("y{}", i), x, builder.source("w", {64, 64})));
+  }
+  constexpr std::int64_t kWide = 1 << 20;
+  Chip chip = testing::make_chip(
+      {.cores = static_cast<int>(lanes.size()), .link_bandwidth = kWide, .dram_bandwidth = kWide});
+  for (std::size_t c = 0; c < lanes.size(); ++c) {
+    chip.cores[c].array[0].size = lanes[c];
+    chip.cores[c].memories = {testing::one_memory("sram", 1 << 24, kWide)};
+  }
+  ScheduleOptions options;
+  options.core_cost = quick_costs();
+  AllocationEvaluator evaluator(builder.step(), chip, {}, options);
+  return AllocationBounds(evaluator, {}).bound(Objective::latency);
+}
+
+// Cores that take a and b cycles for everything take a b / (a + b) where they share it.
+TEST(AllocationBounds, UnequalCoresShareTheWork) {
+  for (const std::int64_t lanes : {4, 8, 16}) {
+    const double a = bound_of_products({2});
+    const double b = bound_of_products({lanes});
+    EXPECT_GT(a, 1.5 * b);
+    const double both = bound_of_products({2, lanes});
+    EXPECT_LE(both, a * b / (a + b) * 1.001);
+    EXPECT_GT(both, a * b / (a + b) * 0.98);
+  }
 }
 
 void expect_equal(const AllocationResult& a, const AllocationResult& b) {

@@ -2,6 +2,7 @@
 #include "optimise/bounds/product_energy.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "schedule/small_steps.hpp"
 #include "tiling/shared/grid.hpp"
 #include "training/tiny_network.hpp"
 
@@ -280,6 +281,50 @@ TEST(ProductEnergy, NoMappingOfAnyTilesTakesLess) {
   }
   EXPECT_GT(compared, 500);
   EXPECT_GT(closest, 0.6); // there is something to compare
+}
+
+// Weights stay in the array, over whose lanes inputs are shared along one dimension and sums along
+// the other: nothing does with less, so the bound must not be above, however many lanes there are.
+TEST(ProductEnergy, OfWeightsThatStayIsNearlyReached) {
+  using enum MemoryOperand;
+  for (const std::int64_t lanes : {35, 71, 143}) {
+    testing::StepBuilder builder;
+    const TensorId x = builder.source("x", {4096, 64}, TensorKind::input);
+    builder.output(builder.product("y", x, builder.source("w", {64, lanes})));
+    Core core;
+    core.name = "array";
+    core.array = {{"D1", lanes}, {"D2", 64}};
+    core.dataflow = {{{"K", lanes}}, {{"C", 64}}};
+    const auto add = [&](MemoryOperand operand, std::int64_t width, double read_pj,
+                         double write_pj) {
+      Memory memory = testing::one_memory("memory", 1 << 30, 32 * width);
+      memory.operands = {operand};
+      memory.serves = {true, true};
+      std::erase_if(memory.ports[0].allocation,
+                    [&](const PortUse& use) { return use.operand != operand; });
+      memory.read_energy_pj = read_pj * static_cast<double>(width);
+      memory.write_energy_pj = write_pj * static_cast<double>(width);
+      core.memories.push_back(memory);
+    };
+    add(I1, 64, 10, 0);
+    add(I2, 64 * lanes, 10, 0);
+    add(O, lanes, 0, 10);
+    Chip chip = testing::make_chip({});
+    chip.cores[0] = core;
+    ProductMemo memo;
+    const ProductEnergy bound =
+        least_product_energy(builder.step(), builder.step().graph.op(OpId(0)), core, memo);
+    CoreCostCache costs;
+    const Operator& op = builder.step().graph.op(OpId(0));
+    const CoreProblem problem =
+        core_problem({OpId(0), CoreId(0)}, full_tile(op.nest), builder.step(), chip);
+    CoreCostOptions options;
+    options.objective = Objective::energy;
+    options.fixed_dataflow = true;
+    const double spent = costs.get(problem, core, options).memory_energy.value;
+    EXPECT_LE(bound.in_all, spent) << lanes;
+    EXPECT_GT(bound.in_all, 0.8 * spent) << lanes;
+  }
 }
 
 } // namespace
