@@ -2,6 +2,7 @@
 // as it is without a cluster.
 #include "cluster/a100s.hpp"
 #include "cluster/networks.hpp"
+#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
@@ -273,6 +274,7 @@ TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
 /// Layers in the middle stand for all that are like them, though what runs fused reaches over from
 /// one to the next and into the logits.
 TEST(ClusterModel, AlikeLayersOfAChipTakeWhatAllOfThemTake) {
+  MONET_FROM_LEVEL(full);
   const Cluster cluster =
       with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/fusemax_x8.yaml"), 1);
   const ClusterDevice device = read_cluster_device(cluster.device);

@@ -1,4 +1,6 @@
 // Lower bounds of the real evaluator against what its designs come to.
+#include "level.hpp"
+
 #include "monet/base/rng.hpp"
 #include "monet/explore/evaluator.hpp"
 #include "monet/explore/explore.hpp"
@@ -75,7 +77,8 @@ TEST_P(RealBounds, AreNeverAboveWhatADesignComesTo) {
   const auto evaluator = make_evaluator(space);
   std::size_t feasible = 0, infeasible = 0, given_up = 0;
   double share = 0;
-  const std::uint64_t designs = std::string_view(mode) == "fused" ? 20 : 60;
+  const std::size_t designs = static_cast<std::size_t>(
+      std::string_view(mode) == "fused" ? test::cases(10, 20, 20) : test::cases(30, 60, 60));
   for (std::uint64_t n = 0; n < designs; ++n) {
     const DesignId id = random_bits(17, n) % space.size();
     SCOPED_TRACE(id);

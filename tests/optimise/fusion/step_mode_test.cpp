@@ -1,4 +1,5 @@
 // The choice between layer by layer and fused.
+#include "level.hpp"
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "schedule/schedule_alone.hpp"
@@ -28,7 +29,8 @@ TEST(StepMode, automatic_is_never_above_the_others) {
   int fused_wins = 0;
   int apart_chosen = 0;
   int searched = 0;
-  for (std::uint64_t seed = 121; seed <= 240; ++seed) {
+  const int steps = test::cases(40, 120, 120);
+  for (std::uint64_t seed = 121; seed < 121 + static_cast<std::uint64_t>(steps); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
     const TrainingGraph step =
@@ -70,9 +72,9 @@ TEST(StepMode, automatic_is_never_above_the_others) {
                     ? 1
                     : 0;
   }
-  EXPECT_GT(fused_wins, 10);
-  EXPECT_GT(apart_chosen, 0); // both happen
-  EXPECT_GT(searched, 10);    // and the brief search finds what no other way does
+  EXPECT_GT(12 * fused_wins, steps);
+  EXPECT_GT(apart_chosen, 0);      // both happen
+  EXPECT_GT(12 * searched, steps); // and the brief search finds what no other way does
 }
 
 TEST(StepMode, given_stacks_are_the_only_way_to_fuse) {
