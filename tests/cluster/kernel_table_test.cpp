@@ -89,6 +89,24 @@ vector: {points: [[softmax, 8, 1000, fp16, 1100]], overhead_ns: {softmax: 200}}
   EXPECT_NEAR(table.vector_ns(VectorKernel::softmax, 8, 1000, KernelType::fp16), 900, 1e-9);
 }
 
+// What was measured of 512 x 1024 holds for 1024 x 512, however near other points are.
+TEST(KernelTables, TakePointsOfTransposedProducts) {
+  const KernelTable table = parse_kernel_table(
+      R"(
+name: transposed
+peak_tflops: {fp16: 1000}
+memory_bytes: 1e9
+memory_bandwidth_gb_per_s: 1e6
+matmul: {points: points.csv}
+)",
+      "t.yaml", [](const std::string& name, const SourceLoc&) {
+        return FileText{name, "# measured\nns,m,n,k,batch,type\n4000,512,1024,1000,1,fp16\n"
+                              "3000,1024,600,1000,1,fp16\n"};
+      });
+  EXPECT_NEAR(table.matmul_ns(512, 1024, 1000, 1, KernelType::fp16), 4000, 1e-9);
+  EXPECT_NEAR(table.matmul_ns(1024, 512, 1000, 1, KernelType::fp16), 4000, 1e-9);
+}
+
 TEST(KernelTables, BorrowShares) {
   const std::string device = "{name: new, peak_tflops: {fp16: 4}, memory_bytes: 1e9, measured: no, "
                              "memory_bandwidth_gb_per_s: 1e6, matmul: {}, borrow: {table: "

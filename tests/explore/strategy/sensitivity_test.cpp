@@ -79,6 +79,20 @@ TEST(Sensitivity, GivesMedianLeastAndCountOfEachValue) {
   }
 }
 
+// Logarithms 0, 1 | 3, 4: 9 of the 10 squares are between the groups; of that chance explains one
+// degree of freedom of the 1 / 2 within (Kelley 1935, epsilon squared).
+TEST(Sensitivity, OfASampleIsEpsilonSquared) {
+  std::vector<DesignResult> results;
+  for (const auto& [id, log] : {std::pair(0, 0.0), {1, 1.0}, {3, 3.0}, {4, 4.0}}) {
+    DesignResult result;
+    result.id = static_cast<DesignId>(id);
+    result.feasible = true;
+    result.runs = {{1, std::exp(log), 1}};
+    results.push_back(result);
+  }
+  EXPECT_NEAR(sensitivity(space_of({2, 3}), results).runs[0][1].parameters[0].share, 0.85, 1e-12);
+}
+
 TEST(Sensitivity, TakesChanceOffASample) {
   // Pure noise on 20 values and 60 designs: the means of the values alone would explain a third.
   double mean = 0;

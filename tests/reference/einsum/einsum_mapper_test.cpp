@@ -252,6 +252,15 @@ TEST(EinsumMapper, BoundsLeaveOutWhatStridesSkip) {
   EXPECT_EQ(map_einsums(cascade, {}, control).bound_dram_bits, (4 + 4) * 8);
 }
 
+/// y[i] = sum over f of x[i + f - 1]: windows reach beyond both ends of x, tiles do not.
+TEST(EinsumMapper, TilesOfWindowsEndWithTheirTensor) {
+  EinsumCascade cascade;
+  cascade.tensors = {{"x", {10}, 8, true}, {"y", {10}, 8, true}};
+  cascade.einsums = {
+      {"sum", {10, 3}, {}, {{1, true, {axis(0)}}, {0, false, {{{{0, 1}, {1, 1}}, -1, false}}}}}};
+  EXPECT_EQ(least(cascade), (10 + 10) * 8);
+}
+
 /// A random cascade of products, products of columns and element-wise Einsums that read what is
 /// there already, given or made.
 class RandomCascade {
