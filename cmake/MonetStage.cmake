@@ -28,9 +28,13 @@ function(monet_add_stage name)
 endfunction()
 
 # monet_compile_as_tests(target FROM owner): where rooms are joined, its sources are, eight at a time, with the owner's precompiled headers.
+# A file that repeats a name of another puts its names into namespace MONET_TEST_FILE, which is anonymous or the file's own.
 function(monet_compile_as_tests target from owner)
   if(MONET_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8 UNITY_BUILD_UNIQUE_ID MONET_TEST_FILE)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>) # as in monet_join_rooms
+  else()
+    target_compile_definitions(${target} PRIVATE MONET_TEST_FILE=)
   endif()
   # A precompiled header requires equal definitions, so all tests have the same libraries.
   target_link_libraries(${target} PUBLIC monet_private_options onnx nlohmann_json::nlohmann_json fmt::fmt GTest::gtest GTest::gmock
@@ -40,14 +44,13 @@ function(monet_compile_as_tests target from owner)
   monet_precompile(${target} FROM ${owner} HEADERS ${monet_test_headers})
 endfunction()
 
-# monet_add_tests(name [FOLDERS folder ...] [SOURCES file ...] [EXCEPT file|folder ...] [APART file ...] [STAGES stage ...]
+# monet_add_tests(name [FOLDERS folder ...] [SOURCES file ...] [EXCEPT file|folder ...] [STAGES stage ...]
 #                 [LIBRARIES ...] [LABEL fast|medium|slow] [SHARDS n] [SUPPORT] [OPTIMISED])
 # Adds the binary <name>_test of all sources below FOLDERS but EXCEPT, and a ctest entry <name>.<i> for each shard. LABEL is the
 # first level that runs it. Tests are compiled without optimisation unless OPTIMISED. SUPPORT links the shared helpers.
-# APART names files that are not joined with others because both have an equal name in an anonymous namespace.
 # Properties draw the same cases every time; scripts/properties.sh draws others.
 function(monet_add_tests name)
-  cmake_parse_arguments(ARG "SUPPORT;OPTIMISED" "LABEL;SHARDS" "FOLDERS;SOURCES;EXCEPT;APART;STAGES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT;OPTIMISED" "LABEL;SHARDS" "FOLDERS;SOURCES;EXCEPT;STAGES;LIBRARIES" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
@@ -70,7 +73,6 @@ function(monet_add_tests name)
     list(APPEND ARG_LIBRARIES monet_test_support)
   endif()
   target_link_libraries(${name}_test PRIVATE ${ARG_STAGES} ${ARG_LIBRARIES} GTest::gtest_main)
-  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(ARG_OPTIMISED)
     monet_compile_as_tests(${name}_test FROM monet_test_support)
   else()

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 const std::vector<std::string> kStep{"--hardware", repository("data/hardware/fusemax.yaml"),
                                      "--workload", repository("data/workload/resnet18_cifar.onnx"),
@@ -110,5 +110,5 @@ TEST(OptimiseFusion, MethodsAreCheckedByName) {
   EXPECT_NE(ran.err.find("--method"), std::string::npos) << ran.err;
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

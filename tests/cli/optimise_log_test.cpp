@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 using nlohmann::json;
 
@@ -117,5 +117,5 @@ TEST(OptimiseLog, FailuresHaveTheirExitCodes) {
     EXPECT_EQ(run_monet(checkpointing(kSmall, wrong)).code, 2);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

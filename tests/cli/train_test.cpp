@@ -13,7 +13,7 @@
 #include <sstream>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 namespace fs = std::filesystem;
 
@@ -235,5 +235,5 @@ TEST_F(Train, ShippedExperimentsAreRead) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

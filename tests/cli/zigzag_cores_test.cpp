@@ -10,7 +10,7 @@
 #include <map>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Json = nlohmann::ordered_json; ///< memories are listed bottom-up
 
@@ -84,5 +84,5 @@ TEST(ZigZagCores, EqualToTheLastBit) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

@@ -10,7 +10,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::cluster_of;
 using test::TierOf;
@@ -262,5 +262,5 @@ TEST(CollectiveTables, AreStraightBetweenPointsAndBeyond) {
   EXPECT_THROW(table.nanoseconds(Collective::broadcast, 2, 1), InternalError);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -53,14 +53,14 @@ std::vector<std::int64_t> elements_of(Shape shape, const TensorOrigin& origin,
 }
 
 /// A tensor's elements as [rows][parts][run] around one of its axes.
-struct Blocks {
+struct AxisBlocks {
   std::size_t rows = 1;
   std::size_t run = 1;
 };
 
 /// Of a whole tensor.
-Blocks blocks_of(std::span<const std::int64_t> whole, std::int64_t dim, std::int64_t outer,
-                 std::int64_t parts) {
+AxisBlocks blocks_of(std::span<const std::int64_t> whole, std::int64_t dim, std::int64_t outer,
+                     std::int64_t parts) {
   std::int64_t rows = outer;
   const auto at = static_cast<std::size_t>(dim);
   std::int64_t run = whole[at] / (outer * parts);
@@ -79,7 +79,8 @@ Numbers reduced(const Operator& op, std::span<const Numbers> held) {
   return result;
 }
 
-Numbers part_of(const Numbers& whole, const Blocks& blocks, std::size_t part, std::size_t parts) {
+Numbers part_of(const Numbers& whole, const AxisBlocks& blocks, std::size_t part,
+                std::size_t parts) {
   Numbers result;
   for (std::size_t row = 0; row < blocks.rows; ++row) {
     const auto from =
@@ -89,7 +90,7 @@ Numbers part_of(const Numbers& whole, const Blocks& blocks, std::size_t part, st
   return result;
 }
 
-Numbers joined_parts(std::span<const Numbers> held, const Blocks& blocks) {
+Numbers joined_parts(std::span<const Numbers> held, const AxisBlocks& blocks) {
   Numbers whole;
   for (std::size_t row = 0; row < blocks.rows; ++row) {
     for (const Numbers& part : held) {
@@ -103,8 +104,9 @@ Numbers joined_parts(std::span<const Numbers> held, const Blocks& blocks) {
 std::vector<Numbers> parts_of(const Operator& op, std::span<const std::int64_t> whole,
                               std::span<const Numbers> of, std::string_view prefix) {
   const auto parts = static_cast<std::int64_t>(of.size());
-  const Blocks blocks = blocks_of(whole, op.attributes.integer(std::string(prefix) + "dim", 0),
-                                  op.attributes.integer(std::string(prefix) + "outer", 1), parts);
+  const AxisBlocks blocks =
+      blocks_of(whole, op.attributes.integer(std::string(prefix) + "dim", 0),
+                op.attributes.integer(std::string(prefix) + "outer", 1), parts);
   std::vector<Numbers> given;
   for (std::size_t rank = 0; rank < of.size(); ++rank)
     given.push_back(part_of(of[rank], blocks, rank, of.size()));

@@ -9,7 +9,7 @@
 #include <sstream>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 namespace fs = std::filesystem;
 
@@ -120,5 +120,5 @@ TEST(DocumentedPaths, exist_and_every_source_file_has_its_step) {
   EXPECT_EQ(missing, std::vector<std::string>{});
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -11,7 +11,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Values = std::vector<double>;
 
@@ -300,5 +300,5 @@ TEST(GradientNumbers, BinaryCrossEntropy) {
   EXPECT_EQ(check(n, BceWithLogits{}, {0.1, 0.9}), 9);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -13,7 +13,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Numbers = std::vector<double>;
 
@@ -411,5 +411,5 @@ TEST(UnitOptions, AreChecked) {
             std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

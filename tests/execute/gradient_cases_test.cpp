@@ -21,7 +21,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using nlohmann::json;
 
@@ -226,5 +226,5 @@ TEST_P(GradientCases, EqualPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Families, GradientCases, testing::ValuesIn(families()),
                          [](const auto& family) { return family.param; });
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -15,7 +15,7 @@
 #include <fstream>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using nlohmann::json;
 
@@ -161,5 +161,5 @@ TEST(Dropout, MasksByTheSeedOfTheStep) {
   EXPECT_NE(masks[0], masks[1]);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

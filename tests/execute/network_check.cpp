@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTolerance = 1e-8;
+constexpr double kNetworkTolerance = 1e-8;
 constexpr int kSteps = 3;
 
 /// What is zero but for rounding counts against the network's largest gradient or state, and a
@@ -31,15 +31,15 @@ public:
 
   void tensor(const std::string& what, const json& expected, const Tensor& tensor,
               const std::vector<double>& numbers, double least) {
-    const auto result = compare(expected, tensor.shape, numbers, kTolerance, least);
+    const auto result = compare(expected, tensor.shape, numbers, kNetworkTolerance, least);
     EXPECT_EQ(result.problem, "") << where_ << ", " << what << " of " << tensor.name;
     error_ = std::max(error_, result.error);
     ++compared_;
   }
   void number(const std::string& what, double actual, double expected) {
     const double error = std::abs(actual / expected - 1.0);
-    EXPECT_LE(error, kTolerance) << where_ << ", " << what << ": " << actual << " instead of "
-                                 << expected;
+    EXPECT_LE(error, kNetworkTolerance)
+        << where_ << ", " << what << ": " << actual << " instead of " << expected;
     error_ = std::max(error_, error);
     ++compared_;
   }

@@ -12,7 +12,7 @@
 #include <fstream>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
@@ -160,5 +160,5 @@ TEST(OptimizerSteps, AMasterCopyIsWhatIsUpdated) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

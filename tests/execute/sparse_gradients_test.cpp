@@ -18,7 +18,7 @@
 #include <map>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
@@ -272,5 +272,5 @@ TEST(SparseGradients, OfWhatOthersReadAreRefused) {
             std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

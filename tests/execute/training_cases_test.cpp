@@ -20,7 +20,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using nlohmann::json;
 
@@ -160,5 +160,5 @@ TEST_P(TrainingCases, EqualPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Families, TrainingCases, testing::ValuesIn(test::training_family_names()),
                          [](const auto& family) { return family.param; });
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -3,8 +3,8 @@
 // PyTorch's, and how results are stored, offloaded, views folded or updates written changes no
 // gradient.
 #include "execute/training_case.hpp"
-#include "training/host_traffic.hpp"
 #include "level.hpp"
+#include "training/host_traffic.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
@@ -16,7 +16,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using nlohmann::json;
 using Gradients = std::map<std::string, std::vector<double>>;
@@ -248,5 +248,5 @@ TEST_P(RandomOptions, AreRefusedOrTrain) {
 INSTANTIATE_TEST_SUITE_P(Families, RandomOptions, testing::ValuesIn(test::training_family_names()),
                          [](const auto& family) { return family.param; });
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

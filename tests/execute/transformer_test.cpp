@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Shape = TransformerShape;
 using Values = std::vector<double>;
@@ -363,5 +363,5 @@ TEST(Experts, OneExpertIsADenseLayer) {
     EXPECT_NEAR(logits[i], expected[i], 1e-13);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

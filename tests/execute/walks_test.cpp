@@ -9,7 +9,7 @@
 #include <algorithm>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Numbers = std::vector<float>;
 
@@ -182,5 +182,5 @@ TEST(Walks, RowsEqualEveryIteration) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

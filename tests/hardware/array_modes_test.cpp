@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 std::string core_text(const std::string& array) {
   return R"(
@@ -226,5 +226,5 @@ TEST(ArrayModes, PublishedPeaksAreExact) {
   EXPECT_EQ(gops("mxfp4_e2m1"), 512);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -8,7 +8,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 const std::string kData = std::string(MONET_SOURCE_DIR) + "/data/hardware/";
 
@@ -253,5 +253,5 @@ TEST(DataHardware, HoldsOperandsOf32Bits) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

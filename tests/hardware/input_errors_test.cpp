@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::InputCase;
 
@@ -44,5 +44,5 @@ TEST(BadHardware, ReportsAllProblemsInOneRun) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 /// One memory of everything; keys of it, of the array and of the core put in.
 std::string core_text(const std::string& memory, const std::string& array = "",
@@ -305,5 +305,5 @@ TEST(PublishedChips, FirstTpu) {
   EXPECT_NEAR(peak_power_w(chip).value() / 40, 0.75, 0.01);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -1,9 +1,9 @@
 // Budgets of memory, whatever they are: plans within them, a larger one never has a worse plan, and
 // all searches together find nothing worse than each of them alone.
+#include "level.hpp"
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "training/tiny_network.hpp"
-#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/allocation.hpp"
@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using testing::Random;
 
@@ -230,5 +230,5 @@ TEST(Budgets, NothingIsAboveThemWhenTimeIsUp) {
   EXPECT_GT(within, 0);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -14,7 +14,7 @@
 #include <set>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Json = nlohmann::ordered_json;
 
@@ -304,5 +304,5 @@ TEST(ExploreComparison, RefusesRunsThatAreNotThere) {
   EXPECT_THROW(compare("inference"), InputError);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 std::size_t count(const std::string& text, const std::string& word) {
   std::size_t found = 0;
@@ -46,5 +46,5 @@ TEST(ReportHtml, HostileNamesAddNoMarkup) {
   EXPECT_EQ(nlohmann::json::parse(data_of(html)).at("layers").at(0).at("name"), name);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

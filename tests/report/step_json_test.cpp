@@ -10,7 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Json = nlohmann::ordered_json;
 
@@ -326,5 +326,5 @@ TEST(ResultJson, BytesThatAreNotUtf8BecomeReplacementCharacters) {
   EXPECT_EQ(Json::parse(json_text(json)), json);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

@@ -16,7 +16,7 @@
 #include <optional>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using testing::ChipShape;
 using testing::HandSplit;
@@ -226,5 +226,5 @@ RC_GTEST_PROP(Schedule, more_memory_never_means_more_offchip_traffic_of_a_chain,
   RC_ASSERT(traffic(more) <= traffic(less));
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -8,7 +8,7 @@
 #include <functional>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using ::testing::HasSubstr;
 using testing::StepBuilder;
@@ -130,5 +130,5 @@ TEST(StacksFile, slices_must_fit_their_stack) {
   EXPECT_THAT(refused("slice: []"), HasSubstr("slice"));
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -9,7 +9,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 const std::vector<std::uint8_t>& bytes_in(const Dataset& data) {
   return std::get<std::vector<std::uint8_t>>(data.pixels);
@@ -168,5 +168,5 @@ TEST(Shapes, RefuseWhatIsOutOfRange) {
   EXPECT_THROW(draw({{1, 8, 8}, 2, 0, 0}, 0, kMostPixelBytes / 64 + 1), InternalError);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

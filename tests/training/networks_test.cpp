@@ -10,7 +10,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 Graph read(const std::string& name, std::int64_t batch) {
   OnnxReadOptions options;
@@ -221,5 +221,5 @@ INSTANTIATE_TEST_SUITE_P(Networks, EveryNetwork,
                                          "vit_tiny", "gpt2", "gpt2_nano"),
                          [](const auto& param) { return param.param; });
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

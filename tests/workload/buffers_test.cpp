@@ -11,7 +11,7 @@
 #include <limits>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 using Numbers = std::vector<float>;
@@ -195,5 +195,5 @@ TEST(Buffers, AreListedWithTheReason) {
   EXPECT_EQ(graph.buffers[0].why, "its name");
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

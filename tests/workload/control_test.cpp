@@ -12,7 +12,7 @@
 #include <map>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 using test::Shape;
@@ -441,5 +441,5 @@ TEST(Sequences, OfPytorchsRepeatInterleave) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 using test::Shape;
@@ -215,5 +215,5 @@ TEST(Reader, RoundedUpPoolingLeavesOutWindowsThatBeginOutside) {
   EXPECT_EQ(graph.tensor(graph.outputs[0]).shape, (Shape{1, 1, 2, 2}));
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -10,7 +10,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::add_op;
 using test::add_tensor;
@@ -401,5 +401,5 @@ TEST(Registry, RulesAreUniqueAndFound) {
   EXPECT_EQ(find_rule("com.example", "Conv"), nullptr);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 using test::Shape;
@@ -302,5 +302,5 @@ TEST(Reductions, OverNoAxesThatWouldComputeSomethingAreRefused) {
                              "supported");
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

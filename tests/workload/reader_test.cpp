@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 
@@ -511,5 +511,5 @@ TEST(Reader, KnowsOneHotOfAComputedDepth) {
   EXPECT_EQ(named(read(model), "y").shape, (test::Shape{2, 7, 4}));
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

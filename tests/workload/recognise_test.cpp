@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::ModelMaker;
 
@@ -227,5 +227,5 @@ TEST(Recognise, BagsOfEqualLengthAreLookedUpAtOnce) {
   EXPECT_EQ(types(read(bags(4))).find("Reshape"), std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

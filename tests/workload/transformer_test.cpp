@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Shape = TransformerShape;
 
@@ -292,5 +292,5 @@ TEST(TransformerReader, ProblemsHavePlaces) {
   EXPECT_NE(problems_of(rest).find("'layers'"), std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -8,7 +8,7 @@
 #include <onnx/checker.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 Graph read_network(const std::string& name) {
   OnnxReadOptions options;
@@ -113,5 +113,5 @@ TEST(Writer, AttributesThatItsOpsetLacksAreReadBack) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::memory;
 using test::port;
@@ -169,5 +169,5 @@ TEST(DataLocality, LayersTakeEachOtherThroughAdditions) {
   EXPECT_EQ(layers[5].takers, Places{});
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

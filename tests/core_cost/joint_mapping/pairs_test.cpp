@@ -12,7 +12,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 /// 2 x 2 multipliers, room for 640 bits beside what is loaded, an element a cycle.
 NpuMachine two_by_two() {
@@ -349,5 +349,5 @@ TEST(JointMachine, IsMadeOfTheFirstArrayCore) {
   EXPECT_EQ(two.bandwidth_cycles, 8);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -1,9 +1,9 @@
 // The parts of the array model, against brute force.
+#include "core_cost/cores.hpp"
 #include "core_cost/model/candidate.hpp"
+#include "core_cost/order_walk.hpp"
 #include "core_cost/search/spatial_choice.hpp"
 #include "core_cost/search/temporal_order.hpp"
-#include "core_cost/cores.hpp"
-#include "core_cost/order_walk.hpp"
 #include "core_cost/simulated_walk.hpp"
 
 #include "monet/base/errors.hpp"
@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace monet::core_cost_detail {
-namespace {
+namespace MONET_TEST_FILE {
 
 using test::convolution;
 using test::ConvProduct;
@@ -253,5 +253,5 @@ TEST(SpatialChoice, MixesSmallLoopsOnOneArrayDim) {
   EXPECT_GE(utilisation(model, hierarchy, best[0]), 27.0 / 32);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::core_cost_detail

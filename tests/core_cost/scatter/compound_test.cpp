@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace monet::core_cost_detail {
-namespace {
+namespace MONET_TEST_FILE {
 
 enum Loop : std::uint32_t { kHead, kRow, kColumn, kInner };
 
@@ -115,5 +115,5 @@ TEST(Compound, WhatStaysIsNotStreamed) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::core_cost_detail

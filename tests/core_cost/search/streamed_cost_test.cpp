@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using namespace test;
 
@@ -268,5 +268,5 @@ TEST(StreamedCost, walks_sets_in_one_order) {
   EXPECT_EQ(zigzag_set_order({I2, O, I1}), order);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

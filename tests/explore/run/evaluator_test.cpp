@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 std::string source(const std::string& path) {
   return std::string(MONET_SOURCE_DIR) + "/" + path;
@@ -136,5 +136,5 @@ TEST(Evaluator, HoldsDesignsToTheirBudgets) {
   EXPECT_NE(reason("{peak_memory_bytes: 1000}").find("bytes of memory"), std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

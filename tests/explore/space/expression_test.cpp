@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 ParameterValue name_value(const std::string& text) {
   return {false, 0, text};
@@ -95,5 +95,5 @@ TEST(Expression, BoundsItsDepthAndLength) {
   EXPECT_NE(problem_of(sum).find("too long"), std::string::npos);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

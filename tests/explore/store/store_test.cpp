@@ -15,7 +15,7 @@
 #include <limits>
 
 namespace monet::test {
-namespace {
+namespace MONET_TEST_FILE {
 
 namespace fs = std::filesystem;
 
@@ -479,5 +479,5 @@ TEST(DesignsCsv, QuotesAndKeepsEveryBit) {
             "2,1,0,0,\"no \"\"L1\"\"\nat all\",7,0,0,,,,,,\n");
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::test

@@ -1,9 +1,9 @@
 // Fusion against brute force over every partition of small steps, written without the search's
 // code.
+#include "level.hpp"
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "schedule/schedule_alone.hpp"
-#include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/fusion.hpp"
@@ -20,7 +20,7 @@
 #include <string>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using testing::Random;
 
@@ -291,5 +291,5 @@ TEST(Fusion, interrupted_it_has_a_plan_and_a_bound) {
   EXPECT_LE(result.certificate.bound, result.certificate.best);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

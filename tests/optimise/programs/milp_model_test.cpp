@@ -12,7 +12,7 @@
 #include <cstdio>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 /// The same program twice: for the solver and as plain data.
 struct Program {
@@ -381,5 +381,5 @@ TEST(LinearProgram, SaysWhatItCannotDo) {
   EXPECT_EQ(other.solve({}), LpStatus::optimal);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -17,7 +17,7 @@
 #include <set>
 
 namespace monet::stream {
-namespace {
+namespace MONET_TEST_FILE {
 
 using monet::testing::make_chip;
 using monet::testing::mapping_entry;
@@ -457,5 +457,5 @@ TEST(StreamErrors, all_notes_are_told_once) {
   EXPECT_EQ(texts.size(), workload.notes.size());
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::stream

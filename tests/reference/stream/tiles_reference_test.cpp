@@ -1,8 +1,8 @@
 // stream-coala's tiles, edges and order against runs of the reference scheduler: counts, and
 // digests over everything that its scheduler looks at.
-#include "schedule/small_steps.hpp"
 #include "reference/stream/tiles_digest.hpp"
 #include "reference/stream/tiles_networks.hpp"
+#include "schedule/small_steps.hpp"
 
 #include "monet/reference/stream_tiles.hpp"
 
@@ -11,7 +11,7 @@
 #include <numeric>
 
 namespace monet::stream {
-namespace {
+namespace MONET_TEST_FILE {
 
 using monet::testing::Digest;
 using monet::testing::make_chip;
@@ -191,5 +191,5 @@ TEST(StreamTiles, TheMistakeOfAReshapeBetweenConvolutions) {
               0x79bbb1b0e41463e5, 0xc9477baafb47eb25});
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet::stream

@@ -10,7 +10,7 @@
 #include <set>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using Names = std::set<std::string>;
 
@@ -98,5 +98,5 @@ TEST(Regimes, BatchNormCanKeepItsStatistics) {
   EXPECT_EQ(norm->attributes.integer("training_mode", 1), 0);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

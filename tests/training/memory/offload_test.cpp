@@ -15,7 +15,7 @@
 #include <iterator>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -224,5 +224,5 @@ TEST(Offload, networks) {
   }
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet
