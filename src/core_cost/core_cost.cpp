@@ -2,7 +2,6 @@
 
 #include "core_cost/scatter/input_gradient.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -59,16 +58,6 @@ std::pair<double, double> merit(Objective objective, double latency, double ener
   default:
     throw InternalError("no objective of a mapping on a core");
   }
-}
-
-std::int64_t footprint(const ProblemOperand& operand) {
-  return checked_multiply(checked_product(operand.extents),
-                          std::max(operand.bits, operand.partial_bits));
-}
-
-bool streams(const CoreProblem& problem) {
-  return std::ranges::any_of(problem.operands,
-                             [](const ProblemOperand& operand) { return operand.offchip; });
 }
 
 CoreCost core_cost(const CoreProblem& problem, const Core& core, const CoreCostOptions& options) {

@@ -518,8 +518,4 @@ FusionPlan fusion_of(const TrainingGraph& step, const Chip& chip, const TilingOp
                         : automatic_fusion(step, chip, options);
 }
 
-bool may_slice(const LoopNest& nest, std::size_t dim) {
-  return loop_use(nest, dim) != LoopUse::never;
-}
-
 } // namespace monet
