@@ -72,11 +72,12 @@ void check_standard_output() {
 namespace {
 
 void print_bytes(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-    return;
-  if (errno == EPIPE)
+  const int reason = std::fflush(stdout) == 0 ? monet::write_to_reader(STDOUT_FILENO, text) : errno;
+  if (reason == EPIPE)
     throw ClosedPipe();
-  throw OutputError("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
+  if (reason != 0)
+    throw OutputError("standard output",
+                      fmt::format("cannot be written: {}", std::strerror(reason)));
 }
 
 } // namespace

@@ -23,7 +23,8 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 extern "C" void on_interrupt(int signal) {
   terminated.store(signal == SIGTERM);
   interrupted.store(true);
-  std::signal(signal, SIG_DFL); // a second one ends the process at once
+  for (const int any : {SIGINT, SIGTERM}) // a second one ends the process at once
+    std::signal(any, SIG_DFL);
 }
 
 int report_failure(const std::exception& error, int code, const char* prefix = "error: ") {

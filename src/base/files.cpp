@@ -1,14 +1,18 @@
 #include "monet/base/files.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/stop.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -156,16 +160,58 @@ Failure write_all(int file, std::string_view contents) {
   return {};
 }
 
-/// Opens, writes and closes.
-Failure write_in_place(const std::string& path, std::string_view contents, int flags) {
+/// Creates, writes and closes.
+Failure write_new(const std::string& path, std::string_view contents) {
   constexpr mode_t kAll = 0666; // less what the user's umask takes
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, kAll);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_CREAT | O_EXCL, kAll);
   if (file < 0)
     return {"created", errno};
   Failure failure = write_all(file, contents);
   if (::close(file) != 0 && failure.reason == 0)
     failure = {"written", errno};
   return failure;
+}
+
+constexpr int kPollMilliseconds = 20;
+constexpr std::chrono::milliseconds kReaderGrace{250};
+
+/// Throws Stopped if a stop flag is set and nothing could be written since `progress`.
+void check_reader(std::chrono::steady_clock::time_point progress) {
+  if (is_stop_flag_set() && std::chrono::steady_clock::now() - progress >= kReaderGrace)
+    throw Stopped("stopped while waiting for a reader of the output");
+}
+
+/// Opens a pipe as soon as it has a reader; what is not a pipe at once. -1: see errno.
+int open_for_reader(const std::string& path) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file >= 0 || (errno != ENXIO && errno != EINTR))
+      return file;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) {
+      errno = ENXIO;
+      return -1;
+    }
+    check_reader(begin);
+    ::poll(nullptr, 0, kPollMilliseconds);
+  }
+}
+
+Failure write_to_special(const std::string& path, std::string_view contents) {
+  const int file = open_for_reader(path);
+  if (file < 0)
+    return {"created", errno};
+  int reason = 0;
+  try {
+    reason = write_to_reader(file, contents);
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+  if (::close(file) != 0 && reason == 0)
+    reason = errno;
+  return {"written", reason};
 }
 
 /// The file that `path` names, through symbolic links.
@@ -184,7 +230,7 @@ std::string aside_of(const std::string& target) {
 /// A file that was not there before: never through a link that somebody has put in its place.
 Failure write_aside(const std::string& aside, std::string_view contents) {
   ::unlink(aside.c_str()); // of a process of this number that was killed
-  return write_in_place(aside, contents, O_CREAT | O_EXCL);
+  return write_new(aside, contents);
 }
 
 /// Of a place for a file: whether it is written as it stands, since it is a device or a pipe.
@@ -198,10 +244,36 @@ bool is_special(const std::string& target, const std::string& path) {
 
 } // namespace
 
+int write_to_reader(int file, std::string_view contents) {
+  auto progress = std::chrono::steady_clock::now();
+  while (!contents.empty()) {
+    pollfd waiting{file, POLLOUT, 0};
+    const int ready = ::poll(&waiting, 1, kPollMilliseconds);
+    if (ready < 0 && errno != EINTR)
+      return errno;
+    if (ready <= 0) {
+      check_reader(progress);
+      continue;
+    }
+    // A pipe that is ready takes so many bytes without waiting.
+    const ssize_t written =
+        ::write(file, contents.data(), std::min<std::size_t>(contents.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN)
+      return errno;
+    if (written <= 0) {
+      check_reader(progress);
+      continue;
+    }
+    progress = std::chrono::steady_clock::now();
+    contents.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
 void write_file_atomically(const std::string& path, std::string_view contents) {
   const std::string target = target_of(path);
   if (is_special(target, path)) { // a rename would replace the device or pipe itself
-    throw_if(write_in_place(target, contents, 0), path);
+    throw_if(write_to_special(target, contents), path);
     return;
   }
   const std::string aside = aside_of(target);

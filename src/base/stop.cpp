@@ -58,4 +58,13 @@ void check_stop() {
     scope->check(now);
 }
 
+bool is_stop_flag_set() {
+  for (const StopScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    const std::atomic<bool>* flag = scope->request_->flag;
+    if (flag != nullptr && flag->load(std::memory_order_relaxed))
+      return true;
+  }
+  return false;
+}
+
 } // namespace monet

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,19 @@ protected:
   double longest_ = 2; ///< seconds
   int files_ = 0;
 };
+
+// The first signal, though nobody reads; after 20 seconds more `timeout` would kill (137).
+TEST_F(Kills, OneSignalEndsTheWaitForAReader) {
+  ASSERT_EQ(::mkfifo((out() + "/pipe").c_str(), 0600), 0);
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const int status = std::system(
+        fmt::format("timeout --preserve-status -k 20 -s {} 1 '{}' graph '{}' --batch 2 --json "
+                    "'{}/pipe' >/dev/null 2>&1",
+                    signal, MONET_BINARY, repository("data/workload/lstm.onnx"), out())
+            .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), code) << signal;
+  }
+}
 
 TEST_F(Kills, RunLeavesWholeFiles) {
   // Soon done, so that some moments are of its writing.

@@ -42,6 +42,11 @@ private:
 /// cannot.
 void write_file_atomically(const std::string& path, std::string_view contents);
 
+/// Writes to an open pipe, terminal or device and waits for its reader. Once a stop flag of this
+/// thread is set (is_stop_flag_set()), throws Stopped if nothing can be written for a quarter of a
+/// second. Returns 0, or the errno of a failed write.
+int write_to_reader(int file, std::string_view contents);
+
 /// OutputError where write_file_atomically() could not write now. Leaves no trace.
 void try_to_write(const std::string& path);
 

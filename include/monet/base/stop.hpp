@@ -69,6 +69,7 @@ private:
   using Time = StopRequest::Clock::time_point;
 
   friend void check_stop();
+  friend bool is_stop_flag_set();
   void check(std::optional<Time>& now) const;
 
   StopRequest own_;
@@ -80,5 +81,8 @@ private:
 /// Throws Stopped if any scope of this thread asks for it. Costs a read of the clock, some 30 ns,
 /// where there is a limit of time: for loops whose rounds take longer.
 void check_stop();
+
+/// Whether the flag of any scope of this thread is set, whatever its grace; deadlines do not count.
+bool is_stop_flag_set();
 
 } // namespace monet
