@@ -88,7 +88,9 @@ TEST_F(Studies, KeysAreRead) {
   EXPECT_EQ(recipe.checkpoint.keep, 2);
   EXPECT_EQ(recipe.initial.path, (folder_ / "weights").string());
   EXPECT_EQ(recipe.on_nonfinite, OnNonFinite::skip);
-  EXPECT_TRUE(read(kRecipe + "checkpoint: {every: 1 epoch}").variants.front().checkpoint.epochs);
+  for (const char* every : {"1 epoch", "'1 epoch'", "\"1 epoch\""})
+    EXPECT_TRUE(
+        read(kRecipe + "checkpoint: {every: " + every + "}").variants.front().checkpoint.epochs);
 }
 
 // Maps are joined key by key, but for one that says what it is.

@@ -187,6 +187,7 @@ private:
     const std::string unit = space == std::string::npos ? "" : text.substr(space + 1);
     YamlNode number = node;
     number.scalar = text.substr(0, space);
+    number.quoted = false; // quotes around "2 steps" say nothing about the 2
     recipe_.checkpoint.epochs = unit == "epoch" || unit == "epochs";
     ProblemList ignored;
     const std::int64_t every = as_integer(number, ignored).value_or(0);
