@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace monet {
 
@@ -36,6 +38,24 @@ std::string holder_in(int file) {
   std::array<char, 300> text{};
   const ssize_t got = ::pread(file, text.data(), text.size(), 0);
   return {text.data(), static_cast<std::size_t>(got < 0 ? 0 : got)};
+}
+
+/// Removes what write_file_atomically() of a killed process left in its folder, whose lock still
+/// has the process's name.
+void remove_unfinished(const std::string& folder, std::string_view holder) {
+  constexpr std::string_view kProcess = "process ";
+  if (!holder.starts_with(kProcess))
+    return;
+  holder.remove_prefix(kProcess.size());
+  const std::string ending = fmt::format(".{}.tmp", holder.substr(0, holder.find(' ')));
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().ends_with(ending) && at->is_regular_file(error))
+      left.push_back(at->path());
+  }
+  for (const fs::path& file : left)
+    fs::remove(file, error);
 }
 
 /// Whether the path names the file that is open still.
@@ -94,6 +114,7 @@ void HeldFolder::take_lock() {
       break;
     ::close(file_); // the one before us has just removed it
   }
+  remove_unfinished(path_, holder_in(file_));
   const std::string name = own_name();
   if (::ftruncate(file_, 0) != 0 ||
       ::pwrite(file_, name.data(), name.size(), 0) != static_cast<ssize_t>(name.size())) {

@@ -8,6 +8,7 @@
 #include "monet/base/union_volume.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/stat.h>
@@ -249,7 +250,12 @@ TEST_F(Places, AHeldFolderIsFreeAfterAKill) {
       << refused;
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+  const std::string unfinished = fmt::format("{}.{}.tmp", at("a/result.json"), child);
+  write_file_atomically(unfinished, "half a resu");
+  write_file_atomically(at("a/notes.1.tmp"), "somebody else's");
   const HeldFolder held(at("a"));
+  EXPECT_FALSE(is_file(unfinished));
+  EXPECT_TRUE(is_file(at("a/notes.1.tmp")));
   ::close(said[0]);
   ::close(said[1]);
 }

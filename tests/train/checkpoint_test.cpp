@@ -112,6 +112,8 @@ TEST_F(Checkpoints, HalvesDoNotCount) {
   folder_.write(state(4), 3);
   EXPECT_EQ(folder_.newest()->path, (path_ / "step_00000004").string());
   EXPECT_FALSE(fs::exists(path_ / "step_00000004.old"));
+  folder_.remove_unfinished();
+  EXPECT_EQ(names(), std::vector<std::string>{"step_00000004"});
 }
 
 TEST_F(Checkpoints, OfOtherRecipesAreRefused) {

@@ -89,7 +89,9 @@ private:
     for (const TrainSetup& setup : setups_) {
       for (const std::uint64_t seed : setup.recipe->seeds) {
         const CheckpointFolder folder = checkpoints(setup, seed);
-        if (!arguments_.resume)
+        if (arguments_.resume)
+          folder.remove_unfinished();
+        else
           folder.clear();
         found.push_back(arguments_.resume ? folder.newest() : std::nullopt);
       }

@@ -28,6 +28,9 @@ public:
   /// be read.
   std::optional<Found> newest() const;
 
+  /// Removes checkpoints that a killed run did not finish.
+  void remove_unfinished() const;
+
   /// Removes all of them, and what is left of others: a run begins anew.
   void clear() const;
 

@@ -251,6 +251,18 @@ auto CheckpointFolder::newest() const -> std::optional<Found> {
   return Found{path, std::move(state)};
 }
 
+void CheckpointFolder::remove_unfinished() const {
+  std::vector<fs::path> left;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.ends_with(kAside))
+      left.push_back(entry.path());
+  }
+  for (const fs::path& folder : left)
+    remove_folder(folder);
+}
+
 void CheckpointFolder::clear() const {
   std::error_code ignored;
   if (!fs::exists(path_, ignored))
