@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -103,11 +105,55 @@ std::vector<std::size_t> real_ones(std::span<const BufferRequest> requests) {
   return real;
 }
 
+/// Placed buffers by the magnitude of their lives and then by start: finds those alive during a
+/// short life without visiting all others.
+class LifeIndex {
+public:
+  void add(const BufferRequest& request, std::size_t i) {
+    starts_.at(magnitude(request)).emplace(request.start, i);
+  }
+  void find_alive(const BufferRequest& wanted, std::span<const BufferRequest> requests,
+                  std::vector<std::size_t>& found) const {
+    found.clear();
+    for (std::size_t m = 0; m < starts_.size(); ++m) {
+      if (starts_[m].empty())
+        continue;
+      const std::int64_t longest = (std::int64_t{1} << m) - 1;
+      for (auto at = starts_[m].lower_bound(wanted.start - longest);
+           at != starts_[m].end() && at->first < wanted.end; ++at) {
+        if (alive_together(requests[at->second], wanted))
+          found.push_back(at->second);
+      }
+    }
+  }
+
+private:
+  /// A life is shorter than 2 to the power of its magnitude.
+  static std::size_t magnitude(const BufferRequest& request) {
+    return static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint64_t>(request.end - request.start)));
+  }
+
+  std::array<std::multimap<std::int64_t, std::size_t>, 63> starts_;
+};
+
+/// Whether few of the buffers are alive at once.
+bool is_sparse(std::span<const BufferRequest> requests, const std::vector<std::size_t>& order) {
+  constexpr double kMinRatio = 32;
+  double lives = 0;
+  std::int64_t end = 1;
+  for (const std::size_t i : order) {
+    lives += static_cast<double>(requests[i].end - requests[i].start);
+    end = std::max(end, requests[i].end);
+  }
+  return lives * kMinRatio < static_cast<double>(end) * static_cast<double>(order.size());
+}
+
 /// Places buffers in the given order, each at the lowest offset that is free during its life.
 class FirstFit {
 public:
   FirstFit(std::span<const BufferRequest> requests, const std::vector<std::size_t>& order)
-      : requests_(requests), offsets_(requests.size(), 0) {
+      : requests_(requests), offsets_(requests.size(), 0), is_sparse_(is_sparse(requests, order)) {
     for (const std::size_t i : order)
       place(i);
   }
@@ -117,29 +163,40 @@ public:
 private:
   void place(std::size_t i) {
     const BufferRequest& wanted = requests_[i];
-    std::int64_t at = 0;
-    if (wanted.offset) {
-      at = *wanted.offset;
-    } else {
-      for (const std::size_t other : placed_) {
-        if (!alive_together(requests_[other], wanted))
-          continue;
-        if (at + wanted.size <= offsets_[other])
-          break;
-        at = std::max(at, aligned(offsets_[other] + requests_[other].size, wanted.alignment));
-      }
-    }
+    const std::int64_t at = wanted.offset ? *wanted.offset : lowest_offset(wanted);
     offsets_[i] = at;
     height_ = std::max(height_, at + wanted.size);
+    if (is_sparse_) {
+      index_.add(wanted, i);
+      return;
+    }
     const auto above = std::upper_bound(
         placed_.begin(), placed_.end(), at,
         [&](std::int64_t offset, std::size_t other) { return offset < offsets_[other]; });
     placed_.insert(above, i);
   }
 
+  std::int64_t lowest_offset(const BufferRequest& wanted) {
+    if (is_sparse_) {
+      index_.find_alive(wanted, requests_, placed_);
+      std::ranges::sort(placed_, {}, [&](std::size_t other) { return offsets_[other]; });
+    }
+    std::int64_t at = 0;
+    for (const std::size_t other : placed_) {
+      if (!alive_together(requests_[other], wanted))
+        continue;
+      if (at + wanted.size <= offsets_[other])
+        break;
+      at = std::max(at, aligned(offsets_[other] + requests_[other].size, wanted.alignment));
+    }
+    return at;
+  }
+
   std::span<const BufferRequest> requests_;
   std::vector<std::int64_t> offsets_;
-  std::vector<std::size_t> placed_; ///< by offset
+  std::vector<std::size_t> placed_; ///< by offset; of sparse problems only those alive at the time
+  LifeIndex index_;                 ///< of sparse problems
+  bool is_sparse_;
   std::int64_t height_ = 0;
 };
 
