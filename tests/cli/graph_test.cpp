@@ -15,6 +15,27 @@ TEST(Graph, StatisticsOfResNet18) {
   expect_golden("graph_resnet18_cifar.txt", ran.out);
 }
 
+// The two biases of an LSTM's layer have one gradient.
+TEST(Graph, EveryParameterHasAGradientFile) {
+  const Scratch scratch;
+  const Ran ran =
+      run_monet({"graph", repository("data/workload/lstm.onnx"), "--batch", "2", "--training",
+                 scratch.file("t.yaml", "loss: cross_entropy\noptimizer: sgd\n"), "--execute",
+                 "--save", scratch / "s"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  int parameters = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "s")) {
+    std::string path = entry.path().string();
+    const std::size_t at = path.find(".updated.npy");
+    if (at == path.npos)
+      continue;
+    ++parameters;
+    path.replace(at, path.npos, ".grad.npy");
+    EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  }
+  EXPECT_GE(parameters, 6);
+}
+
 TEST(Graph, JsonAloneOnStdout) {
   const Ran ran = run_monet(
       {"graph", repository("data/workload/gpt2_nano.onnx"), "--batch", "2", "--json", "-"});

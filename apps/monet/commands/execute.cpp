@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 namespace monet::cli {
 
@@ -83,21 +84,26 @@ double global_gradient_norm(const TrainingGraph& step, const Execution& executio
 void save_results(const TrainingGraph& step, const Execution& execution,
                   const std::string& folder) {
   make_folder(folder);
-  std::vector<TensorId> wanted = step.graph.outputs;
-  for (const ParameterRecord& record : step.parameters)
-    wanted.push_back(record.gradient);
-  for (const TensorId id : wanted) {
+  const auto save = [&](TensorId id, std::string name) {
     if (!execution.has(id))
-      continue;
-    const Tensor& tensor = step.graph.tensor(id);
-    std::string name = valid_utf8(tensor.name);
+      return;
+    name = valid_utf8(name);
     for (char& c : name) {
       if (c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < ' ')
         c = '_';
     }
     write_file_atomically(fmt::format("{}/{}.npy", folder, name),
-                          npy_bytes(tensor.shape, execution.get(id)));
-  }
+                          npy_bytes(step.graph.tensor(id).shape, execution.get(id)));
+  };
+  for (const TensorId id : step.graph.outputs)
+    save(id, step.graph.tensor(id).name);
+  std::map<TensorId, int> owners; // the biases of an LSTM, for example, have one gradient
+  for (const ParameterRecord& record : step.parameters)
+    ++owners[record.gradient];
+  for (const ParameterRecord& record : step.parameters)
+    save(record.gradient, owners[record.gradient] > 1
+                              ? step.graph.tensor(record.weight).name + ".grad"
+                              : step.graph.tensor(record.gradient).name);
 }
 
 } // namespace
