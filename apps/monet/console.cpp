@@ -1,6 +1,7 @@
 #include "console.hpp"
 
 #include "monet/base/text.hpp"
+#include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
 #include <fcntl.h>
@@ -117,7 +118,39 @@ Json read_json(const std::string& path) {
   }
 }
 
-void write_json(const std::string& path, const Json& json) {
+namespace {
+
+/// Adds the warnings of this thread's scope, if there are any.
+class WithWarnings {
+public:
+  explicit WithWarnings(const Json& json) : json_(json) {
+    const WarningScope* scope = WarningScope::current();
+    if (scope == nullptr || !json.is_object() || json.contains("warnings"))
+      return;
+    for (const InputProblem& warning : scope->warnings()) {
+      if (!more_)
+        more_ = json;
+      (*more_)["warnings"].push_back({{"where", valid_utf8(warning.where.to_string())},
+                                      {"message", valid_utf8(warning.what)},
+                                      {"hint", valid_utf8(warning.hint)}});
+    }
+  }
+  const Json& get() const { return more_ ? *more_ : json_; }
+
+private:
+  const Json& json_;
+  std::optional<Json> more_;
+};
+
+} // namespace
+
+std::string page_of(const Json& json) {
+  return report_html(WithWarnings(json).get());
+}
+
+void write_json(const std::string& path, const Json& result) {
+  const WithWarnings with_warnings(result);
+  const Json& json = with_warnings.get();
   if (path != "-") {
     write_file_atomically(path, json_text(json) + "\n");
     return;
@@ -151,14 +184,26 @@ void Outputs::folder(const std::string& path) {
   folders_.try_emplace(error ? path : (real / "").string(), path);
 }
 
-Progress::Progress(bool quiet) : terminal_(::isatty(STDERR_FILENO) != 0), begin_(Clock::now()) {
-  if (!quiet)
-    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+Progress::Progress(bool quiet)
+    : terminal_(::isatty(STDERR_FILENO) != 0), quiet_(quiet), begin_(Clock::now()) {
+  try {
+    if (!quiet)
+      watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+  } catch (const std::system_error&) { // without a thread there is no display
+  }
 }
 
 Progress::~Progress() {
   const std::lock_guard lock(mutex_);
   clear_line();
+}
+
+void Progress::warn(const InputProblem& warning) {
+  if (quiet_)
+    return;
+  const std::lock_guard lock(mutex_);
+  clear_line();
+  print_message("warning: ", printable(warning.to_string()));
 }
 
 void Progress::stage(std::string_view name) {

@@ -5,6 +5,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/stage.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/optimise/search.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -84,6 +85,8 @@ void print_problems(const InputError& error);
 Json read_json(const std::string& path);
 /// Writes JSON to the file, or to stdout for "-".
 void write_json(const std::string& path, const Json& json);
+/// The page of a result (report_html()).
+std::string page_of(const Json& json);
 /// The JSON where --json asks for it, and the table unless that has taken stdout.
 void write_output(const std::string& json_path, const Json& json, std::string_view table);
 
@@ -112,6 +115,8 @@ public:
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Prints a warning on a line of its own, from any thread; not where the display is quiet.
+  void warn(const InputProblem& warning);
   /// A stage begins; no search is under way.
   void stage(std::string_view name);
   /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
@@ -142,6 +147,7 @@ private:
   std::optional<Search> search_;
   bool line_drawn_ = false;
   bool terminal_;
+  bool quiet_;
   Clock::time_point begin_;
   std::jthread watcher_; ///< last, so that it stops before the rest goes
 };
@@ -150,7 +156,8 @@ struct OwnParts;
 
 /// What all subcommands share.
 struct Session {
-  explicit Session(bool quiet = false) : progress(quiet) {
+  explicit Session(bool quiet = false)
+      : progress(quiet), warnings([this](const InputProblem& warning) { progress.warn(warning); }) {
     context.begins = [this](std::string_view name) { progress.stage(name); };
   }
 
@@ -161,6 +168,7 @@ struct Session {
   const std::atomic<bool>* interrupted = nullptr;
   const OwnParts* own = nullptr; ///< of an exploration (commands/explore.hpp)
   Progress progress;
+  WarningScope warnings; ///< written with every result, too
 
   template <class... Functions>
   auto stage(std::string_view name, Functions&&... functions) {

@@ -173,7 +173,7 @@ std::string write_result_and_report(const std::string& folder,
                                     const nlohmann::ordered_json& result) {
   make_folder(folder);
   write_json(path_in(folder, "result.json"), result);
-  write_file_atomically(path_in(folder, "report.html"), report_html(result));
+  write_file_atomically(path_in(folder, "report.html"), page_of(result));
   write_file_atomically(path_in(folder, "trace.json"), trace_json(result));
   return path_in(folder, "report.html");
 }
@@ -182,7 +182,7 @@ std::string write_cluster_report(const std::string& folder, const nlohmann::orde
   make_folder(folder);
   write_json(path_in(folder, "cluster.json"), result);
   write_file_atomically(path_in(folder, "trace.json"), cluster_trace(result));
-  write_file_atomically(path_in(folder, "report.html"), report_html(result));
+  write_file_atomically(path_in(folder, "report.html"), page_of(result));
   return path_in(folder, "report.html");
 }
 

@@ -1,11 +1,13 @@
 #include "monet/base/parallel.hpp"
 
 #include "monet/base/stop.hpp"
+#include "monet/base/warnings.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,6 +22,7 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
   std::size_t failed_at = count;
   std::exception_ptr failure;
   const StopScope* const scope = StopScope::current();
+  WarningScope* const warnings = WarningScope::current();
 
   const auto work = [&] {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
@@ -35,11 +38,15 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
     }
   };
   std::vector<std::jthread> pool;
-  for (std::size_t t = 1; t < threads; ++t)
-    pool.emplace_back([&] {
-      const StopScope::Adopt adopted(scope);
-      work();
-    });
+  try {
+    for (std::size_t t = 1; t < threads; ++t)
+      pool.emplace_back([&] {
+        const StopScope::Adopt adopted(scope);
+        const WarningScope::Adopt warned(warnings);
+        work();
+      });
+  } catch (const std::system_error&) { // no more threads may start: those that have do all
+  }
   work();
   pool.clear(); // joins
   if (failure)

@@ -3,7 +3,7 @@
 import { bound_panel } from "./bound_panel";
 import { cluster_page } from "./cluster_page";
 import { compare_page } from "./compare_page";
-import { last_cycle, object, read_provenance, read_result, type Result, type Step } from "./data";
+import { last_cycle, list, object, read_provenance, read_result, type Result, type Step } from "./data";
 import { h, shown } from "./dom";
 import { energy_chart } from "./energy_chart";
 import { explore_page } from "./explore_page";
@@ -14,6 +14,7 @@ import { LayerTable } from "./layer_table";
 import { live_memory, MemoryChart, onchip_memory } from "./memory_chart";
 import { Overview } from "./overview";
 import { parallelism_page } from "./parallelism_page";
+import { warning_panel } from "./parts";
 import { read_searches } from "./search_data";
 import { search_panel } from "./search_panel";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
@@ -186,7 +187,10 @@ function start(): void {
   const data = document.getElementById("monet-data");
   if (root === null) return;
   try {
-    mount(root, JSON.parse(data?.textContent ?? ""));
+    const result: unknown = JSON.parse(data?.textContent ?? "");
+    mount(root, result);
+    const warnings = warning_panel(list(object(result)["warnings"]));
+    if (warnings !== null) root.insertBefore(warnings, root.children[1] ?? null);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     root.replaceChildren(h("p", { role: "alert" }, `This report's data cannot be shown: ${reason}`));

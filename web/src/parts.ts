@@ -1,5 +1,6 @@
 // Tables, legends and bars that several pages are made of.
-import { h, svg, type Child } from "./dom";
+import { object, text } from "./data";
+import { h, shown, svg, type Child } from "./dom";
 
 /// A part of a whole in a bar, and its colour, a variable of report.css.
 export interface Part {
@@ -26,6 +27,17 @@ export function legend(parts: { name: string; variable: string }[]): HTMLElement
 
 export function panel(title: string, ...children: Child[]): HTMLElement {
   return h("section", { class: "panel" }, h("h2", {}, title), ...children);
+}
+
+/// What was ignored or assumed of the input, with its place; null if there is nothing.
+export function warning_panel(warnings: unknown[]): HTMLElement | null {
+  if (warnings.length === 0) return null;
+  const items = warnings.map(object).map((warning) => {
+    const words = [text(warning["where"]), text(warning["message"])].filter((part) => part !== "").join(": ");
+    const hint = text(warning["hint"]);
+    return h("li", {}, shown(hint === "" ? words : `${words} (${hint})`, 500));
+  });
+  return h("section", { class: "panel", id: "warnings", role: "status" }, h("h2", {}, "Warnings"), h("ul", {}, ...items));
 }
 
 export function rectangle(box: { x: number; y: number; width: number; height: number }, variable: string, title: string, opacity = 1): SVGElement {

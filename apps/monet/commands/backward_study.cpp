@@ -365,7 +365,7 @@ int run_backward_study(const BackwardArguments& arguments, Session& session) {
   write_file_atomically(path_in(arguments.folder, "networks.csv"), backward_networks_csv(json));
   write_file_atomically(path_in(arguments.folder, "study.txt"), table);
   const std::string page = path_in(arguments.folder, "study.html");
-  write_file_atomically(page, report_html(json));
+  write_file_atomically(page, page_of(json));
   write_output(arguments.json, json, table + "\npage: " + printable(page) + "\n");
   return kExitOk;
 }

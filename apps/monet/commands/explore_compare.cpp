@@ -106,7 +106,7 @@ int compare_explorations(const ExploreArguments& arguments, Session& session) {
   if (!arguments.folder.empty()) {
     make_folder(arguments.folder);
     write_json(path_in(arguments.folder, "compare.json"), comparison);
-    write_file_atomically(path_in(arguments.folder, "compare.html"), report_html(comparison));
+    write_file_atomically(path_in(arguments.folder, "compare.html"), page_of(comparison));
     text += "\nreport: " + printable(path_in(arguments.folder, "compare.html")) + "\n";
   }
   write_output(arguments.json, comparison, text);

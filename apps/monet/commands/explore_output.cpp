@@ -135,7 +135,7 @@ std::vector<std::string> write_folder(const ExploreArguments& arguments,
   make_folder(arguments.folder);
   const auto write = [&] {
     write_json(path_in(arguments.folder, "explore.json"), json);
-    write_file_atomically(path_in(arguments.folder, "report.html"), report_html(json));
+    write_file_atomically(path_in(arguments.folder, "report.html"), page_of(json));
   };
   write();
   if (exploration.result.interrupted)

@@ -78,7 +78,7 @@ int plan(const ParallelismArguments& arguments, Session& session) {
   if (!arguments.folder.empty()) {
     make_folder(arguments.folder);
     write_json(path_in(arguments.folder, "parallelism.json"), json);
-    write_file_atomically(path_in(arguments.folder, "report.html"), report_html(json));
+    write_file_atomically(path_in(arguments.folder, "report.html"), page_of(json));
     write_cluster_report(path_in(arguments.folder, "best"), cluster_json(best, provenance));
     table += fmt::format("\nreport: {}\n", path_in(arguments.folder, "report.html"));
   }

@@ -88,7 +88,7 @@ void add_report_command(Command& monet) {
   command.action = [arguments](Session&) {
     const Json result = read_json(arguments->result);
     check_result(result, arguments->result);
-    write_file_atomically(arguments->output, report_html(result));
+    write_file_atomically(arguments->output, page_of(result));
     print_result("report: " + printable(arguments->output) + "\n");
     return kExitOk;
   };

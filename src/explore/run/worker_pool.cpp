@@ -3,9 +3,11 @@
 #include "explore/strategy/design_fronts.hpp"
 
 #include "monet/base/stop.hpp"
+#include "monet/base/warnings.hpp"
 
 #include <algorithm>
 #include <ctime>
+#include <system_error>
 #include <utility>
 
 namespace monet {
@@ -19,8 +21,16 @@ double thread_seconds() {
 WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evaluator) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const unsigned count = jobs <= 0 ? cores : static_cast<unsigned>(jobs);
-  for (unsigned t = 0; t < count; ++t)
-    threads_.emplace_back([this] { work(); });
+  try {
+    for (unsigned t = 0; t < count; ++t)
+      threads_.emplace_back([this, warnings = WarningScope::current()] {
+        const WarningScope::Adopt adopted(warnings);
+        work();
+      });
+  } catch (const std::system_error&) { // no more threads may start: those that have do all
+    if (threads_.empty())
+      throw;
+  }
 }
 
 WorkerPool::~WorkerPool() {
