@@ -60,8 +60,8 @@ struct MappingSubjects {
   void add(const Graph& graph);
 };
 
-/// A problem for each entry that is neither of a layer nor of a type of operators, and for each one
-/// that names a loop that no layer has.
+/// Adds a problem for each entry with a misspelt name of a layer or operator type, and for each one
+/// that names a loop that no layer has. Warns of entries that apply to nothing.
 void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
                     ProblemList& problems);
 

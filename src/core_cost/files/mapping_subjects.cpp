@@ -1,4 +1,5 @@
 #include "monet/base/text.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/workload/operators.hpp"
 
@@ -6,13 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace monet {
 
 namespace {
 
-/// Names that stand for no operator of ONNX: everything, and ZigZag's word for all poolings.
-constexpr std::array<std::string_view, 2> kOtherNames{"default", "Pooling"};
+/// Names that stand for no operator of ONNX: everything, ZigZag's word for all poolings, and an
+/// entry of Stream's own files, which it applies to no operator either.
+constexpr std::array<std::string_view, 3> kOtherNames{"default", "Pooling", "Pool"};
 
 class Check {
 public:
@@ -21,10 +24,7 @@ public:
 
   void check(const MappingEntry& entry) {
     if (!is_subject(entry))
-      problems_.add(entry.where,
-                    fmt::format("there is no layer '{}'{}", entry.name,
-                                entry.allocation_only ? "" : ", nor a type of operators"),
-                    hint(entry));
+      report_unknown(entry);
     for (const auto* tiling : {&entry.intra_core_tiling, &entry.inter_core_tiling}) {
       for (const TilingFactor& factor : *tiling)
         check_loop(entry, factor.dim);
@@ -52,6 +52,27 @@ private:
             std::ranges::find(kOtherNames, entry.name) != kOtherNames.end() ||
             std::ranges::any_of(
                 all_rules(), [&](const OperatorRule& rule) { return rule.op_type == entry.name; }));
+  }
+
+  /// An error for what looks like a misspelt name, and for what can only be a layer. A name as
+  /// operator types have it may be a type that this network lacks: a warning.
+  void report_unknown(const MappingEntry& entry) {
+    const std::string nearest = hint(entry);
+    if (entry.allocation_only || !nearest.empty() || !is_like_a_type(entry.name))
+      problems_.add(entry.where,
+                    fmt::format("there is no layer '{}'{}", entry.name,
+                                entry.allocation_only ? "" : ", nor a type of operators"),
+                    nearest);
+    else
+      warn(entry.where, fmt::format("entry '{}' is ignored: there is no such layer, nor a type of "
+                                    "operators",
+                                    entry.name));
+  }
+
+  /// "LayerNormalization", but not "fc1".
+  static bool is_like_a_type(std::string_view name) {
+    return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
+           std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0; });
   }
 
   std::string hint(const MappingEntry& entry) const {

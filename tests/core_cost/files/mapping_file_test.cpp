@@ -1,5 +1,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 
+#include "monet/base/warnings.hpp"
+
 #include <gtest/gtest.h>
 
 namespace monet {
@@ -159,6 +161,63 @@ TEST(MappingFile, EntriesAreOfLayersOrTypesAndOverTheirLoops) {
       "m.yaml:5:3: there is no layer 'Conv'\n"
       "m.yaml:6:3: no layer has a loop 'U'\n"
       "m.yaml:6:3: no layer has a loop 'V'");
+}
+
+/// Every form that occurs in the mapping files that Stream ships, about operators that a network
+/// may lack.
+const char* const kFormsOfStream = R"(
+- name: default
+  core_allocation: &id001
+  - 0
+  - 1
+  intra_core_tiling: &id002
+  - D, 4
+  inter_core_tiling:
+    - K, *
+
+- core_allocation: *id001
+  intra_core_tiling: *id002
+  inter_core_tiling:
+  - H, 4
+  name: MatMul
+- name: Conv
+  core_allocation: [0,]
+  core_allocation_is_fixed: True
+  intra_core_tiling:
+    - OY, all
+  inter_core_tiling: []
+- {name: Pool, core_allocation: [0], intra_core_tiling: []}
+- {name: MaxPool, core_allocation: [0, 1]}
+- {name: AveragePool, core_allocation: [1]}
+- {name: GlobalAveragePool, core_allocation: [1]}
+- {name: ConvTranspose, core_allocation: [1]}
+- {name: Gemm, core_allocation: [0]}
+- {name: Relu, core_allocation: [1]}
+- {name: Add, core_allocation: [1], intra_core_tiling: ["D, 8"]}
+)";
+
+TEST(MappingFile, EntriesForOperatorsThatANetworkLacksArePassedOver) {
+  MappingSubjects subjects;
+  subjects.layers = {"conv1"};
+  subjects.types = {"Conv"};
+  ProblemList problems;
+  const WarningScope scope;
+  const MappingFile mapping = parse_mapping(kFormsOfStream, "m.yaml");
+  check_subjects(mapping, subjects, problems);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_TRUE(scope.warnings().empty());
+  ASSERT_NE(mapping.find("a", "MatMul"), nullptr);
+  EXPECT_EQ(mapping.find("a", "MatMul")->core_allocation, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(mapping.find("a", "MatMul")->intra_core_tiling.front().factor, 4);
+
+  check_subjects(
+      parse_mapping("- name: conv1\n- {name: Tokeniser, core_allocation: [0]}\n", "m.yaml"),
+      subjects, problems);
+  EXPECT_TRUE(problems.empty());
+  ASSERT_EQ(scope.warnings().size(), 1U);
+  EXPECT_EQ(scope.warnings().front().to_string(),
+            "m.yaml:2:3: entry 'Tokeniser' is ignored: there is no such layer, nor a type of "
+            "operators");
 }
 
 } // namespace
