@@ -124,6 +124,8 @@ inline auto present(std::span<const std::optional<TensorId>> ids) {
 struct FoundBuffer {
   std::string name;
   std::string why;
+  bool is_guess = false; ///< neither its name nor the user nor the file's own list says so
+  std::int64_t elements = 0;
 };
 
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.

@@ -1,6 +1,7 @@
 #include "training/build/rebuild.hpp"
 #include "training/forward/forward.hpp"
 
+#include "monet/base/warnings.hpp"
 #include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
@@ -39,6 +40,18 @@ std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
       return root;
   }
   return std::nullopt;
+}
+
+/// A parameter that looks like a buffer would silently not be trained.
+void warn_of_guesses(const Graph& network) {
+  for (const FoundBuffer& buffer : network.buffers) {
+    if (!buffer.is_guess)
+      continue;
+    warn({network.origin, 0, 0, fmt::format("tensor '{}'", buffer.name)},
+         fmt::format("{} numbers are taken for a buffer and not trained, because of {}",
+                     buffer.elements, buffer.why),
+         fmt::format("to train them set `trainable: {{parameters: ['{}']}}`", buffer.name));
+  }
 }
 
 void keep_layers(const Graph& network, const LayerRange& range, std::vector<bool>& trained) {
@@ -98,8 +111,11 @@ std::vector<bool> trained_parameters(const Graph& network, const TrainableOption
   Patterns freeze(options.freeze);
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& tensor = network.tensors()[i];
-    if (!is_weight(tensor))
+    if (!is_weight(tensor)) {
+      if (tensor.kind == TensorKind::buffer || tensor.kind == TensorKind::constant)
+        freeze.match(tensor.name); // which it is already
       continue;
+    }
     if (train.match(tensor.name))
       trained[i] = true;
     if (freeze.match(tensor.name))
@@ -113,6 +129,7 @@ std::vector<bool> trained_parameters(const Graph& network, const TrainableOption
   train.report(network, "no parameter matches the train pattern '{}'", problems);
   freeze.report(network, "no parameter matches the freeze pattern '{}'", problems);
   problems.throw_if_any();
+  warn_of_guesses(network);
   return trained;
 }
 

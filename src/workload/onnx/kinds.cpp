@@ -1,6 +1,7 @@
 // Which values are trained, fed in, or merely kept. ONNX does not say; the readers of a value do.
 #include "workload/onnx/model.hpp"
 
+#include "monet/base/checked.hpp"
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>
@@ -14,6 +15,10 @@
 namespace monet::onnx_file {
 
 namespace {
+
+// Why a value is a buffer where neither its name nor its numbers decide.
+constexpr std::string_view kAskedFor = "asked for";
+constexpr std::string_view kListed = "the file's list of parameters";
 
 /// Inputs of an operator type: bit i is input i.
 struct Places {
@@ -249,9 +254,9 @@ private:
 
   std::string reason(const std::string& name, const Value& value) const {
     if (matches(options_.buffers, name))
-      return "asked for";
+      return std::string(kAskedFor);
     if (listed_)
-      return listed_->count(name) != 0 ? "" : "the file's list of parameters";
+      return listed_->count(name) != 0 ? "" : std::string(kListed);
     std::string why = buffer_by_name(name, value);
     if (why.empty())
       why = buffer_by_numbers(value, uses_of(name));
@@ -351,8 +356,11 @@ Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemLi
     }
     if (kind == TensorKind::buffer || kind == TensorKind::constant)
       buffer = &name;
-    if (!why.empty())
-      kinds.buffers.push_back({name, why});
+    if (!why.empty()) {
+      const bool is_guess =
+          why != kAskedFor && why != kListed && buffer_by_name(name, value).empty();
+      kinds.buffers.push_back({name, why, is_guess, checked_product(value.shape)});
+    }
     kinds.of[name] = kind;
   }
   return kinds;

@@ -2,6 +2,7 @@
 #include "training/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/training/training.hpp"
 
@@ -71,6 +72,24 @@ TEST(Regimes, WhatTheNetworkLacksIsAnError) {
             "tiny.onnx: layers 2 to 1 are to be trained, but the network has 3 layers");
   EXPECT_EQ(message("trainable: {train: [w3]}"),
             "tiny.onnx: no parameter matches the train pattern 'w3'");
+}
+
+TEST(Regimes, BuffersMayBeFrozenAndGuessesAreWarnings) {
+  TinyNetwork n = network();
+  const TensorId y = n.graph.outputs.front();
+  n.graph.outputs.clear();
+  n.output(n.op("Mul", {y, n.buffer("slopes.1", {2})}, {2, 3, 2}));
+  n.graph.buffers = {{"slopes.1", "numbers in order", true, 2}, {"mask", "its name", false, 9}};
+  TrainingOptions options;
+  options.loss = NoLoss{};
+  options.trainable.freeze = {"slopes.*"};
+  const WarningScope scope;
+  EXPECT_EQ(make_training_graph(n.graph, options).parameters.size(), 7U);
+  ASSERT_EQ(scope.warnings().size(), 1U);
+  EXPECT_EQ(scope.warnings().front().to_string(),
+            "tiny.onnx [tensor 'slopes.1']: 2 numbers are taken for a buffer and not trained, "
+            "because of numbers in order (to train them set `trainable: {parameters: "
+            "['slopes.1']}`)");
 }
 
 TEST(Regimes, BatchNormCanKeepItsStatistics) {
