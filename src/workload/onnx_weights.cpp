@@ -5,17 +5,21 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/core.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
 namespace monet {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 class WeightReader {
 public:
@@ -40,7 +44,13 @@ public:
     weights_.insert_or_assign(tensor.name(), std::move(*numbers));
   }
 
-  std::map<std::string, ConstantValues> release() { return std::move(weights_); }
+  std::map<std::string, ConstantValues> release() {
+    for (const auto& [location, tensors] : missing_)
+      warn({origin_, 0, 0, {}},
+           fmt::format("external data '{}' are missing: the file has no numbers for {} tensors",
+                       location, tensors));
+    return std::move(weights_);
+  }
 
 private:
   [[noreturn]] void fail(const onnx::TensorProto& tensor, std::string_view what) const {
@@ -54,27 +64,51 @@ private:
     return *number;
   }
 
-  /// A file in the model's folder or below it; nullopt when it does not exist.
-  const std::string* external_file(const onnx::TensorProto& tensor, const std::string& location) {
-    const std::filesystem::path path(location);
-    bool inside = !location.empty() && path.is_relative();
-    for (const auto& part : path)
-      inside = inside && part != "..";
-    if (!inside)
+  /// The path of external data without symbolic links; none if there is no such file. It must be a
+  /// regular file in the model's folder or below it.
+  std::optional<std::string> external_path(const onnx::TensorProto& tensor,
+                                           const std::string& location) const {
+    if (location.find('\0') != std::string::npos)
+      fail(tensor, "the location of external data contains a NUL character");
+    const fs::path path(location);
+    bool is_inside =
+        !path.empty() && path.is_relative() &&
+        std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+    std::error_code error;
+    fs::path file;
+    if (is_inside) {
+      file = fs::canonical(resolve_beside(origin_, location), error);
+      if (error == std::errc::no_such_file_or_directory)
+        return std::nullopt;
+      if (error)
+        fail(tensor,
+             fmt::format("external data '{:.200}' cannot be read: {}", location, error.message()));
+      const fs::path folder = fs::canonical(resolve_beside(origin_, "."), error);
+      is_inside =
+          !error && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
+                        folder.end();
+    }
+    if (!is_inside)
       fail(tensor, fmt::format("external data '{}' lie outside the model's folder", location));
-    const std::string beside = resolve_beside(origin_, location);
-    const auto known = files_.find(beside);
+    if (!fs::is_regular_file(file, error))
+      fail(tensor, fmt::format("external data '{}' are no regular file", location));
+    return file.string();
+  }
+
+  /// The contents; null if there is no such file.
+  const std::string* external_file(const onnx::TensorProto& tensor, const std::string& location) {
+    const std::optional<std::string> path = external_path(tensor, location);
+    if (!path)
+      return nullptr;
+    const auto known = files_.find(*path);
     if (known != files_.end())
       return &known->second;
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(beside, error))
-      return nullptr;
-    return &files_.emplace(beside, read_file(beside, std::size_t{1} << 36)).first->second;
+    return &files_.emplace(*path, read_file(*path, std::size_t{1} << 36)).first->second;
   }
 
   std::optional<ConstantValues> external_numbers(const onnx::TensorProto& tensor,
                                                  ElementType type) {
-    std::string location;
+    std::optional<std::string> location;
     std::size_t offset = 0;
     std::optional<std::size_t> length;
     for (const auto& entry : tensor.external_data()) {
@@ -85,19 +119,22 @@ private:
       else if (entry.key() == "length")
         length = number_of(tensor, entry.value());
     }
-    if (location.empty()) // as stripped weights have it
+    if (!location) // as stripped weights have it
       return std::nullopt;
-    const std::string* file = external_file(tensor, location);
-    if (!file)
+    const std::string* file = external_file(tensor, *location);
+    if (file == nullptr) {
+      ++missing_[*location];
       return std::nullopt;
+    }
     if (offset > file->size() || length.value_or(0) > file->size() - offset)
-      fail(tensor, fmt::format("external data end behind '{}'", location));
+      fail(tensor, fmt::format("external data end behind '{}'", *location));
     return onnx_file::raw_numbers(
         std::string_view(*file).substr(offset, length.value_or(std::string::npos)), type);
   }
 
   std::string origin_;
-  std::map<std::string, std::string> files_; ///< external data by path
+  std::map<std::string, std::string> files_; ///< contents of external data by path
+  std::map<std::string, int> missing_;       ///< tensors by location
   std::map<std::string, ConstantValues> weights_;
 };
 

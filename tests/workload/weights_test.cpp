@@ -1,6 +1,7 @@
 #include "workload/models.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,6 @@ TEST(OnnxWeights, ReadsExternalDataBesideTheFile) {
   external(there, "location", "data.bin");
   external(there, "offset", "4");
   external(there, "length", "4");
-  external(add(model, "nowhere", 1), "location", "missing.bin");
   const std::string path = (folder / "m.onnx").string();
   const auto weights = read_onnx_weights_bytes(model.proto().SerializeAsString(), path);
   EXPECT_EQ(weights.size(), 1U);
@@ -59,12 +59,44 @@ TEST(OnnxWeights, ReadsExternalDataBesideTheFile) {
 }
 
 TEST(OnnxWeights, RefusesDataElsewhereAndOfAnotherSize) {
-  for (const char* location : {"../secret", "/etc/hostname", "a/../../b"}) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / "monet_onnx_weights_elsewhere_test";
+  fs::create_directories(folder / "model/part");
+  for (const char* name : {"secret", "model/data.bin", "model/part/data.bin"})
+    std::ofstream(folder / name, std::ios::binary) << std::string("\0\0\x40\x40", 4);
+  fs::remove(folder / "model/link.bin");
+  fs::create_symlink("../secret", folder / "model/link.bin");
+  fs::remove(folder / "model/up");
+  fs::create_symlink("..", folder / "model/up");
+  fs::remove(folder / "model/inner");
+  fs::create_symlink("part", folder / "model/inner");
+  const auto problem_of = [&](const std::string& location) -> std::string {
     ModelMaker model;
     external(add(model, "w", 1), "location", location);
-    EXPECT_THROW(read_onnx_weights_bytes(model.proto().SerializeAsString(), "m.onnx"), InputError)
-        << location;
-  }
+    try {
+      read_onnx_weights_bytes(model.proto().SerializeAsString(),
+                              (folder / "model/m.onnx").string());
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* location : {"data.bin", "part/data.bin", "inner/data.bin"})
+    EXPECT_EQ(problem_of(location), "") << location;
+  for (const char* location :
+       {"", "../secret", "/etc/hostname", "part/../../secret", "link.bin", "up/secret"})
+    EXPECT_NE(problem_of(location).find("outside the model's folder"), std::string::npos)
+        << location << ": " << problem_of(location);
+  EXPECT_NE(problem_of(std::string(5000, 'x')).find("cannot be read"), std::string::npos);
+  for (const char* location : {".", "part", "inner"})
+    EXPECT_NE(problem_of(location).find("no regular file"), std::string::npos) << location;
+  EXPECT_NE(problem_of(std::string("data.bin\0.txt", 13)).find("NUL"), std::string::npos);
+  const WarningScope scope;
+  EXPECT_EQ(problem_of("missing.bin"), "");
+  ASSERT_EQ(scope.warnings().size(), 1U);
+  EXPECT_EQ(scope.warnings().front().what,
+            "external data 'missing.bin' are missing: the file has no numbers for 1 tensors");
+  fs::remove_all(folder);
   ModelMaker model;
   add(model, "w", 3).add_float_data(1.0F);
   EXPECT_THROW(read_onnx_weights_bytes(model.proto().SerializeAsString(), "m.onnx"), InputError);

@@ -67,9 +67,10 @@ Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
                       const OnnxReadOptions& options = {});
 
 /// For executing, not for modelling: numbers by name of all initialisers whose numbers are in the
-/// file, or in files beside it that exist (external data). Strings and initialisers without numbers
-/// are left out. InputError for data that contradict the shape, and for external data outside the
-/// file's folder.
+/// file or in its external data. Strings and initialisers without numbers are left out. Warns
+/// of external data that are missing. Throws InputError for data that contradict the shape, and for
+/// external data that are no regular file or lie outside the file's folder, be it by a symbolic
+/// link.
 std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path);
 /// The same from bytes; external data lie beside `origin`.
 std::map<std::string, ConstantValues> read_onnx_weights_bytes(std::string_view bytes,

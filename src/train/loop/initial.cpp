@@ -3,6 +3,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/npy.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/execute/generator.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
@@ -113,6 +114,7 @@ void set_by_scheme(Execution& execution, const TrainingGraph& step, Scheme schem
 }
 
 void set_from_onnx(Execution& execution, const TrainingGraph& step, const std::string& path) {
+  const WarningScope ignored; // check_parameters() reports parameters without numbers
   for (const auto& [name, values] : read_onnx_weights(path)) {
     std::visit(
         [&, &of = name](const auto& list) {
