@@ -95,10 +95,9 @@ public:
     search(control);
     if (own_.method == "genetic")
       search_genetic(control);
-    is_cut_short_ = control.interrupted();
     choose();
     write_graph();
-    return write();
+    return write(control);
   }
 
 private:
@@ -201,33 +200,45 @@ private:
       write_file_atomically(own_.output, write_onnx(export_->graph));
   }
 
-  /// The chosen plan in the real scheduler; fused only where time is not over.
-  Json compare() {
+  /// The chosen plan in the real scheduler. Sets `found.interrupted` if the control ends it before
+  /// the fused schedules are there.
+  Json compare(const SearchControl& control, Certificate& found) {
     session_.progress.stage("schedule the plan");
+    if (after_)
+      scheduled_.push_back(
+          modelled(*after_, inputs_, StepMode::layer_by_layer, core_costs_, session_));
+    const StepMode mode = inputs_.experiment.mode;
+    if (mode != StepMode::layer_by_layer &&
+        !control.finishes([&] { schedule_in(mode, control.stop_request()); })) {
+      found.interrupted = true;
+      warn({},
+           fmt::format("no time was left for schedules in mode {}: figures are of layer by layer",
+                       name_of(mode)));
+    }
     Json rows = Json::array();
-    std::vector<StepMode> modes{StepMode::layer_by_layer};
-    if (inputs_.experiment.mode != StepMode::layer_by_layer && !is_cut_short_)
-      modes.push_back(inputs_.experiment.mode);
-    for (const StepMode mode : modes) {
-      const bool apart = mode == StepMode::layer_by_layer;
-      const std::string name = apart ? "" : fmt::format(", {}", name_of(mode));
-      if (!apart)
-        before_.push_back(modelled(inputs_.step, inputs_, mode, core_costs_, session_));
-      rows.push_back(figures_json("everything kept" + name, before_.back().figures));
-      if (!after_)
-        continue;
-      scheduled_.push_back(modelled(*after_, inputs_, mode, core_costs_, session_));
-      rows.push_back(figures_json("recomputed" + name, scheduled_.back().figures));
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      const std::string name = i == 0 ? "" : fmt::format(", {}", name_of(mode));
+      rows.push_back(figures_json("everything kept" + name, before_[i].figures));
+      if (after_)
+        rows.push_back(figures_json("recomputed" + name, scheduled_[i].figures));
     }
     return rows;
   }
 
-  int write() {
-    const Certificate found = outcome_.certificate();
+  void schedule_in(StepMode mode, const StopRequest& request) {
+    const StopScope scope(request);
+    ModelledStep before = modelled(inputs_.step, inputs_, mode, core_costs_, session_);
+    if (after_)
+      scheduled_.push_back(modelled(*after_, inputs_, mode, core_costs_, session_));
+    before_.push_back(std::move(before));
+  }
+
+  int write(const SearchControl& control) {
+    Certificate found = outcome_.certificate();
+    const Json compared = compare(control, found);
     Json json = checkpoint_json({"checkpointing", inputs_.experiment.name, own_.objective, found,
                                  session_.progress.seconds()},
                                 outcome_, space_, inputs_.step);
-    const Json compared = compare();
     json["compared"] = compared;
     json["memory"] = Json::array({live_memory_json("before", inputs_.step)});
     if (after_)
@@ -253,7 +264,6 @@ private:
   std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
   CheckpointOutcome outcome_;
   std::optional<TrainingGraph> after_, export_;
-  bool is_cut_short_ = false; ///< by the user or the time limit
 };
 
 void add_checkpointing_options(Command& command, CheckpointingArguments& own) {
