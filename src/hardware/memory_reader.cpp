@@ -3,6 +3,7 @@
 #include "hardware/pricing.hpp"
 
 #include "monet/base/text.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/technology.hpp"
 
@@ -339,8 +340,14 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
   memory.area_mm2 = read_figure(map, "area", false, problems);
   memory.leakage_pj_per_cycle = read_figure(map, "leakage_pj_per_cycle", false, problems);
   memory.latency_cycles = map.integer_or("latency", 1);
+  if (memory.latency_cycles > 1)
+    warn(map.find("latency")->where,
+         fmt::format("the latency of {} cycles delays element-wise operators only: products take "
+                     "every access as pipelined",
+                     memory.latency_cycles));
   memory.non_volatile = map.boolean_or("non_volatile", false);
-  map.ignore("force_double_buffering");
+  if (map.boolean_or("force_double_buffering", false))
+    warn(map.find("force_double_buffering")->where, "force_double_buffering is ignored");
   read_operands(map, memory, problems);
   read_served_dimensions(map, array, memory, problems);
   const bool counted = map.has("r_bw") || map.has("w_bw");

@@ -1,6 +1,7 @@
 #include "base/archive.hpp"
 #include "hardware/core_text.hpp"
 
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/core_program.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
@@ -30,6 +31,23 @@ std::string core_with(const std::string& top_lines, const std::string& array,
          "    served_dimensions: [D1]\n"
          "operational_array: " +
          array + "\n" + dataflow;
+}
+
+TEST(CoreReader, WarnsOfWhatMemoriesIgnore) {
+  std::string text = core_with("", "{unit_energy: 0, dimensions: [D1], sizes: [4]}", "");
+  const auto warnings_of = [](const std::string& core) {
+    const GivenFiles files({{"/w/core.yaml", core}});
+    const WarningScope scope;
+    read_core("/w/core.yaml");
+    return scope.warnings();
+  };
+  EXPECT_TRUE(warnings_of(text).empty());
+  text.replace(text.find("    r_cost"), 0, "    latency: 3\n    force_double_buffering: true\n");
+  const auto warnings = warnings_of(text);
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[0].where.line, 5);
+  EXPECT_NE(warnings[0].what.find("latency of 3 cycles"), std::string::npos);
+  EXPECT_EQ(warnings[1].where.line, 6);
 }
 
 TEST(CoreReader, BothSchemasGiveTheSameCore) {
