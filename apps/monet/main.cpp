@@ -1,14 +1,19 @@
 // monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that
 // cannot be written, 70 our bug, 130 interrupted, 141 nobody reads standard output, 143 terminated.
 #include "commands/commands.hpp"
+#include "options/memory_budget.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/text.hpp"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <csignal>
 #include <new>
+#include <string>
+#include <system_error>
 
 namespace {
 
@@ -36,9 +41,23 @@ int interrupted_code() {
   return terminated.load() ? kExitTerminated : kExitInterrupted;
 }
 
+/// The machine has not enough for what was asked.
+int report_shortage(std::string_view what, std::string_view stage) {
+  print_message("infeasible: ",
+                fmt::format("{}{}; the process may use {} bytes of memory", what,
+                            stage.empty() ? "" : fmt::format(" in stage '{}'", stage),
+                            machine_memory_bytes()));
+  return kExitInfeasible;
+}
+
 int run(const Action& action) {
+  std::string stage; ///< the last that began
   try {
     Session session;
+    session.context.begins = [&session, &stage](std::string_view name) {
+      stage = name;
+      session.progress.stage(name);
+    };
     session.interrupted = &interrupted;
     session.context.stop.flag = &interrupted;
     const monet::StopScope scope(&session.context.stop);
@@ -62,8 +81,11 @@ int run(const Action& action) {
       return report_failure(error, kExitInfeasible, "infeasible: ");
     return report_failure(error, interrupted_code(), "");
   } catch (const std::bad_alloc&) {
-    print_message("error: ", "out of memory");
-    return kExitInternal;
+    return report_shortage("out of memory", stage);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return report_shortage("no thread can be started", stage);
+    return report_failure(error, kExitInternal);
   } catch (const std::exception& error) {
     return report_failure(error, kExitInternal);
   }

@@ -1,11 +1,43 @@
 #include "cli/run_monet.hpp"
 
+#include "monet/base/files.hpp"
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace monet::test {
 namespace {
+
+// Some 400 MB of address space: the numbers of the step do not fit.
+TEST(Failures, TooLittleMemoryIsInfeasible) {
+  const Scratch scratch;
+  const int status = std::system(
+      fmt::format("ulimit -v 400000; '{}' graph '{}' --batch 16 --execute >'{}' 2>&1", MONET_BINARY,
+                  repository("data/workload/gpt_4x512.onnx"), scratch / "said")
+          .c_str());
+  const std::string said = read_file(scratch / "said");
+  EXPECT_EQ(WEXITSTATUS(status), 4) << said;
+  EXPECT_NE(said.find("bytes"), std::string::npos) << said;
+}
+
+TEST(Failures, WarningsAreOnStandardErrorAndInTheResult) {
+  const Scratch scratch;
+  scratch.file("m.yaml", "- {name: default}\n- {name: Tokeniser, core_allocation: [0]}\n");
+  const Ran ran =
+      run_monet({"schedule", "--hardware", repository("data/hardware/edge_tpu.yaml"), "--workload",
+                 small_network("gated_mlp"), "--mapping", "m.yaml", "--json", "-"},
+                scratch.path());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("warning: m.yaml:2:3: entry 'Tokeniser' is ignored"), std::string::npos)
+      << ran.err;
+  const auto warnings = nlohmann::json::parse(ran.out).at("warnings");
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].at("where"), "m.yaml:2:3");
+}
 
 TEST(Failures, AMissingFileIsNamed) {
   const Scratch scratch;

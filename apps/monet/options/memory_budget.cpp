@@ -3,6 +3,7 @@
 #include "console.hpp"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,9 +55,15 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
 
 std::int64_t machine_memory_bytes() {
   const std::int64_t bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  std::int64_t least = bytes;
   std::int64_t limit = 0; // the file holds "max" where there is none
   std::ifstream group("/sys/fs/cgroup/memory.max");
-  return group >> limit && limit > 0 ? std::min(bytes, limit) : bytes;
+  if (group >> limit && limit > 0)
+    least = std::min(least, limit);
+  rlimit space{}; // as `ulimit -v` sets it
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < static_cast<rlim_t>(least))
+    least = static_cast<std::int64_t>(space.rlim_cur);
+  return least;
 }
 
 } // namespace monet::cli
