@@ -255,7 +255,7 @@ int write_to_reader(int file, std::string_view contents) {
       check_reader(progress);
       continue;
     }
-    // A pipe that is ready takes so many bytes without waiting.
+    // A write of at most PIPE_BUF bytes does not block if the pipe is ready.
     const ssize_t written =
         ::write(file, contents.data(), std::min<std::size_t>(contents.size(), PIPE_BUF));
     if (written < 0 && errno != EINTR && errno != EAGAIN)

@@ -45,7 +45,7 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
         const WarningScope::Adopt warned(warnings);
         work();
       });
-  } catch (const std::system_error&) { // no more threads may start: those that have do all
+  } catch (const std::system_error&) { // the threads so far share the work
   }
   work();
   pool.clear(); // joins

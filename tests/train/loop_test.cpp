@@ -120,7 +120,7 @@ TEST(TrainLoop, EqualsALoopWrittenByHand) {
   }
 }
 
-// The greatest of scores that are no numbers is nobody's.
+// An image whose scores are NaN does not count as right.
 TEST(TrainLoop, ScoresThatAreNoNumbersAreWrong) {
   ModelMaker model;
   model.input("images", {-1, 1, 8, 8}).output("scores").weight("w", {3, 64});

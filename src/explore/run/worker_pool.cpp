@@ -27,7 +27,7 @@ WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evalua
         const WarningScope::Adopt adopted(warnings);
         work();
       });
-  } catch (const std::system_error&) { // no more threads may start: those that have do all
+  } catch (const std::system_error&) { // the threads so far share the work
     if (threads_.empty())
       throw;
   }
