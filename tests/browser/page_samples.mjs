@@ -46,6 +46,7 @@ export function cluster(stages = 4, micro_batches = 30, { name = "by hand", list
     samples_per_second: 1234.5678,
     tokens_per_second: 176130.2,
     mfu: 0.25,
+    mfu_with_masked: 0.27,
     hfu: 0.3,
     energy_pj: null,
     memory: { largest_bytes: 1400, limit_bytes, fits: limit_bytes >= 1400, host_bytes: 0 },

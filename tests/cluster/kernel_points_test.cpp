@@ -60,6 +60,10 @@ attention:
 )");
   AttentionShape shape{.heads = 8, .queries = 128, .keys = 128, .size = 64, .causal = true};
   EXPECT_NEAR(table.attention_ns(shape, KernelType::bf16), 50'100, 1e-6);
+  KernelTable slow = table; // a library that reaches a thousandth of the peak
+  slow.attention_share = 1e-3;
+  EXPECT_NEAR(slow.attention_ns(shape, KernelType::bf16), 100 + 1e3 * 8 * 128 * 128 * 64 * 2 / 1e3,
+              1e-6);
   shape.heads = 16; // one point: twice the work at its rate
   EXPECT_NEAR(table.attention_ns(shape, KernelType::bf16), 100'100, 1e-6);
   shape.heads = 8;

@@ -83,6 +83,12 @@ TrainingOptions some_options(Random& random) {
   if (random() % 4 == 0)
     options.update.loss_scale = LossScaleOptions{.initial = 8.0};
   options.micro_batches = pick(random, {1, 1, 2});
+  if (random() % 3 == 0)
+    options.attention = AttentionForm::fused;
+  if (random() % 3 == 0) { // products cast their weights
+    options.precision.weights = ElementType::fp32;
+    options.precision.activations = ElementType::bf16;
+  }
   return options;
 }
 
@@ -143,7 +149,7 @@ std::vector<MeshAxis> some_mesh(Random& random, const Sizes& sizes) {
   std::vector<MeshAxis> mesh{{.name = "data", .size = data, .inputs = 0, .zero = zero}};
   if (sizes.experts)
     mesh.push_back({.name = "expert", .size = expert, .inputs = 0, .experts = true, .zero = zero});
-  mesh.push_back({.name = "context", .size = context, .inputs = 1});
+  mesh.push_back({.name = "context", .size = context, .inputs = 1, .zero = zero});
   MeshAxis last{.name = "tensor", .size = tensor, .weights = true};
   if (sizes.tokens && random() % 2 == 0) {
     last.inputs = 1;

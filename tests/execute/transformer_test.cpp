@@ -202,6 +202,47 @@ TEST(TransformerNumbers, GradientsOfSharedKeysAreDifferenceQuotients) {
   EXPECT_GT(compare_with_quotients(shape, 3), 100);
 }
 
+TEST(TransformerNumbers, FusedAttentionOfSharedKeysHasTheSameGradients) {
+  for (const std::int64_t kv_heads : {4, 2, 1}) {
+    SCOPED_TRACE(kv_heads);
+    Shape shape = kSmall;
+    shape.heads = 4;
+    shape.kv_heads = kv_heads;
+    shape.head_size = 3;
+    const Graph network = make_transformer(shape);
+    const TrainingGraph exported = step_of(network);
+    TrainingOptions options;
+    options.loss = CrossEntropy{};
+    options.update.optimizer = Sgd{};
+    options.attention = AttentionForm::fused;
+    const TrainingGraph one = make_training_graph(network, options);
+    for (const TrainingGraph& fused : {one, fold_views(one)}) {
+      verify(fused);
+      Execution expected(exported.graph);
+      fill(expected, exported, 3);
+      expected.run();
+      Execution found(fused.graph);
+      for (const Tensor& tensor : exported.graph.tensors()) {
+        const auto id = exported.graph.find_tensor(tensor.name);
+        if (!tensor.producer && tensor.kind != TensorKind::constant)
+          set_by_name(found, fused, tensor.name, expected.get(*id));
+      }
+      fill(found, fused, 3);
+      found.run();
+      ASSERT_EQ(fused.parameters.size(), exported.parameters.size());
+      EXPECT_NEAR(found.get(*fused.loss)[0], expected.get(*exported.loss)[0], 1e-12);
+      for (std::size_t i = 0; i < fused.parameters.size(); ++i) {
+        const Values a = expected.get(exported.parameters[i].gradient);
+        const Values b = found.get(fused.parameters[i].gradient);
+        ASSERT_EQ(a.size(), b.size());
+        for (std::size_t k = 0; k < a.size(); ++k)
+          ASSERT_NEAR(a[k], b[k], 1e-12)
+              << exported.graph.tensor(exported.parameters[i].weight).name;
+      }
+    }
+  }
+}
+
 TEST(TransformerNumbers, GradientsThroughDroppedNumbersAreDifferenceQuotients) {
   Shape shape = kSmall;
   shape.dropout = 0.3;

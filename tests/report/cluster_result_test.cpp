@@ -75,6 +75,7 @@ private:
     step.samples_per_second = 1e9 * 6 / static_cast<double>(step.time);
     step.tokens_per_second = step.samples_per_second;
     step.mfu = 0.25;
+    step.mfu_with_masked = 0.27;
     step.hfu = 0.3;
     for (const StageTimes& times : step.timeline.stages) {
       StageResult stage;
@@ -117,10 +118,10 @@ TEST(ClusterJson, IsAsItsSchemaSays) {
   EXPECT_EQ(schema_violations(schema, made.json()), std::vector<std::string>{});
   made.workload.transformer.reset();
   made.set_limit(0);
-  made.step.mfu = made.step.hfu = made.step.tokens_per_second = 0;
+  made.step.mfu = made.step.mfu_with_masked = made.step.hfu = made.step.tokens_per_second = 0;
   const ClusterJson json = made.json();
   EXPECT_EQ(schema_violations(schema, json), std::vector<std::string>{});
-  for (const char* key : {"mfu", "hfu", "tokens_per_second", "energy_pj"})
+  for (const char* key : {"mfu", "mfu_with_masked", "hfu", "tokens_per_second", "energy_pj"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
   EXPECT_TRUE(json.at("memory").at("limit_bytes").is_null());
 }

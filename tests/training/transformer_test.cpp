@@ -154,15 +154,22 @@ TEST(TransformerStored, OfExperts) {
                            {"moe.residual", 2 * s * b * h}}));
 }
 
-TEST(TransformerStored, AttentionIsFusedWhereHeadsHaveTheirOwnKeys) {
-  TransformerShape shape{
-      .layers = 3, .hidden = 16, .heads = 4, .sequence = 8, .vocabulary = 50, .batch = 2};
-  TrainingOptions options;
-  options.attention = AttentionForm::fused;
-  const TrainingGraph step = make_training_graph(make_transformer(shape), options);
-  verify(fold_views(step));
-  EXPECT_EQ(count_ops(step.graph, "AttentionGrad", Phase::backward), 3);
-  EXPECT_EQ(count_ops(step.graph, "Softmax", Phase::forward), 0);
+TEST(TransformerStored, AttentionIsFusedForAnyGroupsOfHeads) {
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    const TransformerShape shape{.layers = 3,
+                                 .hidden = 16,
+                                 .heads = 4,
+                                 .kv_heads = kv_heads,
+                                 .sequence = 8,
+                                 .vocabulary = 50,
+                                 .batch = 2};
+    TrainingOptions options;
+    options.attention = AttentionForm::fused;
+    const TrainingGraph step = make_training_graph(make_transformer(shape), options);
+    verify(fold_views(step));
+    EXPECT_EQ(count_ops(step.graph, "AttentionGrad", Phase::backward), 3);
+    EXPECT_EQ(count_ops(step.graph, "Softmax", Phase::forward), 0);
+  }
 }
 
 /// Its gradient comes back as one tensor, of which the parts are written without copies.

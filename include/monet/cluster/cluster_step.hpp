@@ -79,8 +79,9 @@ struct BlockCost {
   std::int64_t stored_bytes = 0;    ///< kept of a micro-batch between its passes
   std::int64_t temporary_bytes = 0; ///< most that lives besides
   std::int64_t output_bytes = 0;    ///< handed to the next block, of one device
-  double model_flops = 0;           ///< of one micro-batch on one device; without recomputation
-  double hardware_flops = 0;
+  /// Of one micro-batch on one device: without masked scores and recomputation; what masked scores
+  /// would add; and what runs.
+  double model_flops = 0, masked_flops = 0, hardware_flops = 0;
 };
 
 struct ClusterStep {
@@ -88,9 +89,10 @@ struct ClusterStep {
   Nanoseconds time = 0;
   double samples_per_second = 0;
   double tokens_per_second = 0; ///< 0 where samples are no sequences
-  /// Share of the devices' peak: by the products that the network needs, and by those that run. 0
-  /// where the device has no peak.
-  double mfu = 0, hfu = 0;
+  /// Share of the devices' peak: by the products that the network needs, by these and masked scores
+  /// (12 layers sequence hidden a token; Chowdhery et al. 2022, "PaLM", appendix B), and by those
+  /// that run. 0 where the device has no peak.
+  double mfu = 0, mfu_with_masked = 0, hfu = 0;
   double energy_pj = 0; ///< of all devices, where a chip is modelled
   std::vector<BlockCost> blocks;
   std::vector<StageResult> stages;

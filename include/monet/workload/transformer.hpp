@@ -103,8 +103,10 @@ struct TransformerShape {
 /// The causal mask is a constant [sequence, sequence], true where attention is forbidden; beyond
 /// 2^21 elements without numbers: such a graph can be costed, not executed.
 ///
-/// InputError listing all that does not divide or is out of range.
-Graph make_transformer(const TransformerShape& shape);
+/// InputError listing all that does not divide or is out of range, or naming a tensor of more than
+/// `max_elements`.
+Graph make_transformer(const TransformerShape& shape,
+                       std::int64_t max_elements = std::int64_t{1} << 42);
 
 /// The map behind `transformer:`; its keys are the fields' names. layers, hidden, heads, sequence
 /// and vocabulary are required. Unknown keys, sizes that do not divide, and settings of experts

@@ -27,14 +27,15 @@ public:
   }
 
   Profile run() {
+    find_shared_sums();
     if (device_.chip) {
       add_chip_costs();
     } else {
       add_kernels();
       add_updates();
     }
-    add_exchanges(cluster_, strategy_, layout_, host_ns(), blocks_);
     add_parameters();
+    add_exchanges(cluster_, strategy_, layout_, host_ns(), blocks_, shared_);
     add_stored();
     add_waiting();
     add_temporaries();
@@ -62,23 +63,68 @@ private:
         chip_costs(step(), *device_.chip, costs_, accumulates() || strategy_.data > 1);
     for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
       if (op(i).phase == Phase::update) {
-        block_of(i).update += costs.nanoseconds[i];
-        block_of(i).update_pj += costs.picojoules[i];
+        add_update(i, costs.nanoseconds[i], costs.picojoules[i]);
         continue;
       }
       pass_of(i).compute += costs.nanoseconds[i];
       block_of(i).pass_pj += costs.picojoules[i];
+      if (shared_sums_.contains(OpId(i)))
+        shared_sums_[OpId(i)] = {.compute = costs.nanoseconds[i]};
+    }
+  }
+
+  /// Every block that has the weight updates it; a stage with several of them does it once.
+  void add_update(std::size_t i, double time, double energy) {
+    const std::vector<std::int64_t>& parts = layout_.places[i].updates;
+    for (const std::int64_t part : parts) {
+      block(part).update += time;
+      block(part).update_pj += energy;
+      if (part == parts.front())
+        continue;
+      SharedWeights& of = shared(parts.front(), part);
+      of.update += time;
+      of.update_pj += energy;
+    }
+  }
+
+  SharedWeights& shared(std::int64_t first, std::int64_t second) {
+    const auto a = static_cast<std::size_t>(first);
+    const auto b = static_cast<std::size_t>(second);
+    for (SharedWeights& of : shared_) {
+      if (of.first == a && of.second == b)
+        return of;
+    }
+    SharedWeights& added = shared_.emplace_back();
+    added.first = a;
+    added.second = b;
+    return added;
+  }
+
+  /// Sums of gradients that several blocks have of one weight.
+  void find_shared_sums() {
+    for (const ParameterRecord& record : step().parameters) {
+      if (parts_reading(record.weight).size() < 2)
+        continue;
+      std::optional<OpId> made = graph().tensor(record.gradient).producer;
+      while (made && op(made->index()).inputs.size() == 1 && op(made->index()).inputs[0])
+        made = graph().tensor(*op(made->index()).inputs[0]).producer;
+      if (made && op(made->index()).phase == Phase::backward && op(made->index()).domain.empty())
+        shared_sums_.emplace(*made, PassCost{});
     }
   }
 
   bool accumulates() const { return strategy_.micro_batches() > 1; }
 
   void add_kernels() {
-    for (const Kernel& kernel : kernels_of(graph(), layout_.places, table())) {
+    for (const Kernel& kernel :
+         kernels_of(graph(), layout_.places, table(), layout_.causal_masks)) {
       PassCost& pass = pass_of(kernel.ops.front().index());
       pass.compute += kernel.nanoseconds;
       pass.host += host_ns();
       ++pass.kernels;
+      const auto sum = shared_sums_.find(kernel.ops.front());
+      if (sum != shared_sums_.end() && kernel.ops.size() == 1)
+        sum->second = {.compute = kernel.nanoseconds, .host = host_ns(), .kernels = 1};
     }
   }
 
@@ -96,10 +142,8 @@ private:
     if (all == 0)
       return;
     const double of_byte = table().vector_bytes_ns(VectorKernel::update, 1, 1, all) / all;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      for (const std::int64_t part : layout_.places[i].updates)
-        block(part).update += bytes[i] * of_byte;
-    }
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      add_update(i, bytes[i] * of_byte, 0);
   }
 
   /// Of a parameter, its gradient as it is added up, and its states: where the parameter is read.
@@ -119,7 +163,8 @@ private:
         weights.gradient_bytes = bytes(summed(record->second->gradient));
         if (!states.empty())
           weights.gradient_bytes = evenly(weights.gradient_bytes, states.front(), 2);
-        add_accumulation(summed(record->second->gradient));
+        weights.accumulation = add_accumulation(summed(record->second->gradient));
+        weights.sum = sum_of(record->second->gradient);
         for (const TensorId state : record->second->states)
           weights.state_bytes += evenly(bytes(state), state, 1);
       }
@@ -131,14 +176,15 @@ private:
   /// all parameters in a row.
   std::int64_t evenly(std::int64_t bytes, TensorId like, int from) const {
     const bool experts = is_of_experts(like);
-    const std::int64_t ranks = strategy_.data / (experts ? strategy_.expert : 1);
+    const std::int64_t ranks =
+        strategy_.context * strategy_.data / (experts ? strategy_.expert : 1);
     const auto origin = layout_.ranks.origins.find(like);
     if (strategy_.zero < from || ranks == 1 || origin == layout_.ranks.origins.end())
       return bytes;
     std::int64_t parts = 1; // that it is cut into already
     for (const ShardCut& shard : origin->second.cuts) {
       const MeshAxis& axis = layout_.ranks.mesh[shard.mesh_axis];
-      if (axis.name == "data" || (axis.name == "expert" && !experts))
+      if (axis.name == "data" || axis.name == "context" || (axis.name == "expert" && !experts))
         parts *= axis.size;
     }
     return (bytes * parts + ranks - 1) / ranks;
@@ -151,14 +197,12 @@ private:
   /// Gradients are held from one micro-batch to the next, as Megatron and DistributedDataParallel
   /// do it: a kernel reads one as its operator writes it, in the type that is multiplied, and what
   /// it is added to, and writes that.
-  void add_accumulation(TensorId gradient) {
+  PassCost add_accumulation(TensorId gradient) {
     const Tensor& tensor = graph().tensor(gradient);
     if (!tensor.producer)
-      return;
-    if (device_.chip) {
-      add_accumulation_on_chip(tensor);
-      return;
-    }
+      return {};
+    if (device_.chip)
+      return add_accumulation_on_chip(tensor);
     std::int64_t made = bits_of(tensor.type);
     for (const TensorId id : present(graph().op(*tensor.producer).inputs)) {
       if (is_floating(graph().tensor(id).type))
@@ -169,32 +213,45 @@ private:
         static_cast<double>(elements) * static_cast<double>(made + 2 * bits_of(tensor.type)) / 8;
     PassCost& pass = pass_of(tensor.producer->index());
     const double time = table().vector_bytes_ns(VectorKernel::elementwise, 1, elements, bytes);
-    pass.compute += time;
-    pass.sharded += strategy_.zero >= 2 ? time : 0;
-    pass.host += host_ns();
-    ++pass.kernels;
+    const PassCost cost{.compute = time,
+                        .sharded = strategy_.zero >= 2 ? time : 0,
+                        .host = host_ns(),
+                        .kernels = 1};
+    pass = joined(pass, cost);
+    return cost;
+  }
+
+  PassCost sum_of(TensorId gradient) const {
+    for (std::optional<OpId> made = graph().tensor(gradient).producer; made;) {
+      if (const auto found = shared_sums_.find(*made); found != shared_sums_.end())
+        return found->second;
+      const Operator& by = op(made->index());
+      if (by.inputs.size() != 1 || !by.inputs[0])
+        break;
+      made = graph().tensor(*by.inputs[0]).producer;
+    }
+    return {};
   }
 
   /// The sum so far is read from the off-chip memory, where the gradient goes in any case; on a
   /// chip without one it costs nothing.
-  void add_accumulation_on_chip(const Tensor& gradient) {
+  PassCost add_accumulation_on_chip(const Tensor& gradient) {
     if (!accumulates() || !device_.chip->offchip)
-      return;
+      return {};
     const OffchipPort port = offchip_port(*device_.chip);
     const auto bits = static_cast<double>(size_of(gradient).value);
     const double cycles = bits / static_cast<double>(port.read_bits_per_cycle);
     const std::size_t made = gradient.producer->index();
     const double time = cycles * 1e9 / device_.chip->frequency_hz;
     const double energy = bits * port.read_pj_per_bit;
-    pass_of(made).compute += time;
+    const PassCost cost{.compute = time, .sharded = strategy_.zero >= 2 ? time : 0};
+    pass_of(made) = joined(pass_of(made), cost);
     block_of(made).pass_pj += energy;
-    if (strategy_.zero < 2)
-      return;
-    pass_of(made).sharded += time;
-    block_of(made).sharded_pj += energy;
+    block_of(made).sharded_pj += strategy_.zero >= 2 ? energy : 0;
+    return cost;
   }
 
-  void give_weights(SharedWeights weights, const std::set<std::int64_t>& parts) {
+  void give_weights(const SharedWeights& weights, const std::set<std::int64_t>& parts) {
     for (const std::int64_t part : parts) {
       Block& of = block(part);
       of.parameter_count += weights.count;
@@ -203,9 +260,13 @@ private:
       of.state_bytes += weights.state_bytes;
       if (part == *parts.begin())
         continue;
-      weights.first = static_cast<std::size_t>(*parts.begin());
-      weights.second = static_cast<std::size_t>(part);
-      shared_.push_back(weights);
+      SharedWeights& both = shared(*parts.begin(), part);
+      both.count += weights.count;
+      both.parameter_bytes += weights.parameter_bytes;
+      both.gradient_bytes += weights.gradient_bytes;
+      both.state_bytes += weights.state_bytes;
+      both.sum = joined(both.sum, weights.sum);
+      both.accumulation = joined(both.accumulation, weights.accumulation);
     }
   }
 
@@ -220,7 +281,7 @@ private:
         continue;
       of.temporary_bytes += of.stored_bytes; // of one layer at a time
       of.stored_bytes = blocks_[i - 1].output_bytes;
-      of.hardware_flops = of.model_flops + forward_flops_[i];
+      of.hardware_flops += forward_flops_[i];
     }
   }
 
@@ -379,15 +440,15 @@ private:
   }
 
   void add_flops() {
+    const Operations of = operations_of(graph(), layout_.causal_masks, device_.table.has_value());
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (op(i).phase == Phase::update)
         continue;
-      const double flops = 2 * static_cast<double>(macs(op(i).nest));
-      block_of(i).hardware_flops += flops;
+      block_of(i).hardware_flops += of.hardware[i];
+      block_of(i).model_flops += of.model[i];
+      block_of(i).masked_flops += of.masked[i];
       if (op(i).phase == Phase::forward)
-        forward_flops_[static_cast<std::size_t>(layout_.places[i].part)] += flops;
-      if (op(i).phase != Phase::recompute)
-        block_of(i).model_flops += flops;
+        forward_flops_[static_cast<std::size_t>(layout_.places[i].part)] += of.hardware[i];
     }
   }
 
@@ -400,9 +461,22 @@ private:
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;
+  std::map<OpId, PassCost> shared_sums_;
 };
 
 } // namespace
+
+PassCost joined(PassCost a, const PassCost& b) {
+  a.compute += b.compute;
+  a.sharded += b.sharded;
+  a.host += b.host;
+  a.exchange += b.exchange;
+  a.gather += b.gather;
+  a.gather_host += b.gather_host;
+  a.link += b.link;
+  a.kernels += b.kernels;
+  return a;
+}
 
 ProfileKey profile_key(const ParallelStrategy& strategy) {
   return {strategy.data,        strategy.tensor, strategy.context,  strategy.expert,

@@ -25,6 +25,9 @@ struct PassCost {
   std::int64_t kernels = 0;
 };
 
+/// Both one after the other.
+PassCost joined(PassCost a, const PassCost& b);
+
 /// Sums of one block.
 struct Block {
   std::string name;
@@ -32,21 +35,29 @@ struct Block {
   double gradients = 0;  ///< ns of exchanging gradients, once a step
   double parameters = 0; ///< ns of gathering updated parameters, once a step
   double update = 0;     ///< ns, once a step
+  /// ns of adding up gradients with another stage that has the same weights, once a step, when both
+  /// have theirs.
+  double between_stages = 0;
   double state_copy = 0; ///< ns of copying states from the host's memory, and of copying them back
   std::int64_t parameter_count = 0;
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
   std::int64_t stored_bytes = 0, temporary_bytes = 0, output_bytes = 0;
-  double model_flops = 0, hardware_flops = 0;
+  double model_flops = 0, masked_flops = 0, hardware_flops = 0;
   double pass_pj = 0, update_pj = 0; ///< energy of a micro-batch's passes, of the update; of chips
   double sharded_pj = 0;             ///< of `pass_pj`, what ZeRO divides over data ranks
   /// What weight gradients read: kept from the end of the backward pass where they are split off.
   std::int64_t weight_bytes = 0;
 };
 
-/// What two blocks both have, and a stage with both of them has once: a tied table.
+/// What two blocks both have, and a stage with both of them has once: a tied table. Both blocks'
+/// sums count its bytes and its update; the rest is counted in the first one's alone.
 struct SharedWeights {
   std::size_t first = 0, second = 0; ///< blocks
   std::int64_t count = 0, parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
+  double update = 0, update_pj = 0;
+  double gradients = 0, parameters = 0; ///< ns of exchanging them over data ranks, once a step
+  PassCost sum;          ///< adding up both blocks' gradients: where they are on one stage
+  PassCost accumulation; ///< adding a micro-batch's gradient to those before
 };
 
 struct Profile {

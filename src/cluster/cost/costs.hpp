@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -22,9 +23,11 @@ namespace monet::cluster_cost {
 /// Of an operator before the update: the pass of its block.
 PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::size_t op);
 
-/// To passes and updates of `blocks`. `host_ns` is what the host takes to launch one.
+/// To passes and updates of `blocks`, and those of shared weights alone to `shared`. `host_ns` is
+/// what the host takes to launch one.
 void add_exchanges(const Cluster& cluster, const ParallelStrategy& strategy,
-                   const RankLayout& layout, double host_ns, std::vector<Block>& blocks);
+                   const RankLayout& layout, double host_ns, std::vector<Block>& blocks,
+                   std::vector<SharedWeights>& shared);
 
 /// A product as matrix units see it: `batch` times [m, k] by [k, n].
 struct ProductShape {
@@ -45,7 +48,23 @@ struct Kernel {
 /// softmax with those before it: what only passes between them is never in memory. Collectives and
 /// updates are none. InfeasibleError where the device has no rate for a product's type.
 std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace> places,
-                               const KernelTable& table);
+                               const KernelTable& table, const std::set<TensorId>& masks);
+
+/// Inputs of a rank's step that are causal masks, whole or the rows of a rank's tokens. `step`:
+/// what was divided.
+std::set<TensorId> causal_masks(const TrainingGraph& step, const RankStep& ranks);
+/// The operator is attention, or fills scores, under one of `masks`.
+bool is_masked(const Graph& graph, const Operator& op, const std::set<TensorId>& masks);
+
+/// Floating-point operations of products, by operator: what the network needs, what it would need
+/// of masked scores, and what runs. Attention as one operator makes the scores again in its
+/// gradient and, with `skips_masked`, leaves masked ones out. Masks are half of the scores: ranks
+/// that share tokens are taken to have as many each (Megatron-LM gives a rank one chunk from either
+/// end).
+struct Operations {
+  std::vector<double> model, masked, hardware;
+};
+Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked);
 
 /// The type that a product's operands are in. InfeasibleError where the device has no rate for it.
 KernelType product_type(const Graph& graph, const Operator& op, const KernelTable& table);

@@ -1,10 +1,13 @@
 #include "cluster/cost/costs.hpp"
+#include "cluster/partition/sums.hpp"
 
 #include "monet/cluster/collectives.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -33,9 +36,9 @@ struct Bucket {
 class ExchangeSums {
 public:
   ExchangeSums(const Cluster& cluster, const ParallelStrategy& strategy, const RankLayout& layout,
-               double host_ns, std::vector<Block>& blocks)
-      : cluster_(cluster), strategy_(strategy), layout_(layout), host_ns_(host_ns),
-        blocks_(blocks) {}
+               double host_ns, std::vector<Block>& blocks, std::vector<SharedWeights>& shared)
+      : cluster_(cluster), strategy_(strategy), layout_(layout), host_ns_(host_ns), blocks_(blocks),
+        shared_(shared) {}
 
   void run() {
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
@@ -47,8 +50,7 @@ public:
         add_cut_in_a_row(i, axes);
       } else if (op(i).phase == Phase::update) {
         const bool gathers = op(i).op_type == "AllGather";
-        bucket(i, gathers ? &Block::parameters : &Block::gradients, collective_kind(op(i)), axes) +=
-            bytes;
+        add_once(i, gathers, collective_kind(op(i)), axes, bytes);
       } else if (is_over_data(i, axes)) {
         bucket(i, nullptr, collective_kind(op(i)), axes) += bytes;
       } else {
@@ -99,9 +101,20 @@ private:
            op(readers.front().index()).op_type == "AllReduce";
   }
 
-  /// Of gradients and parameters, which may run beside passes; not tokens on the way to experts.
+  /// Of gradients and parameters, which may run beside passes; not tokens on the way to experts,
+  /// nor keys and values of other tokens.
   bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
+    if (axes.front() == "context")
+      return is_of_weights(i);
     return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
+  }
+
+  bool is_of_weights(std::size_t i) const {
+    TensorId id = *op(i).inputs[0];
+    while (graph().tensor(id).producer && is_collective(graph().op(*graph().tensor(id).producer)))
+      id = *graph().op(*graph().tensor(id).producer).inputs[0];
+    const TensorKind kind = graph().tensor(id).kind;
+    return kind == TensorKind::parameter || kind == TensorKind::parameter_gradient;
   }
 
   double time_of(Collective kind, const std::vector<std::string_view>& axes, double bytes) {
@@ -126,7 +139,8 @@ private:
   /// states are (see evenly()).
   bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
     return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
-           std::ranges::find(axes, "data") != axes.end() &&
+           std::ranges::any_of(
+               axes, [](std::string_view axis) { return axis == "data" || axis == "context"; }) &&
            element_count(graph().tensor(*op(i).inputs[0])) > 1;
   }
 
@@ -137,8 +151,53 @@ private:
     const auto bytes = [&](const ElementType& type) {
       return static_cast<double>(elements * bits_of(type)) / 8;
     };
-    bucket(i, &Block::gradients, Collective::reduce_scatter, axes) += bytes(gradient.type);
-    bucket(i, &Block::parameters, Collective::all_gather, axes) += bytes(weight);
+    add_once(i, false, Collective::reduce_scatter, axes, bytes(gradient.type));
+    add_once(i, true, Collective::all_gather, axes, bytes(weight));
+  }
+
+  /// Once a step: parameters that are gathered, or gradients.
+  void add_once(std::size_t i, bool gathers, Collective kind,
+                const std::vector<std::string_view>& axes, double bytes) {
+    bucket(i, gathers ? &Block::parameters : &Block::gradients, kind, axes) += bytes;
+    const std::set<std::int64_t> parts = parts_reading(weight_of(i));
+    for (SharedWeights& both : shared_) {
+      const bool here = parts.size() > 1 &&
+                        static_cast<std::int64_t>(both.first) == *parts.begin() &&
+                        parts.contains(static_cast<std::int64_t>(both.second));
+      if (here)
+        (gathers ? both.parameters : both.gradients) += time_of(kind, axes, bytes);
+    }
+  }
+
+  /// Whose gradient, or whose update, a collective of the update exchanges.
+  std::optional<TensorId> weight_of(std::size_t i) const {
+    for (TensorId id = *op(i).inputs[0];;) {
+      if (const auto found = weights_.find(id); found != weights_.end())
+        return found->second;
+      const auto producer = graph().tensor(id).producer;
+      if (!producer || !is_collective(graph().op(*producer)))
+        break;
+      id = *graph().op(*producer).inputs[0];
+    }
+    for (TensorId id = *op(i).outputs[0];;) {
+      const Tensor& tensor = graph().tensor(id);
+      if (tensor.alias_of)
+        return tensor.alias_of;
+      if (tensor.consumers.size() != 1 || !is_collective(graph().op(tensor.consumers.front())))
+        return std::nullopt;
+      id = *graph().op(tensor.consumers.front()).outputs[0];
+    }
+  }
+
+  std::set<std::int64_t> parts_reading(std::optional<TensorId> weight) const {
+    std::set<std::int64_t> parts;
+    if (!weight)
+      return parts;
+    for (const OpId reader : graph().tensor(*weight).consumers) {
+      if (graph().op(reader).phase != Phase::update)
+        parts.insert(layout_.places[reader.index()].part);
+    }
+    return parts;
   }
 
   const GroupPlacement& group(const std::vector<std::string_view>& axes) {
@@ -153,6 +212,8 @@ private:
   const RankLayout& layout_;
   double host_ns_; ///< of launching one
   std::vector<Block>& blocks_;
+  std::vector<SharedWeights>& shared_;
+  const std::map<TensorId, TensorId> weights_ = mesh::weights_of_gradients(layout_.ranks.step);
   std::map<std::vector<std::string_view>, GroupPlacement> groups_;
   std::vector<std::pair<Bucket, double>> buckets_; ///< with their bytes
 };
@@ -174,8 +235,9 @@ PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::siz
 }
 
 void add_exchanges(const Cluster& cluster, const ParallelStrategy& strategy,
-                   const RankLayout& layout, double host_ns, std::vector<Block>& blocks) {
-  ExchangeSums(cluster, strategy, layout, host_ns, blocks).run();
+                   const RankLayout& layout, double host_ns, std::vector<Block>& blocks,
+                   std::vector<SharedWeights>& shared) {
+  ExchangeSums(cluster, strategy, layout, host_ns, blocks, shared).run();
 }
 
 GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,

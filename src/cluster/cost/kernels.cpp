@@ -211,33 +211,8 @@ const Operator& leading(const Graph& graph, const Kernel& kernel) {
   return graph.op(kernel.ops.back());
 }
 
-/// A constant matrix of truths, one for all samples and heads, that shards are taken from at most:
-/// libraries are told of a causal mask by a flag. Where its numbers are known, it is the triangle.
-bool is_causal_mask(const Graph& graph, TensorId id) {
-  const Tensor* tensor = &graph.tensor(id);
-  while (tensor->producer && graph.op(*tensor->producer).op_type == "TakeShard")
-    tensor = &graph.tensor(*graph.op(*tensor->producer).inputs[0]);
-  const std::vector<std::int64_t>& shape = tensor->shape;
-  if (tensor->producer || tensor->type != ElementType::boolean || shape.size() < 2 ||
-      shape[shape.size() - 1] != shape[shape.size() - 2] ||
-      element_count(*tensor) != shape.back() * shape.back())
-    return false;
-  const auto* values =
-      tensor->values ? std::get_if<std::vector<std::int64_t>>(&*tensor->values) : nullptr;
-  if (values == nullptr)
-    return true;
-  const auto above = [&](std::size_t i) {
-    const auto size = static_cast<std::size_t>(shape.back());
-    return i % size > i / size;
-  };
-  for (std::size_t i = 0; i < values->size(); ++i) {
-    if (((*values)[i] != 0) != ((*values)[1] != 0 ? above(i) : !above(i)))
-      return false;
-  }
-  return true;
-}
-
-AttentionShape attention_shape(const Graph& graph, const Operator& op) {
+AttentionShape attention_shape(const Graph& graph, const Operator& op,
+                               const std::set<TensorId>& masks) {
   AttentionShape shape{.backward = op.op_type == "AttentionGrad"};
   for (const LoopDim& loop : op.nest.dims) {
     std::int64_t& size = loop.name == "D"   ? shape.queries
@@ -246,9 +221,7 @@ AttentionShape attention_shape(const Graph& graph, const Operator& op) {
                                             : shape.heads;
     size *= loop.size;
   }
-  const std::size_t condition = shape.backward ? 7 : 4;
-  shape.causal = op.inputs.size() > condition && op.inputs[condition] &&
-                 is_causal_mask(graph, *op.inputs[condition]);
+  shape.causal = is_masked(graph, op, masks);
   return shape;
 }
 
@@ -271,10 +244,11 @@ ProductShape product_shape(const LoopNest& nest) {
   return shape;
 }
 
-double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTable& table) {
+double nanoseconds_of(const Graph& graph, const Kernel& kernel, const KernelTable& table,
+                      const std::set<TensorId>& masks) {
   const Operator& op = leading(graph, kernel);
   if (is_attention(op))
-    return table.attention_ns(attention_shape(graph, op), product_type(graph, op, table));
+    return table.attention_ns(attention_shape(graph, op, masks), product_type(graph, op, table));
   if (op.nest.compute == ComputeKind::mac) {
     const ProductShape shape = product_shape(op.nest);
     const bool aligned =
@@ -318,10 +292,10 @@ double moved_bytes(const Graph& graph, const LoopNest& nest, const Access& acces
 }
 
 std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace> places,
-                               const KernelTable& table) {
+                               const KernelTable& table, const std::set<TensorId>& masks) {
   std::vector<Kernel> kernels = Joiner(graph, places).run();
   for (Kernel& kernel : kernels)
-    kernel.nanoseconds = nanoseconds_of(graph, kernel, table);
+    kernel.nanoseconds = nanoseconds_of(graph, kernel, table, masks);
   return kernels;
 }
 

@@ -1,5 +1,7 @@
 #include "cluster/cost/layout.hpp"
 
+#include "cluster/cost/costs.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/workload/operators.hpp"
 #include "monet/workload/views.hpp"
@@ -14,6 +16,9 @@
 namespace monet::cluster_cost {
 
 namespace {
+
+/// Of a tensor of all data ranks' samples together: its bits are counted in 64 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 54;
 
 /// "h.12.mlp.fc" belongs to layer 12; none of what is before and after them.
 std::optional<std::int64_t> layer_of(const std::string& name) {
@@ -180,15 +185,17 @@ std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy
 }
 
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
-  const Graph network = workload.transformer
-                            ? make_transformer(shortened(*workload.transformer, strategy))
-                            : workload.network(strategy.micro_batch * strategy.data);
+  const Graph network =
+      workload.transformer
+          ? make_transformer(shortened(*workload.transformer, strategy), kMostElements)
+          : workload.network(strategy.micro_batch * strategy.data);
   TrainingOptions training = workload.training;
   const std::vector<std::string> again = recomputed(network, strategy, training.attention);
   training.storage.recompute.insert(training.storage.recompute.end(), again.begin(), again.end());
   RankLayout layout;
   const TrainingGraph step = fold_views(make_training_graph(network, training));
   layout.ranks = partition_step(step, mesh_of(strategy));
+  layout.causal_masks = causal_masks(step, layout.ranks);
   const Graph& graph = layout.ranks.step.graph;
   std::vector<std::int64_t> begins;
   for (const std::size_t begin : block_begins(graph)) {

@@ -5,6 +5,7 @@
 #include "monet/cluster/stages.hpp"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct RankLayout {
   std::vector<OperatorPlace> places; ///< parts are blocks
   std::vector<std::string> names;    ///< of blocks
   std::vector<std::size_t> sequence; ///< of the model: which block comes when
+  std::set<TensorId> causal_masks;   ///< of the rank's step
 };
 
 /// Which sizes of the network a strategy does not divide, with numbers; empty where all fits.

@@ -244,10 +244,12 @@ double KernelTable::ideal_attention_ns(const AttentionShape& shape, KernelType t
 
 double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) const {
   const double ideal = ideal_attention_ns(shape, type);
+  const double at_share = attention_flops(shape, 0) / (attention_share * kFlopsPerNanosecond *
+                                                       peak_tflops[static_cast<std::size_t>(type)]);
   for (const bool like : {true, false}) { // as many scores, or any
     const NearestMean mean = attention_slowdown(attention_points, shape, type, like);
     if (!mean.is_empty())
-      return kernel_launch_ns + ideal * std::exp(mean.value());
+      return kernel_launch_ns + std::max(ideal * std::exp(mean.value()), at_share);
   }
   // [queries, size] x [size, keys] and [queries, keys] x [keys, size], and their like backward.
   double compute = 0;
@@ -260,8 +262,6 @@ double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) c
                (peak_tflops[static_cast<std::size_t>(type)] * kFlopsPerNanosecond);
   }
   compute *= (shape.backward ? kBackwardProducts / kForwardProducts : 1) * scores_share(shape);
-  const double at_share = attention_flops(shape, 0) / (attention_share * kFlopsPerNanosecond *
-                                                       peak_tflops[static_cast<std::size_t>(type)]);
   return kernel_launch_ns + std::max({compute, ideal, at_share});
 }
 

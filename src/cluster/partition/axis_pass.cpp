@@ -38,7 +38,8 @@ public:
   AxisPass(const TrainingGraph& source, const PassAxis& axis,
            std::vector<std::optional<Placement>> preferred)
       : source_(source), axis_(axis), forms_(source, axis),
-        chooser_(source, axis, forms_, std::move(preferred)) {}
+        chooser_(source, axis, forms_, std::move(preferred)),
+        places_(source.graph.operators().size(), OpId(kNone)) {}
 
   AxisStep run() {
     begin();
@@ -46,9 +47,14 @@ public:
       const Operator& op = graph().operators()[i];
       if (i > 0 && as_pass(graph().operators()[i - 1].phase) != as_pass(op.phase))
         ++pass_;
-      append(OpId(i));
-      finish(op);
+      if (op.phase != Phase::forward)
+        make_waiting();
+      if (waits(op))
+        wait(OpId(i));
+      else
+        append(OpId(i));
     }
+    make_waiting();
     return release();
   }
 
@@ -138,13 +144,46 @@ private:
   }
 
   void append(OpId id) {
-    const Operator& op = graph().op(id);
-    if (axis_.weights && append_gather(op))
-      return;
-    add(op, chooser_.choose(id, pass_));
+    if (!axis_.weights || !append_gather(id))
+      add(id, chooser_.choose(id, pass_));
+    finish(graph().op(id));
   }
 
-  void add(const Operator& op, const Choice& choice) {
+  /// A cast of a weight is made when somebody reads it: a product says which shard of it.
+  bool waits(const Operator& op) const {
+    if ((!axis_.weights && !axis_.experts) || op.phase != Phase::forward || !casts_weight(op))
+      return false;
+    return std::ranges::all_of(present(op.inputs), [&](TensorId input) {
+      return chooser_.is_weight(input) || forms_.is_free(input);
+    });
+  }
+
+  void wait(OpId id) {
+    for (const TensorId output : present(graph().op(id).outputs))
+      waiting_.emplace(output, id);
+  }
+
+  void make_waiting() {
+    while (!waiting_.empty())
+      make(waiting_.begin()->second, waiting_.begin()->first, std::nullopt);
+  }
+
+  /// Makes what waits, with a result as a reader wants it.
+  void make(OpId id, TensorId result, const std::optional<Placement>& wanted) {
+    for (const TensorId output : present(graph().op(id).outputs))
+      waiting_.erase(output);
+    add(id, wanted ? chooser_.choose_for(id, result, *wanted, pass_) : chooser_.choose(id, pass_));
+    finish(graph().op(id));
+  }
+
+  TensorId get(TensorId id, const Placement& wanted, Phase phase) {
+    if (const auto found = waiting_.find(id); found != waiting_.end())
+      make(found->second, id, wanted);
+    return forms_.get(id, wanted, pass_, phase);
+  }
+
+  void add(OpId id, const Choice& choice) {
+    const Operator& op = graph().op(id);
     Operator made = op;
     std::vector<std::vector<std::int64_t>> shapes;
     for (const Access& access : op.nest.operands)
@@ -157,7 +196,7 @@ private:
     made.name = forms_.unique_op_name(op.name);
     if (op.forward_op)
       made.forward_op = places_.at(op.forward_op->index());
-    places_.push_back(forms_.graph().add_operator(std::move(made)));
+    places_.at(id.index()) = forms_.graph().add_operator(std::move(made));
   }
 
   void give_operands(const Operator& op, const Choice& choice, Operator& made) {
@@ -166,8 +205,8 @@ private:
       if (!op.inputs[i])
         continue;
       const Placement wanted = inputs[i] ? choice.operands[*inputs[i]] : kWhole;
-      const TensorId id = choice.adds_later ? forms_.own(*op.inputs[i]).id
-                                            : forms_.get(*op.inputs[i], wanted, pass_, op.phase);
+      const TensorId id =
+          choice.adds_later ? forms_.own(*op.inputs[i]).id : get(*op.inputs[i], wanted, op.phase);
       made.inputs[i] = id;
       if (inputs[i])
         made.nest.operands[*inputs[i]].tensor = id;
@@ -194,7 +233,8 @@ private:
 
   /// Rows of a table that is cut along its rows: a rank has zeros for the rows of others, and their
   /// gradients fall away.
-  bool append_gather(const Operator& op) {
+  bool append_gather(OpId id) {
+    const Operator& op = graph().op(id);
     const bool gradient = op.op_type == "GatherGrad" && op.domain == kMonetDomain;
     if (!gradient && !(op.op_type == "Gather" && op.domain.empty()))
       return false;
@@ -207,7 +247,7 @@ private:
     const auto rows = shard_of(static_cast<std::size_t>(at - access.axes.begin()));
     if (!is_cut_by_rows(op, table, gradient, rows))
       return false;
-    add_gather(op, gradient, rows);
+    add_gather(id, gradient, rows);
     return true;
   }
 
@@ -222,7 +262,8 @@ private:
     return forms_.is_free(table) || forms_.own(table).placement == rows;
   }
 
-  void add_gather(const Operator& op, bool gradient, const Placement& rows) {
+  void add_gather(OpId id, bool gradient, const Placement& rows) {
+    const Operator& op = graph().op(id);
     if (!rank_)
       add_rank();
     Operator made = op;
@@ -242,8 +283,8 @@ private:
     if (op.forward_op)
       made.forward_op = places_.at(op.forward_op->index());
     if (!gradient)
-      cut_gathers_.insert(OpId(places_.size()));
-    places_.push_back(forms_.graph().add_operator(std::move(made)));
+      cut_gathers_.insert(id);
+    places_.at(id.index()) = forms_.graph().add_operator(std::move(made));
   }
 
   void add_rank() {
@@ -372,8 +413,9 @@ private:
   const PassAxis& axis_;
   Forms forms_;
   Chooser chooser_;
-  std::size_t pass_ = 0;     ///< counts phases as operators run through them
-  std::vector<OpId> places_; ///< by operator of the source
+  std::size_t pass_ = 0;             ///< counts phases as operators run through them
+  std::vector<OpId> places_;         ///< by operator of the source
+  std::map<TensorId, OpId> waiting_; ///< casts of weights that nobody has read, by result
   std::map<TensorId, TensorId> finals_;
   std::unordered_set<OpId> cut_gathers_;
   std::optional<TensorId> rank_;

@@ -46,7 +46,17 @@ bool is_expert(const MeshAxis& axis, const Tensor& parameter) {
 Chooser::Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
                  std::vector<std::optional<Placement>> preferred)
     : source_(source), axis_(axis), forms_(forms), preferred_(std::move(preferred)),
-      weights_(weights_of_gradients(source)) {}
+      weights_(weights_of_gradients(source)), is_weight_(source.graph.tensors().size(), false) {
+  for (std::size_t i = 0; i < is_weight_.size(); ++i)
+    is_weight_[i] = graph().tensors()[i].kind == TensorKind::parameter;
+  for (const Operator& op : graph().operators()) {
+    if (op.phase != Phase::forward || !casts_weight(op) || !op.inputs[0] ||
+        !is_weight(*op.inputs[0]))
+      continue;
+    for (const TensorId output : present(op.outputs))
+      is_weight_[output.index()] = true;
+  }
+}
 
 const std::vector<std::int64_t>& Chooser::shape_of(const Access& access) const {
   return graph().tensor(access.tensor).shape;
@@ -252,8 +262,7 @@ std::optional<LoopCut> Chooser::weight_cut(const Operator& op, std::size_t pass)
     return std::nullopt;
   for (std::size_t i = 0; i < op.nest.operands.size(); ++i) {
     const Access& access = op.nest.operands[i];
-    const Tensor& tensor = graph().tensor(access.tensor);
-    if (!reads(access) || tensor.kind != TensorKind::parameter || tensor.shape.size() < 2)
+    if (!reads(access) || !is_weight(access.tensor) || shape_of(access).size() < 2)
       continue;
     for (const LoopCut& cut : followed(op, pass)) {
       if (has_term(access, cut.loop) && with_cut(op, cut, pass))
@@ -269,7 +278,7 @@ std::optional<LoopCut> Chooser::expert_cut(const Operator& op) const {
   if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
     return std::nullopt;
   const bool weighted = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
-    return reads(access) && graph().tensor(access.tensor).kind == TensorKind::parameter;
+    return reads(access) && is_weight(access.tensor);
   });
   if (!weighted)
     return std::nullopt;
@@ -358,6 +367,21 @@ Choice Chooser::choose(OpId id, std::size_t pass) {
   if (choice.cut && op.phase == Phase::forward)
     cut_forward_.emplace(id, *choice.cut);
   return choice;
+}
+
+Choice Chooser::choose_for(OpId id, TensorId result, const Placement& wanted, std::size_t pass) {
+  const Operator& op = graph().op(id);
+  for (const Access& access : op.nest.operands) {
+    if (reads(access) || access.tensor != result || !wanted.is(PlacementKind::shard))
+      continue;
+    for (const LoopCut& cut : cuts_for(op.nest, access, shape_of(access), wanted, axis_.size)) {
+      if (const auto choice = with_cut(op, cut, pass)) {
+        cut_forward_.emplace(id, cut);
+        return *choice;
+      }
+    }
+  }
+  return choose(id, pass);
 }
 
 Choice Chooser::chosen(const Operator& op, std::size_t pass) const {

@@ -25,6 +25,10 @@ public:
   /// Operators are asked about in their order: gradients of a cut product follow it.
   /// InfeasibleError where a rule wants a cut that sizes do not allow.
   Choice choose(OpId id, std::size_t pass);
+  /// The same of an operator whose result is wanted in a form, where it can be made so.
+  Choice choose_for(OpId id, TensorId result, const Placement& wanted, std::size_t pass);
+  /// A parameter, or a cast of one.
+  bool is_weight(TensorId id) const { return is_weight_[id.index()]; }
 
 private:
   const Graph& graph() const { return source_.graph; }
@@ -58,6 +62,7 @@ private:
   std::vector<std::optional<Placement>> preferred_;
   std::map<TensorId, TensorId> weights_; ///< by gradient, and by what is added up to one
   std::map<OpId, LoopCut> cut_forward_;  ///< by operator of the forward part
+  std::vector<bool> is_weight_;
 };
 
 /// Under an axis of experts a parameter of three axes is one of them.

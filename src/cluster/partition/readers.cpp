@@ -124,14 +124,15 @@ std::map<TensorId, TensorId> weights_of_gradients(const TrainingGraph& step) {
   const auto& operators = step.graph.operators();
   for (std::size_t i = operators.size(); i-- > 0;) {
     const Operator& op = operators[i];
-    if (!is_sum_of_operands(op) || op.outputs.size() != 1)
+    const bool casts = op.op_type == "Cast" && op.phase == Phase::backward;
+    if ((!is_sum_of_operands(op) && !casts) || op.outputs.size() != 1)
       continue;
     const auto sum = weights.find(*op.outputs[0]);
     if (sum == weights.end())
       continue;
     const TensorId weight = sum->second;
     for (const TensorId term : present(op.inputs)) {
-      if (step.graph.tensor(term).kind == TensorKind::parameter_gradient)
+      if (casts || step.graph.tensor(term).kind == TensorKind::parameter_gradient)
         weights.emplace(term, weight);
     }
   }

@@ -31,6 +31,9 @@ constexpr std::array<std::string_view, 8> kGradientSums{
     "GatherGrad",          "GatherElementsGrad",
     "ShardGatherGrad",     "FakeQuantizeGradScale",
 };
+constexpr std::array<std::string_view, 9> kCasts{
+    "Cast",         "ScaledCast",     "BlockCast",       "Amax", "AmaxScale", "Quantise",
+    "FakeQuantize", "QuantizeLinear", "DequantizeLinear"};
 constexpr std::array<std::string_view, 4> kLinear{"Add", "Sum", "Mean", "Identity"};
 
 bool is_one_of(std::string_view name, Names names) {
@@ -62,7 +65,9 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop) 
       is_one_of(op.op_type, kLabelLosses) && op.attributes.text("reduction", "mean") == "sum";
   if (label_loss || (!is_ours(op) && is_one_of(op.op_type, kSums)))
     return OverLoop::sum;
-  if (op.op_type == "ReduceMax" || op.op_type == "NonFinite")
+  const bool amax = is_ours(op) && (op.op_type == "Amax" ||
+                                    (op.op_type == "ScaledCast" && written.role == "amax"));
+  if (op.op_type == "ReduceMax" || op.op_type == "NonFinite" || amax)
     return OverLoop::largest;
   const bool elementwise_loss =
       (is_one_of(op.op_type, kElementwiseLosses) || is_one_of(op.op_type, kDivergences)) &&
@@ -75,6 +80,10 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop) 
 bool has_local_statistics(const Operator& op, std::size_t loop) {
   const bool normalises = op.op_type == "BatchNormalization" || op.op_type == "BatchNormGrad";
   return normalises && loop == 0 && op.nest.dims[loop].coupled;
+}
+
+bool casts_weight(const Operator& op) {
+  return is_one_of(op.op_type, kCasts);
 }
 
 bool is_sum_of_operands(const Operator& op) {

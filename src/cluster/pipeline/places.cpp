@@ -92,7 +92,7 @@ private:
       const auto is_there = [&](TensorId id) {
         const auto producer = graph().tensor(id).producer;
         if (!producer || !is_collective(op(i)))
-          return !producer;
+          return !producer && graph().tensor(id).kind != TensorKind::input;
         const std::size_t at = producer->index();
         return (prepares[at] && is_collective(op(at))) ||
                (is_backward(op(i)) && !is_backward(op(at)));
@@ -155,12 +155,19 @@ private:
                std::ranges::all_of(tensor.consumers, [&](OpId reader) {
                  const OperatorPlace& theirs = places_[reader.index()];
                  return graph().op(reader).phase == Phase::update ||
-                        (theirs.pass == PipelinePass::weight && theirs.part == places_[i].part);
+                        (theirs.pass == PipelinePass::weight &&
+                         (theirs.part == places_[i].part || sums_gradients(graph().op(reader))));
                });
       });
       if (only_weights)
         places_[i].pass = PipelinePass::weight;
     }
+  }
+
+  /// Of one weight, which several parts read.
+  bool sums_gradients(const Operator& op) const {
+    return op.domain.empty() && op.outputs.size() == 1 &&
+           graph().tensor(*op.outputs[0]).kind == TensorKind::parameter_gradient;
   }
 
   void find_weights() {
@@ -170,6 +177,18 @@ private:
       for (const TensorId input : present(op(i).inputs)) {
         if (graph().tensor(input).kind == TensorKind::parameter)
           readers_[input].insert(places_[i].part);
+      }
+    }
+    for (const ParameterRecord& record : step_.parameters) {
+      const auto found = readers_.find(record.weight);
+      if (found == readers_.end())
+        continue;
+      const std::set<std::int64_t> parts = found->second;
+      for (const TensorId state : record.states)
+        readers_.emplace(state, parts);
+      for (const std::optional<TensorId>& state : {record.average, record.master}) {
+        if (state)
+          readers_.emplace(*state, parts);
       }
     }
   }
@@ -248,7 +267,7 @@ private:
   std::span<const std::int64_t> begins_;
   std::vector<OperatorPlace> places_;
   std::map<std::string, std::int64_t> parts_;          ///< by name, of the first pass
-  std::map<TensorId, std::set<std::int64_t>> readers_; ///< parts that read a weight
+  std::map<TensorId, std::set<std::int64_t>> readers_; ///< parts that read a weight; of states, too
 };
 
 } // namespace

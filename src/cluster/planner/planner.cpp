@@ -6,10 +6,14 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/core_cost/core_cost.hpp"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
 #include <map>
 #include <memory>
@@ -30,6 +34,7 @@ constexpr std::size_t kMostRunnersUp = 20;
 struct Priced {
   std::optional<Profile> profile;
   std::string why;
+  std::exception_ptr input_error; ///< sizes of all samples together, or the network's own fault
 };
 
 struct Fitted {
@@ -109,6 +114,9 @@ private:
           priced->profile = profiler_.profile(*strategy);
         } catch (const InfeasibleError& error) {
           priced->why = error.what();
+        } catch (const InputError& error) {
+          priced->why = error.what();
+          priced->input_error = std::current_exception();
         }
       });
       if (!phase.empty())
@@ -316,6 +324,7 @@ private:
   }
 
   void finish(bool done) {
+    refuse_inputs();
     auto& counts = result_.counts;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
       counts.too_large += fates_[i] == Fate::too_large;
@@ -335,6 +344,26 @@ private:
     std::ranges::sort(result_.front, {}, [](const PlannedStrategy& planned) {
       return std::pair(planned.time, planned.memory);
     });
+  }
+
+  /// A strategy whose sizes are too large ends no search; what is wrong with all of them does.
+  void refuse_inputs() const {
+    std::int64_t failed = 0;
+    const Priced* first = nullptr;
+    for (std::size_t i = 0; i < strategies_.size(); ++i) {
+      const auto own = profiles_.find(cluster_cost::profile_key(strategies_[i]));
+      const Priced& priced = own == profiles_.end() ? base(strategies_[i]) : own->second;
+      if (fates_[i] != Fate::impossible || !priced.input_error)
+        continue;
+      first = first ? first : &priced;
+      ++failed;
+    }
+    if (failed == 0)
+      return;
+    if (failed == static_cast<std::int64_t>(strategies_.size()))
+      std::rethrow_exception(first->input_error);
+    warn({}, fmt::format("{} of {} strategies cannot be modelled, the first because: {}", failed,
+                         strategies_.size(), first->why));
   }
 
   const Cluster& cluster_;

@@ -122,7 +122,8 @@ private:
 
   void add_storage() {
     for (int zero = 0; zero <= 3; ++zero) {
-      if (!allows(space_.zero, zero) || (zero > 0 && strategy_.data == 1 && space_.zero.empty()))
+      if (!allows(space_.zero, zero) ||
+          (zero > 0 && strategy_.data * strategy_.context == 1 && space_.zero.empty()))
         continue;
       strategy_.zero = zero;
       for (const RecomputeKind recompute :

@@ -146,25 +146,33 @@ private:
     return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
   }
 
-  /// What is gathered and scattered is not known: where more ranks divide less, it is less.
-  std::int64_t temporaries_of_stage(std::int64_t stage) const {
+  /// Temporaries and what is stored, at least. What ZeRO gathers and scatters is not known: where
+  /// more ranks divide less, it is less.
+  std::int64_t passing(std::int64_t stage) const {
+    std::int64_t least = parts_[part(stage, 0)].stored;
+    for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
+      least = std::min(least, parts_[part(stage, chunk)].stored);
+    const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
+                                        strategy_.virtual_stages, strategy_.micro_batches(), stage);
+    const std::int64_t stored = held * least;
+    const bool moves = offloads_activations(strategy_.offload);
     std::int64_t most = 0;
-    if (strategy_.zero >= 2)
-      return most;
     for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
       const auto [first, end] = ranges_[part(stage, chunk)];
       const auto blocks = std::span(base_.sequence).subspan(first, end - first);
-      most = std::max(most, temporaries_of(base_, blocks, strategy_.offload));
+      OffloadPeak peak{strategy_.zero >= 2 ? 0 : temporaries_of(base_, blocks), stored};
+      if (moves)
+        peak = strategy_.zero >= 2 ? OffloadPeak{} : offload_peak(base_, blocks, stored);
+      most = std::max(most, peak.temporaries + peak.stored);
     }
     return most;
   }
 
   std::int64_t memory_of_stage(std::int64_t stage) const {
-    std::int64_t parameters = 0, gradients = 0, states = 0, largest = 0;
+    std::int64_t parameters = 0, gradients = 0, states = 0;
     std::set<std::size_t> present;
     for_each_block(stage, [&](std::size_t i) {
       const Block& block = base_.blocks[i];
-      largest = std::max(largest, block.stored_bytes);
       parameters += block.parameter_bytes;
       gradients += block.gradient_bytes;
       states += block.state_bytes;
@@ -177,15 +185,7 @@ private:
       gradients -= shared.gradient_bytes;
       states -= shared.state_bytes;
     }
-    std::int64_t least = parts_[part(stage, 0)].stored;
-    for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
-      least = std::min(least, parts_[part(stage, chunk)].stored);
-    const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
-                                        strategy_.virtual_stages, strategy_.micro_batches(), stage);
-    const std::int64_t stored = offloads_activations(strategy_.offload)
-                                    ? on_their_way(largest, held * least)
-                                    : held * least;
-    return kept(parameters, gradients, states) + temporaries_of_stage(stage) + stored;
+    return kept(parameters, gradients, states) + passing(stage);
   }
 
   /// Stages that are balanced by cost: one has its share of the work, one has the largest block.
@@ -257,9 +257,10 @@ ParallelStrategy base_of(const ParallelStrategy& strategy) {
 StepBound step_bound(const Cluster& cluster, const ClusterDevice& device, const Profile& base,
                      const ParallelStrategy& strategy) {
   const double speed = best_devices(cluster, device).speed;
+  const Profile least = with_shared_weights(base, nullptr, strategy, {});
   if (strategy.offload == OffloadKind::none)
-    return StepBounds(device, base, strategy, speed).run();
-  const Profile with = offloaded(base, host_link_of(cluster, device), strategy);
+    return StepBounds(device, least, strategy, speed).run();
+  const Profile with = offloaded(least, host_link_of(cluster, device), strategy);
   return StepBounds(device, with, strategy, speed).run();
 }
 

@@ -20,9 +20,9 @@ using cluster_cost::Profile;
 class StepBuild {
 public:
   StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
-            const ParallelStrategy& strategy)
+            const ParallelStrategy& strategy, std::vector<std::size_t> begins)
       : cluster_(cluster), device_(device), profile_(profile), strategy_(strategy),
-        begins_(part_begins(profile, strategy)), costs_(costs_at(1)) {
+        begins_(std::move(begins)), costs_(costs_at(1)) {
     if (cluster.unequal.empty())
       return;
     for (std::int64_t stage = 0; stage < strategy.pipeline; ++stage) {
@@ -106,6 +106,7 @@ private:
     cost.temporary_bytes = of.temporary_bytes;
     cost.output_bytes = of.output_bytes;
     cost.model_flops = of.model_flops;
+    cost.masked_flops = of.masked_flops;
     cost.hardware_flops = of.hardware_flops;
     return cost;
   }
@@ -179,6 +180,7 @@ private:
     double gather = 0;
     double forward = 0;
     double update = 0;
+    double between = 0;
     const double speed = devices_of(cluster_, device_, strategy_, stage).speed;
     for (const std::size_t i : std::views::reverse(blocks)) {
       const BlockCost& of = cost(stage, i);
@@ -187,6 +189,7 @@ private:
       gather += block(i).parameters;
       forward += static_cast<double>(of.forward);
       update += update_time(block(i), strategy_.overlap, speed);
+      between += block(i).between_stages;
     }
     double exposed = strategy_.overlap ? std::max(0.0, free - now) : 0.0;
     if (!strategy_.overlap) {
@@ -194,7 +197,7 @@ private:
         exposed += block(i).gradients;
     }
     exposed += strategy_.overlap ? std::max(0.0, gather - forward) : gather;
-    return {whole_nanoseconds(exposed), whole_nanoseconds(update)};
+    return {whole_nanoseconds(exposed + between), whole_nanoseconds(update)};
   }
 
   void add_stage(const PipelineProblem& problem, std::int64_t stage) {
@@ -226,14 +229,6 @@ private:
     step_.stages.push_back(result);
   }
 
-  std::int64_t temporaries_of_stage(std::int64_t stage) const {
-    std::int64_t most = 0;
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
-      most = std::max(most,
-                      temporaries_of(profile_, blocks_of(part(stage, chunk)), strategy_.offload));
-    return most;
-  }
-
   void add_memory(StageResult& result, std::int64_t stage, const StageTimes& times) const {
     auto& bytes = result.memory.bytes;
     const auto at = [&](MemoryOwner owner) -> std::int64_t& {
@@ -247,7 +242,6 @@ private:
       at(MemoryOwner::gradients) += block(i).gradient_bytes;
       at(MemoryOwner::optimizer_state) += block(i).state_bytes;
     });
-    at(MemoryOwner::temporaries) = temporaries_of_stage(stage);
     for (const auto& shared : profile_.shared) {
       if (!present.contains(shared.first) || !present.contains(shared.second))
         continue;
@@ -258,29 +252,44 @@ private:
     }
     at(MemoryOwner::stored_activations) = times.most_bytes;
     result.memory.in_flight = times.most_held;
-    move_to_host(result.memory, stage);
+    add_passing(result.memory, stage);
+    move_states(result.memory, stage);
     result.memory.limit = devices_of(cluster_, device_, strategy_, stage).memory;
     result.memory.workspace =
         device_.table ? static_cast<std::int64_t>(device_.table->workspace_bytes) : 0;
   }
 
-  void move_to_host(StageMemory& memory, std::int64_t stage) const {
-    std::int64_t stored = 0, states = 0; // the largest block's
-    for_each_block(stage, [&](std::size_t i) {
-      stored = std::max(stored, block(i).stored_bytes);
-      states = std::max(states, block(i).state_bytes);
-    });
-    const auto move = [&](MemoryOwner owner, std::int64_t largest_block) {
-      std::int64_t& bytes = memory.bytes[static_cast<std::size_t>(owner)];
-      memory.host += bytes;
-      const std::int64_t all = std::exchange(bytes, on_their_way(largest_block, bytes));
-      if (owner == MemoryOwner::stored_activations)
-        memory.bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = all;
+  /// The parts of a stage take turns: the worst moment of one of them.
+  void add_passing(StageMemory& memory, std::int64_t stage) const {
+    const auto at = [&](MemoryOwner owner) -> std::int64_t& {
+      return memory.bytes[static_cast<std::size_t>(owner)];
     };
-    if (offloads_activations(strategy_.offload))
-      move(MemoryOwner::stored_activations, stored);
-    if (offloads_states(strategy_.offload))
-      move(MemoryOwner::optimizer_state, states);
+    const std::int64_t stored = at(MemoryOwner::stored_activations);
+    OffloadPeak worst;
+    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+      const auto blocks = blocks_of(part(stage, chunk));
+      const OffloadPeak peak = offloads_activations(strategy_.offload)
+                                   ? offload_peak(profile_, blocks, stored)
+                                   : OffloadPeak{temporaries_of(profile_, blocks), stored};
+      if (chunk == 0 || peak.temporaries + peak.stored > worst.temporaries + worst.stored)
+        worst = peak;
+    }
+    at(MemoryOwner::temporaries) = worst.temporaries;
+    at(MemoryOwner::stored_activations) = worst.stored;
+    if (!offloads_activations(strategy_.offload))
+      return;
+    at(MemoryOwner::offloaded_activations) = stored;
+    memory.host += stored;
+  }
+
+  void move_states(StageMemory& memory, std::int64_t stage) const {
+    if (!offloads_states(strategy_.offload))
+      return;
+    std::vector<std::size_t> blocks;
+    for_each_block(stage, [&](std::size_t i) { blocks.push_back(i); });
+    std::int64_t& states = memory.bytes[static_cast<std::size_t>(MemoryOwner::optimizer_state)];
+    memory.host += states;
+    states = std::min(states, on_their_way(profile_, blocks, &Block::state_bytes));
   }
 
   void finish(std::int64_t tokens_of_sample) {
@@ -288,15 +297,18 @@ private:
     step_.samples_per_second = static_cast<double>(strategy_.global_batch) / seconds;
     step_.tokens_per_second = step_.samples_per_second * static_cast<double>(tokens_of_sample);
     double model = 0;
+    double masked = 0;
     double hardware = 0;
     for (const BlockCost& cost : step_.blocks) {
       model += static_cast<double>(cost.count) * cost.model_flops;
+      masked += static_cast<double>(cost.count) * cost.masked_flops;
       hardware += static_cast<double>(cost.count) * cost.hardware_flops;
     }
     const double a_device = static_cast<double>(strategy_.micro_batches()) /
                             static_cast<double>(strategy_.pipeline) / seconds * 1e-12;
     if (profile_.peak_tflops > 0) {
       step_.mfu = model * a_device / profile_.peak_tflops;
+      step_.mfu_with_masked = (model + masked) * a_device / profile_.peak_tflops;
       step_.hfu = hardware * a_device / profile_.peak_tflops;
     }
     double energy = 0;
@@ -325,10 +337,12 @@ private:
 
 ClusterStep build_step(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
                        const ParallelStrategy& strategy, std::int64_t tokens) {
-  if (strategy.offload == OffloadKind::none)
-    return StepBuild(cluster, device, profile, strategy).run(tokens);
-  const HostLink link = host_link_of(cluster, device);
-  return StepBuild(cluster, device, offloaded(profile, link, strategy), strategy).run(tokens);
+  const Profile own = strategy.offload == OffloadKind::none
+                          ? profile
+                          : offloaded(profile, host_link_of(cluster, device), strategy);
+  const std::vector<std::size_t> begins = part_begins(own, strategy);
+  const Profile placed = with_shared_weights(own, &cluster, strategy, begins);
+  return StepBuild(cluster, device, placed, strategy, begins).run(tokens);
 }
 
 } // namespace cluster_step

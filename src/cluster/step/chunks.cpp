@@ -6,6 +6,7 @@
 namespace monet::cluster_step {
 
 using cluster_cost::Block;
+using cluster_cost::joined;
 using cluster_cost::PassCost;
 using cluster_cost::Profile;
 
@@ -25,18 +26,6 @@ namespace {
 PassCost at_speed(PassCost pass, double speed) {
   pass.compute /= speed;
   return pass;
-}
-
-PassCost joined(PassCost a, const PassCost& b) {
-  a.compute += b.compute;
-  a.sharded += b.sharded;
-  a.host += b.host;
-  a.exchange += b.exchange;
-  a.gather += b.gather;
-  a.gather_host += b.gather_host;
-  a.link += b.link;
-  a.kernels += b.kernels;
-  return a;
 }
 
 } // namespace
@@ -104,21 +93,52 @@ std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrat
   return begins;
 }
 
-std::int64_t temporaries_of(const Profile& profile, std::span<const std::size_t> blocks,
-                            OffloadKind offload) {
+std::int64_t temporaries_of(const Profile& profile, std::span<const std::size_t> blocks) {
   std::int64_t most = 0;
   std::int64_t later = 0;
   for (const std::size_t i : std::views::reverse(blocks)) {
-    const Block& block = profile.blocks[i];
-    most = std::max(most, block.temporary_bytes - later);
-    if (!offloads_activations(offload))
-      later += block.stored_bytes;
+    most = std::max(most, profile.blocks[i].temporary_bytes - later);
+    later += profile.blocks[i].stored_bytes;
   }
   return most;
 }
 
-std::int64_t on_their_way(std::int64_t largest_block, std::int64_t all) {
-  return std::min(3 * largest_block, all);
+namespace {
+
+/// Of a block and its neighbours.
+std::int64_t window(const Profile& profile, std::span<const std::size_t> blocks, std::size_t at,
+                    std::int64_t Block::*bytes) {
+  std::int64_t sum = profile.blocks[blocks[at]].*bytes;
+  if (at > 0)
+    sum += profile.blocks[blocks[at - 1]].*bytes;
+  if (at + 1 < blocks.size())
+    sum += profile.blocks[blocks[at + 1]].*bytes;
+  return sum;
+}
+
+} // namespace
+
+std::int64_t on_their_way(const Profile& profile, std::span<const std::size_t> blocks,
+                          std::int64_t Block::*bytes) {
+  std::int64_t most = 0;
+  for (std::size_t at = 0; at < blocks.size(); ++at)
+    most = std::max(most, window(profile, blocks, at, bytes));
+  return most;
+}
+
+OffloadPeak offload_peak(const Profile& profile, std::span<const std::size_t> blocks,
+                         std::int64_t kept) {
+  OffloadPeak peak;
+  std::int64_t later = 0;
+  for (std::size_t at = blocks.size(); at-- > 0;) {
+    const Block& block = profile.blocks[blocks[at]];
+    const std::int64_t stored = std::min(window(profile, blocks, at, &Block::stored_bytes),
+                                         std::max(kept - later, std::int64_t{0}));
+    if (block.temporary_bytes + stored >= peak.temporaries + peak.stored)
+      peak = {block.temporary_bytes, stored};
+    later += block.stored_bytes;
+  }
+  return peak;
 }
 
 } // namespace monet::cluster_step

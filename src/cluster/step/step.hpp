@@ -47,6 +47,14 @@ std::string offload_misfit(const HostLink& link, const ParallelStrategy& strateg
 cluster_cost::Profile offloaded(const cluster_cost::Profile& profile, const HostLink& link,
                                 const ParallelStrategy& strategy);
 
+/// The same blocks where stages have what blocks share: both on one stage update it once; on two,
+/// each adds up, exchanges and updates its own, and both add up their gradients when they have them
+/// (Megatron-LM's embedding group). `begins` of the parts. Without a cluster, what no stages take
+/// less than.
+cluster_cost::Profile with_shared_weights(const cluster_cost::Profile& profile,
+                                          const Cluster* cluster, const ParallelStrategy& strategy,
+                                          std::span<const std::size_t> begins);
+
 /// A pass on one device: kernels and collectives one after another, no faster than the host
 /// launches them; what may run beside it, where it does, counts as far as it is longer.
 struct PassTime {
@@ -81,12 +89,21 @@ std::vector<std::size_t> part_begins(const cluster_cost::Profile& profile,
 
 /// Most that a part of the model needs beyond what all of the stage's keep: while a block is at it,
 /// the later ones of `blocks` have not begun to store anything of the micro-batch, or are done with
-/// it. What waits in the host makes no such room.
+/// it.
 std::int64_t temporaries_of(const cluster_cost::Profile& profile,
-                            std::span<const std::size_t> blocks, OffloadKind offload);
+                            std::span<const std::size_t> blocks);
 
-/// On the device, of what waits in the host block by block, if `all` would be kept without it: that
-/// of the block at work, of one on its way out, of one on its way in.
-std::int64_t on_their_way(std::int64_t largest_block, std::int64_t all);
+/// Of what waits in the host block by block, most that is on the device: that of the block at work,
+/// of the one before it and of the one behind it, one on its way out and one on its way in.
+std::int64_t on_their_way(const cluster_cost::Profile& profile, std::span<const std::size_t> blocks,
+                          std::int64_t cluster_cost::Block::*bytes);
+
+/// A part of the model at its worst moment where what it stores waits in the host's memory.
+struct OffloadPeak {
+  std::int64_t temporaries = 0, stored = 0;
+};
+/// `kept`: what the stage stores without offload. Never more than without it.
+OffloadPeak offload_peak(const cluster_cost::Profile& profile, std::span<const std::size_t> blocks,
+                         std::int64_t kept);
 
 } // namespace monet::cluster_step

@@ -315,7 +315,7 @@ std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy) {
        .inputs = 0,
        .experts = true,
        .zero = strategy.zero},
-      {.name = "context", .size = strategy.context, .inputs = 1},
+      {.name = "context", .size = strategy.context, .inputs = 1, .zero = strategy.zero},
       {.name = "tensor",
        .size = strategy.tensor,
        .inputs = strategy.sequence ? std::optional<std::size_t>(1) : std::nullopt,

@@ -141,6 +141,27 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
+/// The batch of keys of each batch of queries: heads of a group share them.
+std::vector<std::size_t> batches_of_keys(const LoopNest& nest) {
+  const Access& keys = *std::ranges::find(nest.operands, "W", &Access::role);
+  std::vector<std::size_t> found{0};
+  std::size_t count = 1;
+  for (std::size_t loop = nest.dims.size(); loop-- > 0;) {
+    if (part_of(nest.dims[loop].name) != Part::batch)
+      continue;
+    const bool own =
+        std::ranges::any_of(keys.axes, [&](const AxisExpr& axis) { return has_loop(axis, loop); });
+    const auto size = static_cast<std::size_t>(nest.dims[loop].size);
+    const std::size_t inner = found.size();
+    for (std::size_t i = 1; i < size; ++i) {
+      for (std::size_t k = 0; k < inner; ++k)
+        found.push_back(found[k] + (own ? i * count : 0));
+    }
+    count *= own ? size : 1;
+  }
+  return found;
+}
+
 template <class Real>
 void add_row(KernelContext<Real>& context, std::size_t output, std::size_t row, Real factor,
              std::span<const Real> values) {
@@ -158,6 +179,7 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
   const std::vector<Real> dy = dense(context, 0, Part::row, Part::inner);
   const std::vector<Real> y = dense(context, 4, Part::row, Part::inner);
   const std::vector<Real> logarithm = dense(context, 5, Part::row, Part::row);
+  const std::vector<std::size_t> keys = batches_of_keys(context.op().nest);
   std::vector<Real> score;
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
     check_stop();
@@ -166,7 +188,7 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
     const Real mean = a.dot(dy_row, a.row_of(y, row));
     for (std::size_t c = 0; c < a.columns; ++c) {
       const Real p = std::exp(score[c] - logarithm[row]);
-      const std::size_t column = row / a.rows * a.columns + c;
+      const std::size_t column = keys[row / a.rows] * a.columns + c;
       add_row(context, 2, column, p, dy_row);
       if (a.filled(row * a.columns + c))
         continue;

@@ -199,6 +199,7 @@ void refuse_batch(const YamlNode& node, ProblemList& problems) {
 Graph cluster_network(const StepSettings& settings, std::int64_t samples) {
   OnnxReadOptions reading = settings.network_options;
   reading.batch = samples;
+  reading.max_elements = std::int64_t{1} << 54; // of all data ranks' samples together
   read_for(reading, *settings.training);
   Graph network = read_onnx(settings.network, reading);
   const bool open = std::ranges::any_of(network.inputs, [&](TensorId id) {

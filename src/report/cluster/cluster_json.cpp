@@ -100,6 +100,7 @@ Json block_json(const BlockCost& block) {
           {"temporaries_bytes", block.temporary_bytes},
           {"output_bytes", block.output_bytes},
           {"model_flops", block.model_flops},
+          {"masked_flops", block.masked_flops},
           {"hardware_flops", block.hardware_flops}};
 }
 
@@ -197,6 +198,7 @@ Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
           {"samples_per_second", step.samples_per_second},
           {"tokens_per_second", null_if_zero(step.tokens_per_second)},
           {"mfu", null_if_zero(step.mfu)},
+          {"mfu_with_masked", null_if_zero(step.mfu_with_masked)},
           {"hfu", null_if_zero(step.hfu)},
           {"energy_pj", null_if_zero(step.energy_pj)},
           {"memory", std::move(memory)},

@@ -53,20 +53,28 @@ public:
     chain.replaced = {softmax};
     if (!match_scores(*op.inputs[0], chain) || !match_value(*op.outputs[0], chain))
       return std::nullopt;
-    const auto& q = graph_.tensor(chain.query).shape;
-    const auto& k = graph_.tensor(chain.key_transposed).shape;
-    const auto& v = graph_.tensor(chain.value).shape;
-    const bool fits = q.size() == rank && k.size() == rank && v.size() == rank &&
-                      std::equal(q.begin(), q.end() - 2, k.begin()) &&
-                      std::equal(q.begin(), q.end() - 2, v.begin()) && q.back() == k[rank - 2] &&
-                      v.back() == q.back();
-    return fits ? std::optional(chain) : std::nullopt;
+    return fits(chain, rank) ? std::optional(chain) : std::nullopt;
   }
 
 private:
   static bool is(const Operator& op, std::string_view type) {
     return op.domain.empty() && op.op_type == type;
   }
+  /// Queries [.., D, K], keys [.., K, C] and values [.., C, K]. Keys and values may be those of a
+  /// group of heads: 1 along batch axes of the queries.
+  bool fits(const Chain& chain, std::size_t rank) const {
+    const auto& q = graph_.tensor(chain.query).shape;
+    const auto& k = graph_.tensor(chain.key_transposed).shape;
+    const auto& v = graph_.tensor(chain.value).shape;
+    if (q.size() != rank || k.size() != rank || v.size() != rank)
+      return false;
+    for (std::size_t i = 0; i + 2 < rank; ++i) {
+      if (k[i] != v[i] || (k[i] != q[i] && k[i] != 1))
+        return false;
+    }
+    return q.back() == k[rank - 2] && v.back() == q.back() && v[rank - 2] == k.back();
+  }
+
   /// Nobody but the next operator of the chain reads it.
   bool is_inside(TensorId tensor) const {
     return graph_.tensor(tensor).consumers.size() == 1 && !is_output_[tensor.index()] &&

@@ -5,8 +5,10 @@
 // recomputes the scores.
 //   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask, condition) -> O [.., D, K], lse
 //   [.., D] AttentionGrad (dO, Q, K, V, O, lse, mask, condition) -> dQ, dK, dV
-// Products over D, C and K: scores Q K^T and O = P V; backward the scores, dO V^T, dV = P^T dO, dQ
-// = dS K and dK = dS^T Q. No result is final before the last step of K.
+// Keys and values of a group of heads (Ainslie et al. 2023, "GQA") are 1 along the group's axis,
+// and their gradients sums over it. Products over D, C and K: scores Q K^T and O = P V; backward
+// the scores, dO V^T, dV = P^T dO, dQ = dS K and dK = dS^T Q. No result is final before the last
+// step of K.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -33,16 +35,16 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   AttentionAxes axes;
   const std::size_t batch = q.size() - 2;
   for (std::size_t i = 0; i < batch; ++i) {
-    if (q[i] != k[i])
+    if (q[i] != k[i] && k[i] != 1)
       fail(graph, op, "queries and keys have different batch axes");
     axes.score.push_back(nest.loop(batch_name(i, batch), q[i]));
+    axes.key.push_back(k[i] == q[i] ? axis(axes.score.back()) : axis_fixed());
   }
   const LoopIndex d = nest.loop("D", q[batch]);
   const LoopIndex c = nest.loop("C", k[batch]);
   const LoopIndex inner = nest.loop("K", q.back());
   nest.couple(inner);
   axes.row = axes_of(axes.score);
-  axes.key = axes.row;
   axes.row.push_back(axis(d));
   axes.query = axes.row;
   axes.query.push_back(axis(inner));

@@ -27,8 +27,9 @@ struct Heads {
 
 class TransformerWriter {
 public:
-  TransformerWriter(const TransformerShape& shape, Graph& graph)
-      : shape_(shape), writer_(graph), rows_{shape.batch, shape.sequence, shape.hidden} {}
+  TransformerWriter(const TransformerShape& shape, Graph& graph, std::int64_t max_elements)
+      : shape_(shape),
+        writer_(graph, max_elements), rows_{shape.batch, shape.sequence, shape.hidden} {}
 
   void write() {
     const TensorId tokens =
@@ -182,7 +183,7 @@ private:
 
 } // namespace transformer
 
-Graph make_transformer(const TransformerShape& shape) {
+Graph make_transformer(const TransformerShape& shape, std::int64_t max_elements) {
   Graph graph;
   graph.name = "transformer";
   graph.origin = "transformer";
@@ -192,7 +193,7 @@ Graph make_transformer(const TransformerShape& shape) {
   };
   transformer::check_shape(shape, place_of, problems);
   problems.throw_if_any();
-  transformer::TransformerWriter(shape, graph).write();
+  transformer::TransformerWriter(shape, graph, max_elements).write();
   return graph;
 }
 

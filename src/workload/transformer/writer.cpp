@@ -12,9 +12,6 @@ namespace monet::transformer {
 
 namespace {
 
-/// A tensor larger than this is refused, as by the reader of ONNX files.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 42;
-
 std::string text_of(const Extents& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
@@ -24,10 +21,10 @@ constexpr double kEpsilon = 1e-5; ///< PyTorch's, GPT-2's and Megatron's
 } // namespace
 
 TensorId GraphWriter::new_tensor(Tensor tensor) {
-  if (checked_product(tensor.shape) > kMostElements) {
+  if (checked_product(tensor.shape) > max_elements_) {
     throw InputError({graph_.origin, 0, 0, ""},
                      fmt::format("'{}' [{}] has more than {} elements", tensor.name,
-                                 text_of(tensor.shape), kMostElements));
+                                 text_of(tensor.shape), max_elements_));
   }
   return graph_.add_tensor(std::move(tensor));
 }

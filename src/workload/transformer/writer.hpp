@@ -29,7 +29,9 @@ struct Node {
 
 class GraphWriter {
 public:
-  explicit GraphWriter(Graph& graph) : graph_(graph) {}
+  /// InputError from what adds a tensor of more than `max_elements`.
+  GraphWriter(Graph& graph, std::int64_t max_elements)
+      : graph_(graph), max_elements_(max_elements) {}
 
   TensorId parameter(const std::string& name, Extents shape);
   TensorId input(const std::string& name, Extents shape, ElementType type);
@@ -58,6 +60,7 @@ private:
   TensorId new_tensor(Tensor tensor);
 
   Graph& graph_;
+  std::int64_t max_elements_;
   std::map<std::string, TensorId, std::less<>> constants_;
 };
 

@@ -1,0 +1,172 @@
+#include "cluster/cost/costs.hpp"
+
+#include "monet/cluster/partition.hpp"
+#include "monet/workload/operators.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace monet::cluster_cost {
+
+namespace {
+
+/// Operators between the two products of attention, from either.
+constexpr int kMostBetween = 12;
+
+/// A constant matrix of truths, one for all samples and heads: libraries are told of a causal mask
+/// by a flag. Where its numbers are known, it is the triangle.
+bool is_causal_mask(const Tensor& tensor) {
+  const std::vector<std::int64_t>& shape = tensor.shape;
+  if (tensor.producer || tensor.type != ElementType::boolean || shape.size() < 2 ||
+      shape[shape.size() - 1] != shape[shape.size() - 2] || shape.back() < 2 ||
+      element_count(tensor) != shape.back() * shape.back())
+    return false;
+  const auto* values =
+      tensor.values ? std::get_if<std::vector<std::int64_t>>(&*tensor.values) : nullptr;
+  if (values == nullptr)
+    return true;
+  const auto above = [&](std::size_t i) {
+    const auto size = static_cast<std::size_t>(shape.back());
+    return i % size > i / size;
+  };
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    if (((*values)[i] != 0) != ((*values)[1] != 0 ? above(i) : !above(i)))
+      return false;
+  }
+  return true;
+}
+
+bool is_ours(const Operator& op, std::string_view type) {
+  return op.domain == kMonetDomain && op.op_type == type;
+}
+
+/// Which operand of an operator says where scores count.
+std::optional<TensorId> condition_of(const Operator& op) {
+  const bool fused = is_ours(op, "Attention");
+  const bool gradient = is_ours(op, "AttentionGrad");
+  if (!fused && !gradient && !(op.domain.empty() && op.op_type == "Where"))
+    return std::nullopt;
+  const std::size_t at = fused ? 4 : gradient ? 7 : 0;
+  return op.inputs.size() > at ? op.inputs[at] : std::nullopt;
+}
+
+class CausalProducts {
+public:
+  CausalProducts(const Graph& graph, const std::set<TensorId>& masks)
+      : graph_(graph), masks_(masks), found_(graph.operators().size(), false) {}
+
+  std::vector<bool> run() {
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const Operator& op = graph_.operators()[i];
+      if (is_masked(graph_, op, masks_))
+        mark(OpId(i));
+      else if (op.forward_op && found_[op.forward_op->index()])
+        found_[i] = op.nest.compute == ComputeKind::mac;
+    }
+    return std::move(found_);
+  }
+
+private:
+  bool is_product(OpId id) const { return graph_.op(id).nest.compute == ComputeKind::mac; }
+
+  void mark(OpId id) {
+    if (is_product(id)) { // attention as one operator
+      found_[id.index()] = true;
+      return;
+    }
+    if (graph_.op(id).phase != Phase::forward)
+      return;
+    mark_before(id);
+    mark_after(id);
+  }
+
+  /// The product that made the scores.
+  void mark_before(OpId id) {
+    for (int steps = 0; steps < kMostBetween; ++steps) {
+      const std::int64_t size = element_count(graph_.tensor(*graph_.op(id).outputs[0]));
+      std::optional<OpId> next;
+      for (const TensorId input : present(graph_.op(id).inputs)) {
+        const Tensor& tensor = graph_.tensor(input);
+        if (tensor.producer && element_count(tensor) == size)
+          next = tensor.producer;
+      }
+      if (!next)
+        return;
+      id = *next;
+      if (is_product(id)) {
+        found_[id.index()] = true;
+        return;
+      }
+    }
+  }
+
+  /// The products that read the probabilities.
+  void mark_after(OpId id) {
+    for (int steps = 0; steps < kMostBetween; ++steps) {
+      std::optional<OpId> next;
+      for (const OpId reader : graph_.tensor(*graph_.op(id).outputs[0]).consumers) {
+        if (graph_.op(reader).phase == Phase::forward)
+          next = reader;
+      }
+      if (!next)
+        return;
+      id = *next;
+      if (is_product(id)) {
+        found_[id.index()] = true;
+        return;
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const std::set<TensorId>& masks_;
+  std::vector<bool> found_;
+};
+
+} // namespace
+
+bool is_masked(const Graph& graph, const Operator& op, const std::set<TensorId>& masks) {
+  auto condition = condition_of(op);
+  while (condition) {
+    const auto producer = graph.tensor(*condition).producer;
+    if (!producer || graph.op(*producer).op_type != "TakeShard")
+      return masks.contains(*condition);
+    condition = graph.op(*producer).inputs[0];
+  }
+  return false;
+}
+
+std::set<TensorId> causal_masks(const TrainingGraph& step, const RankStep& ranks) {
+  std::set<TensorId> masks;
+  for (const Operator& op : ranks.step.graph.operators()) {
+    for (const TensorId id : present(op.inputs)) {
+      const auto origin = ranks.origins.find(id);
+      if (condition_of(op) && origin != ranks.origins.end() &&
+          !ranks.step.graph.tensor(id).producer &&
+          is_causal_mask(step.graph.tensor(origin->second.whole)))
+        masks.insert(id);
+    }
+  }
+  return masks;
+}
+
+Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked) {
+  const std::vector<bool> causal = CausalProducts(graph, masks).run();
+  Operations made;
+  for (std::size_t i = 0; i < causal.size(); ++i) {
+    const Operator& op = graph.operators()[i];
+    const bool gradient = is_ours(op, "AttentionGrad");
+    const bool skips = skips_masked && (gradient || is_ours(op, "Attention"));
+    const double all = 2 * static_cast<double>(macs(op.nest));
+    // Of the five products of the gradient, one makes the scores again.
+    const double needed = gradient ? all * 4 / 5 : all;
+    const double share = causal[i] ? 0.5 : 1;
+    made.model.push_back(op.phase == Phase::recompute ? 0 : needed * share);
+    made.masked.push_back(op.phase == Phase::recompute ? 0 : needed * (1 - share));
+    made.hardware.push_back(skips ? all * share : all);
+  }
+  return made;
+}
+
+} // namespace monet::cluster_cost
