@@ -1,6 +1,7 @@
 #include "pipeline.hpp"
 
 #include "options/network_options.hpp"
+#include "options/unused_options.hpp"
 #include "version.hpp"
 
 #include "monet/base/files.hpp"
@@ -244,7 +245,8 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   if (is_training) {
     model.training_graph = session.stage(
         "training: graph",
-        [&] { return make_training_graph(inputs.network, *experiment.training); }, check);
+        [&] { return make_step(inputs.network, *experiment.training, experiment.training_where); },
+        check);
     model.step =
         model_graph(*model.training_graph, nullptr, inputs, costs, experiment, session, "training");
   }

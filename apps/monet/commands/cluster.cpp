@@ -1,6 +1,7 @@
 // monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
+#include "options/unused_options.hpp"
 #include "pipeline.hpp"
 
 #include "monet/report/cluster_result.hpp"
@@ -41,6 +42,7 @@ int model_cluster(const ClusterArguments& arguments, Session& session) {
   const std::string overflow = memory_overflow(step);
   if (!overflow.empty() && !arguments.allow_overflow)
     throw InfeasibleError(overflow + "; --allow-overflow models it all the same");
+  warn_of_unused(experiment, inputs, step);
   const auto [json, table] = session.stage("write results", [&] {
     ClusterResult result{
         experiment.name, &inputs.cluster, &inputs.device, &inputs.workload, {}, &step};

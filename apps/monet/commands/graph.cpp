@@ -2,6 +2,7 @@
 #include "commands/commands.hpp"
 #include "commands/execute.hpp"
 #include "options/network_options.hpp"
+#include "options/unused_options.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
@@ -366,7 +367,7 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       [&] {
         return arguments.inference || foreign.is_training_step
                    ? make_inference_graph(graph, options->precision)
-                   : make_training_graph(graph, *options);
+                   : make_step(graph, *options, {arguments.training});
       },
       check);
   const TrainingGraph folded = session.stage(

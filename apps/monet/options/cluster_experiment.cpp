@@ -25,6 +25,7 @@ public:
   ClusterExperiment read() {
     const YamlNode root = load_yaml(path_);
     experiment_.settings.files.push_back(path_);
+    experiment_.where = {path_};
     YamlMap map(root, problems_);
     experiment_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
     if (const YamlNode* cluster = map.require("cluster"))

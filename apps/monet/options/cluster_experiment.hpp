@@ -17,6 +17,7 @@ namespace monet::cli {
 
 struct ClusterExperiment {
   std::string name;
+  SourceLoc where;                     ///< its file
   std::string cluster;                 ///< path
   std::optional<std::int64_t> devices; ///< none: as the cluster's file says
   std::vector<GivenFigure> figures;    ///< in place of the kernel table's

@@ -184,6 +184,7 @@ Experiment StepArguments::experiment() const {
   experiment.core_cost = cost.options();
   if (!training.empty()) {
     experiment.training = load_training_options(training);
+    experiment.training_where = {training};
     experiment.files.push_back(training);
   }
   return experiment;

@@ -1,6 +1,7 @@
 #include "options/optimise_options.hpp"
 
 #include "options/command_line.hpp"
+#include "options/unused_options.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/optimise_result.hpp"
@@ -90,9 +91,10 @@ SearchInputs prepare(Experiment experiment, Session& session) {
   inputs.graph = session.stage(
       "graph",
       [&] {
-        return training ? make_training_graph(inputs.files.network, *training)
-                        : make_inference_graph(inputs.files.network,
-                                               inference_precision(inputs.experiment));
+        return training
+                   ? make_step(inputs.files.network, *training, inputs.experiment.training_where)
+                   : make_inference_graph(inputs.files.network,
+                                          inference_precision(inputs.experiment));
       },
       check);
   inputs.step = session.stage(

@@ -22,6 +22,7 @@ struct StepSettings {
   std::string network; ///< path
   OnnxReadOptions network_options;
   std::optional<TrainingOptions> training; ///< none: inference only
+  SourceLoc training_where;                ///< its file, or the section
   std::optional<Precision> precision;      ///< of inference; none: as training's, or the file's
   std::string mapping;                     ///< path; empty: automatic
   StepMode mode = StepMode::automatic;

@@ -98,6 +98,7 @@ void read_network_section(const YamlNode& node, const std::string& path, StepSet
 
 void read_training_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems) {
+  settings.training_where = node.where;
   if (node.kind != YamlNode::Kind::scalar) {
     settings.training = read_training_options(node, problems);
     return;
@@ -108,6 +109,7 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
   try {
     const std::string resolved = resolve_beside(path, *file);
     settings.files.push_back(resolved);
+    settings.training_where = {resolved};
     settings.training = read_training_options(load_yaml(resolved), problems);
   } catch (const InputError& error) {
     problems.add(error.problems());
