@@ -29,7 +29,8 @@ struct PathSegment {
   Cycles end; ///< where the next one starts
   Limit limit = Limit::compute;
   bool transfer = false;
-  OpId op;         ///< that runs, or that the transfer is done for
+  OpId op;         ///< that runs, or that the transfer is done for; none of the limit `order`
+  OpId counted;    ///< the operator that the cycles count for, see operator_cycles()
   CoreId core;     ///< that computes; of a transfer, the sender
   LinkId link;     ///< the narrowest on a transfer's way
   TensorId tensor; ///< that a transfer carries
@@ -44,5 +45,12 @@ struct CriticalPath {
 /// for its core, or for space, whichever ended when it started, in this order; a transfer for who
 /// makes its data, for a link, for its core, or for space. n log n in runs, transfers and stays.
 CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, const Chip& chip);
+
+/// Cycles of the latency by operator, which add up to the makespan; `operators`: how many the step
+/// has. A segment counts for the operator whose tile runs, or whose transfer is under way. But a
+/// segment whose end the path waits for because it frees space counts for the operator that waits
+/// for the space (a spill always does), and one of the limit `order` for the operator that waits:
+/// from cycle 0 on, for that of the first event of the path.
+std::vector<Cycles> operator_cycles(const CriticalPath& path, std::size_t operators);
 
 } // namespace monet

@@ -27,20 +27,26 @@ public:
     Cause at;
     if (const auto last = ending_at(time); !last.empty())
       at.event = &last.front();
+    OpId waiting = at.event != nullptr ? operator_of(*at.event) : OpId{};
     while (time > 0) {
       if (at.event == nullptr) {
-        time = add_wait(path, time, at.event);
-      } else if (at.event->run) {
+        time = add_wait(path, time, waiting, at.event);
+        continue;
+      }
+      const OpId own = operator_of(*at.event);
+      const OpId counted = at.space ? waiting : own;
+      if (at.event->run) {
         const TileRun& run = timeline_.runs[at.event->index];
-        add_run(path, run, time, at.space);
+        add_run(path, run, time, {counted, at.space});
         time = run.start.value;
         at = why(run);
       } else {
         const Transfer& transfer = timeline_.transfers[at.event->index];
-        add_transfer(path, transfer, time, at.space);
+        add_transfer(path, transfer, time, {counted, at.space});
         time = transfer.start.value;
         at = why(transfer);
       }
+      waiting = own;
     }
     std::ranges::reverse(path.segments);
     for (const PathSegment& segment : path.segments)
@@ -58,6 +64,11 @@ private:
   struct Cause {
     const Event* event = nullptr;
     bool space = false; ///< it frees space
+  };
+  /// What the path does with an event.
+  struct Use {
+    OpId counted;       ///< the operator that its cycles count for
+    bool space = false; ///< the path waits for the space that it frees
   };
   struct Narrowest {
     LinkId link;
@@ -106,6 +117,10 @@ private:
     narrowest.port = (route.from == chip_.offchip && port_.read_bits_per_cycle <= width) ||
                      (receives(route, *chip_.offchip) && port_.write_bits_per_cycle <= width);
     return narrowest;
+  }
+
+  OpId operator_of(const Event& event) const {
+    return event.run ? timeline_.runs[event.index].op : timeline_.transfers[event.index].op;
   }
 
   std::span<const Event> ending_at(std::int64_t time) const {
@@ -263,10 +278,10 @@ private:
     return nullptr;
   }
 
-  void add_run(CriticalPath& path, const TileRun& run, std::int64_t end, bool for_space) const {
-    PathSegment segment{run.start, {end},  for_space ? Limit::capacity : Limit::compute,
-                        false,     run.op, run.core,
-                        {},        {}};
+  void add_run(CriticalPath& path, const TileRun& run, std::int64_t end, Use use) const {
+    PathSegment segment{run.start, {end},  use.space ? Limit::capacity : Limit::compute,
+                        false,     run.op, use.counted,
+                        run.core,  {},     {}};
     // What takes longer than computing is what flows by: the last part of the run is its.
     const std::int64_t computed = run.start.value + timeline_.cost_of(run).latency.value;
     if (run.start.value < computed && computed < end) {
@@ -279,7 +294,7 @@ private:
           last ? narrowest_[timeline_.cost_of(timeline_.transfers[last->index]).route]
                : Narrowest{{}, true};
       rest.link = narrowest.link;
-      if (!for_space)
+      if (!use.space)
         rest.limit = narrowest.port ? Limit::offchip : Limit::link;
       segment.end = {computed};
       path.segments.push_back(rest);
@@ -287,17 +302,25 @@ private:
     path.segments.push_back(segment);
   }
 
-  void add_transfer(CriticalPath& path, const Transfer& t, std::int64_t end, bool for_space) const {
+  void add_transfer(CriticalPath& path, const Transfer& t, std::int64_t end, Use use) const {
     const Narrowest narrowest = narrowest_[timeline_.cost_of(t).route];
     Limit limit = narrowest.port ? Limit::offchip : Limit::link;
-    if (for_space || t.kind == TransferKind::spill)
+    if (use.space || t.kind == TransferKind::spill)
       limit = Limit::capacity;
-    path.segments.push_back(
-        {t.start, {end}, limit, true, t.op, timeline_.route_of(t).from, narrowest.link, t.tensor});
+    path.segments.push_back({t.start,
+                             {end},
+                             limit,
+                             true,
+                             t.op,
+                             use.counted,
+                             timeline_.route_of(t).from,
+                             narrowest.link,
+                             t.tensor});
   }
 
-  /// Nothing known ended at `time`: back to what ended, or ran, last before it.
-  std::int64_t add_wait(CriticalPath& path, std::int64_t time, const Event*& at) const {
+  /// Nothing known ended at `time`, when `waiting` could go on: back to what ended last before it.
+  std::int64_t add_wait(CriticalPath& path, std::int64_t time, OpId waiting,
+                        const Event*& at) const {
     const auto after = std::ranges::lower_bound(ends_, time, {}, &Event::end);
     at = nullptr;
     std::int64_t until = 0;
@@ -305,7 +328,8 @@ private:
       at = &*std::prev(after);
       until = at->end;
     }
-    path.segments.push_back({.start = {until}, .end = {time}, .limit = Limit::order});
+    path.segments.push_back(
+        {.start = {until}, .end = {time}, .limit = Limit::order, .counted = waiting});
     return until;
   }
 
@@ -332,6 +356,13 @@ CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, 
   if (!chip.offchip || timeline.makespan.value == 0)
     return {};
   return PathWalker(timeline, step, chip).walk();
+}
+
+std::vector<Cycles> operator_cycles(const CriticalPath& path, std::size_t operators) {
+  std::vector<Cycles> cycles(operators);
+  for (const PathSegment& segment : path.segments)
+    cycles.at(segment.counted.index()) += segment.end - segment.start;
+  return cycles;
 }
 
 } // namespace monet

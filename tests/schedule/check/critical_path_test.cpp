@@ -1,6 +1,8 @@
 // Chains computed by hand, on the timelines of timeline_test.cpp; and that every chain is one.
+#include "level.hpp"
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
+#include "schedule/random_cases.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/schedule/critical_path.hpp"
@@ -9,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 namespace monet {
 namespace {
@@ -22,12 +26,17 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-std::vector<Part> path_of(const StepBuilder& builder, const Chip& chip,
-                          const std::vector<std::size_t>& cores) {
+/// The step's chain, one tile per operator.
+CriticalPath path_of(const StepBuilder& builder, const Chip& chip,
+                     const std::vector<std::size_t>& cores) {
   const TileGraph tiles = testing::whole_tiles(builder.step(), cores);
   const Timeline timeline =
       testing::schedule_with(tiles, builder.step(), chip, testing::simple_cost);
-  const CriticalPath path = critical_path(timeline, builder.step(), chip);
+  return critical_path(timeline, builder.step(), chip);
+}
+
+/// Its segments. Checks that they leave no gap and are those of the sums.
+std::vector<Part> parts_of(const CriticalPath& path) {
   std::vector<Part> parts;
   std::int64_t at = 0;
   std::array<Cycles, kLimits> sums{};
@@ -38,9 +47,15 @@ std::vector<Part> path_of(const StepBuilder& builder, const Chip& chip,
     sums[static_cast<std::size_t>(segment.limit)] += segment.end - segment.start;
     parts.push_back({segment.limit, at});
   }
-  EXPECT_EQ(at, timeline.makespan.value);
   EXPECT_EQ(sums, path.sums);
   return parts;
+}
+
+std::vector<std::int64_t> cycles_of(const CriticalPath& path, const StepBuilder& builder) {
+  std::vector<std::int64_t> cycles;
+  for (const Cycles one : operator_cycles(path, builder.step().graph.operators().size()))
+    cycles.push_back(one.value);
+  return cycles;
 }
 
 TEST(CriticalPath, through_cores_and_links) {
@@ -54,7 +69,10 @@ TEST(CriticalPath, through_cores_and_links) {
                                    {Limit::link, 100},
                                    {Limit::compute, 104},
                                    {Limit::offchip, 136}};
-  EXPECT_EQ(path_of(builder, make_chip({.cores = 2, .link_bandwidth = 32}), {0, 1}), expected);
+  const CriticalPath path = path_of(builder, make_chip({.cores = 2, .link_bandwidth = 32}), {0, 1});
+  EXPECT_EQ(parts_of(path), expected);
+  // a: its operand and its run; b: the way from core to core, its run and its result.
+  EXPECT_EQ(cycles_of(path, builder), (std::vector<std::int64_t>{32 + 4, 64 + 4 + 32}));
 }
 
 TEST(CriticalPath, a_core_that_has_no_space) {
@@ -68,8 +86,9 @@ TEST(CriticalPath, a_core_that_has_no_space) {
   const TensorId b = builder.elementwise("b", {y});
   const TensorId d = builder.elementwise("d", {b});
   builder.output(builder.elementwise("e", {a, d}));
-  const std::vector<Part> parts =
+  const CriticalPath path =
       path_of(builder, make_chip({.core_bits = 3 * 64 * 32 - 1}), {0, 0, 0, 0});
+  const std::vector<Part> parts = parts_of(path);
   const auto has = [&](Part part) {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
   };
@@ -77,6 +96,54 @@ TEST(CriticalPath, a_core_that_has_no_space) {
   EXPECT_TRUE(has({Limit::capacity, 100})); // the spill of a
   EXPECT_TRUE(has({Limit::offchip, 140}));  // a comes back
   EXPECT_EQ(parts.back(), (Part{Limit::offchip, 172}));
+  // x counts for a, though the run of a counts for b, whose operand waits for x's room: y and the
+  // spill, too. e waits for the room that d frees at its end.
+  EXPECT_EQ(cycles_of(path, builder),
+            (std::vector<std::int64_t>{32, 4 + 32 + 32 + 4, 0, 4 + 32 + 32}));
+}
+
+struct Attributed {
+  int segments = 0;
+  int for_another = 0; ///< that count for another operator than their own
+};
+
+/// Every cycle counts for one operator: that of the segment; where space or nothing known is waited
+/// for, perhaps that which waits, which is the next of the chain.
+void check_columns(const testing::RandomCase& c, Attributed& all) {
+  const Timeline timeline =
+      testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
+  const CriticalPath path = critical_path(timeline, c.step, c.chip);
+  const std::vector<Cycles> columns = operator_cycles(path, c.step.graph.operators().size());
+  EXPECT_EQ(std::accumulate(columns.begin(), columns.end(), Cycles{}), timeline.makespan);
+  for (std::size_t i = 0; i < path.segments.size(); ++i) {
+    const PathSegment& segment = path.segments[i];
+    const bool known = segment.limit != Limit::order;
+    ++all.segments;
+    if (known && segment.counted == segment.op)
+      continue;
+    ++all.for_another;
+    ASSERT_TRUE(!known || segment.limit == Limit::capacity);
+    ASSERT_LT(i + 1, path.segments.size());
+    const PathSegment& next = path.segments[i + 1];
+    EXPECT_TRUE(segment.counted == next.counted ||
+                (next.limit != Limit::order && segment.counted == next.op));
+  }
+}
+
+TEST(CriticalPath, every_cycle_of_random_steps_counts_for_one_operator) {
+  std::array<testing::CaseShape, 4> shapes;
+  for (std::size_t i = 1; i < shapes.size(); ++i)
+    shapes[i].network = {.operators = 5, .training = true};
+  shapes[2].system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  shapes[3].fused = shapes[3].system.latency = true;
+  Attributed all;
+  const int cases = test::cases(200, 1000, 10000);
+  for (int seed = 1; seed <= cases && !HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const auto number = static_cast<std::uint64_t>(seed);
+    check_columns(testing::random_case(2'000'000 + number, shapes[number % shapes.size()]), all);
+  }
+  EXPECT_GT(all.for_another, 50) << "of " << all.segments;
 }
 
 } // namespace
