@@ -72,25 +72,54 @@ def result_html(result: Result) -> str:
         ("peak memory", units.size(figures["peak_memory_bytes"])),
         ("MACs", units.si(figures["macs"]["total"])),
     ]
-    head = ("", "cycles", "energy", "MACs", "peak memory")
+    head = ("", "cycles", "critical path (cycles)", "energy", "MACs", "peak memory")
     rows = [(phase["phase"], *_row_of(phase, phase["macs"])) for phase in figures["phases"]]
     rows.append(("total", *_row_of(figures, figures["macs"]["total"])))
     if inference is not None:
         rows.append(("inference alone", *_row_of(inference, inference["macs"]["total"])))
-    table = "".join(
-        "<tr>" + f'<th style="text-align:left">{html.escape(row[0])}</th>' + "".join(map(_number, row[1:])) + "</tr>"
+    return (
+        f"<div>{_heading(result.name)}{_table(facts)}{_figure_table(head, rows)}"
+        f"{_figure_table(_LAYER_HEAD, _layer_rows(result))}{_report_html(result)}</div>"
+    )
+
+
+_LAYERS_SHOWN = 10
+_LAYER_HEAD = ("layer", "phase", "critical path (cycles)", "share", "span (cycles)", "energy", "off-chip")
+
+
+def _layer_rows(result: Result) -> list[tuple[str, ...]]:
+    """The layers that cost most of the time, and one row for all others, as in the terminal."""
+    layers = result.layers
+
+    def row(name: str, phase: str, span: str, chosen: Any) -> tuple[str, ...]:
+        cycles = int(layers["critical_path_cycles"][chosen].sum())
+        share = f"{100 * cycles / result.latency_cycles:.1f} %" if result.latency_cycles else ""
+        return (name, phase, f"{cycles:,}", share, span, units.energy(float(layers["energy_pj"][chosen].sum())),
+                units.size(int(layers["offchip_bytes"][chosen].sum())))  # fmt: skip
+
+    shown = min(layers.rows, _LAYERS_SHOWN)
+    rows = [
+        row(layers["name"][i], layers["phase"][i], f"{layers['span_cycles'][i]:,}", slice(i, i + 1)) for i in range(shown)
+    ]
+    if layers.rows > shown:
+        rows.append(row(f"{layers.rows - shown} more", "", "", slice(shown, None)))
+    return rows
+
+
+def _figure_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Names at the left, figures at the right."""
+    heads = "".join(f'<th style="text-align:right">{name}</th>' for name in head)
+    body = "".join(
+        f'<tr><th style="text-align:left">{html.escape(_clean(row[0]))}</th>' + "".join(map(_number, row[1:])) + "</tr>"
         for row in rows
     )
-    heads = "".join(f'<th style="text-align:right">{name}</th>' for name in head)
-    return (
-        f"<div>{_heading(result.name)}{_table(facts)}"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{table}</tbody></table>{_report_html(result)}</div>"
-    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _row_of(figures: dict[str, Any], macs: int) -> tuple[str, str, str, str]:
+def _row_of(figures: dict[str, Any], macs: int) -> tuple[str, ...]:
     return (
         f"{figures['latency_cycles']:,}",
+        f"{figures.get('critical_path_cycles', figures['latency_cycles']):,}",  # a whole step has all of it
         units.energy(figures["energy_pj"]),
         units.si(macs),
         units.size(figures["peak_memory_bytes"]),
@@ -124,7 +153,7 @@ def _table(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _number(text: str) -> str:
-    return f'<td style="text-align:right">{html.escape(text)}</td>'
+    return f'<td style="text-align:right">{html.escape(_clean(text))}</td>'
 
 
 def _tensor_text(tensor: tuple[str, tuple[int, ...], str]) -> str:

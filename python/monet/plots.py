@@ -73,7 +73,9 @@ class Plots:
             return self._nothing(ax, "The result has no timeline")
         names = [*PHASES]
         number = {name: i for i, name in enumerate(names)}
-        of_operator = np.array([number.get(phase, number["other"]) for phase in self._result.layers["phase"]], np.int64)
+        layers = self._result.layers
+        of_operator = np.empty(layers.rows, np.int64)
+        of_operator[layers["operator"]] = [number.get(phase, number["other"]) for phase in layers["phase"]]
         bars = _Bars(ax, self._module("collections"), latency, sum(len(row.start) for row in rows))
         y = 0.0
         tops = []
@@ -184,11 +186,11 @@ class Plots:
         right edge."""
         layers = self._result.layers
         ax = self._axes(ax, 4.2, 6.5)
-        is_product = (layers["macs"] > 0) & (layers["latency_cycles"] > 0)
+        is_product = (layers["macs"] > 0) & (layers["span_cycles"] > 0)
         if not is_product.any():
             return self._nothing(ax, "No operator multiplies")
         macs = layers["macs"][is_product].astype(float)
-        rate = macs / layers["latency_cycles"][is_product]
+        rate = macs / layers["span_cycles"][is_product]
         moved = layers["offchip_bytes"][is_product]
         phases = np.array([p if p in PHASES else "other" for p in layers["phase"][is_product]], dtype=object)
         intensity = np.where(moved > 0, macs / np.maximum(moved, 1), np.inf)

@@ -178,12 +178,15 @@ class Result:
 
     @cached_property
     def layers(self) -> Columns:
-        """An operator a row: name, op_type, phase, macs, latency_cycles, energy_pj, start_cycle,
-        end_cycle, offchip_bytes."""
-        rows = self._figures["layers"]
+        """An operator a row: name, op_type, phase, operator (its index in `operators`), macs,
+        critical_path_cycles, span_cycles (first start to last end), energy_pj, start_cycle, end_cycle,
+        offchip_bytes. First the one with most critical_path_cycles, which add up to latency_cycles."""
+        rows = [{**row, "operator": i} for i, row in enumerate(self._figures["layers"])]
+        rows.sort(key=lambda row: -row["critical_path_cycles"])
         texts = ("name", "op_type", "phase")
-        numbers = {"macs": np.int64, "latency_cycles": np.int64, "energy_pj": np.float64, "start_cycle": np.int64,
-                   "end_cycle": np.int64, "offchip_bytes": np.int64}  # fmt: skip
+        numbers = {"operator": np.int64, "macs": np.int64, "critical_path_cycles": np.int64, "span_cycles": np.int64,
+                   "energy_pj": np.float64, "start_cycle": np.int64, "end_cycle": np.int64,
+                   "offchip_bytes": np.int64}  # fmt: skip
         columns: dict[str, np.ndarray[Any, Any]] = {
             key: np.array([row[key] for row in rows], dtype=object) for key in texts
         }

@@ -151,8 +151,15 @@ def test_columns_keep_their_rows_alive(net: monet.Network, chip: monet.Chip) -> 
 
 
 def test_layers_and_memory_add_up(result: monet.Result) -> None:
-    assert result.layers["macs"].sum() == result.macs["total"]
-    assert result.layers.rows == len(result.operators)
+    layers = result.layers
+    assert layers["macs"].sum() == result.macs["total"]
+    assert layers["critical_path_cycles"].sum() == result.latency_cycles
+    assert layers.rows == len(result.operators)
+    assert [result.operators[i] for i in layers["operator"]] == list(layers["name"])
+    # Layers that cost most come first, equal ones in their order.
+    order = list(zip(-layers["critical_path_cycles"], layers["operator"]))
+    assert order == sorted(order)
+    assert np.array_equal(layers["span_cycles"], layers["end_cycle"] - layers["start_cycle"])
     memory = result.memory_over_time
     owners = [name for name in memory if name.endswith("_bytes") and not name.startswith("offloaded")]
     assert sum(memory[name] for name in owners).max() == result.peak_memory_bytes

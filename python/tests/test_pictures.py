@@ -85,7 +85,7 @@ def png(ax: Any) -> bytes:
 def test_timeline_has_every_tile_in_its_phase(result: monet.Result, pyplot: Any) -> None:
     ax = result.plot.timeline()
     drawn = {phase: count(bars) for phase, bars in patches(ax, "tiles").items()}
-    phases = result.layers["phase"][result.tiles["operator"]]
+    phases = np.array([layer["phase"] for layer in result.to_dict()["layers"]], dtype=object)[result.tiles["operator"]]
     assert drawn == {phase: int((phases == phase).sum()) for phase in np.unique(phases)}
     assert sum(drawn.values()) == result.tiles.rows
     cycles = 0.0
@@ -168,7 +168,7 @@ def test_roofline_has_the_layers_with_macs(result: monet.Result, pyplot: Any) ->
     expected = np.sort(layers["macs"][moved] / layers["offchip_bytes"][moved])
     drawn = np.sort([point[0] for point in points])
     assert np.allclose(drawn[: len(expected)], expected)
-    rates = layers["macs"][with_macs] / layers["latency_cycles"][with_macs]
+    rates = layers["macs"][with_macs] / layers["span_cycles"][with_macs]
     assert np.allclose(np.sort([point[1] for point in points]), np.sort(rates))
     roof = max(line.get_ydata().max() for line in ax.lines)
     assert roof == 4 * 256  # the four arrays' lanes: no vector lanes, no pooling
@@ -209,7 +209,8 @@ class Made:
                                     "start_cycle": start, "end_cycle": start + 5})  # fmt: skip
         phases = np.array(["forward", "backward"], dtype=object)
         numbers = np.zeros(2, np.int64)
-        self.layers = monet.Columns({"phase": phases, "macs": numbers, "latency_cycles": numbers, "offchip_bytes": numbers})
+        self.layers = monet.Columns({"phase": phases, "operator": np.arange(2), "macs": numbers, "span_cycles": numbers,
+                                     "offchip_bytes": numbers})  # fmt: skip
         cycles = np.sort(random.choice(latency, tiles, replace=False)) if tiles else np.zeros(0, np.int64)
         held = {f"{owner}_bytes": random.integers(0, 1 << 20, tiles) for owner in plots.OWNERS}
         self.memory_over_time = monet.Columns({"cycle": cycles, **held})
@@ -410,6 +411,9 @@ def test_names_are_escaped(result: monet.Result, monkeypatch: pytest.MonkeyPatch
         frequency_hz = area_mm2 = 0.0
         operators = parameters = 0
         inputs = outputs = [(EVIL, (1,), EVIL)]
+        latency_cycles = 1
+        layers = monet.Columns({name: np.array([EVIL if column.dtype == object else 1], column.dtype)
+                                for name, column in result.layers.items()})  # fmt: skip
         _figures = result._figures
         _json = "x" * (9 << 20)
 
@@ -445,9 +449,13 @@ def test_a_result_shows_its_figures_and_the_report(result: monet.Result, tmp_pat
     assert "<details>" in text  # closed
     around = xml.fromstring(re.sub(r"<iframe.*</iframe>", "", text, flags=re.DOTALL))
     cells = [[cell.text for cell in row] for row in around.iter("tr")]
-    assert ["total", f"{result.latency_cycles:,}"] in [row[:2] for row in cells]
-    assert [row[0] for row in cells if len(row) == 5] == [None, "forward", "loss", "backward", "update", "total",
+    assert ["total", f"{result.latency_cycles:,}", f"{result.latency_cycles:,}"] in [row[:3] for row in cells]
+    assert [row[0] for row in cells if len(row) == 6] == [None, "forward", "loss", "backward", "update", "total",
                                                           "inference alone"]  # fmt: skip
+    layers = [row for row in cells if len(row) == 7]
+    most = result.layers["critical_path_cycles"]
+    assert [row[0] for row in layers] == ["layer", *result.layers["name"][:10], f"{len(most) - 10} more"]
+    assert [row[2] for row in layers[1:]] == [*(f"{cycles:,}" for cycles in most[:10]), f"{most[10:].sum():,}"]
 
 
 def test_a_report_in_a_cell_is_the_file_whatever_its_name(tmp_path: Path, chip: monet.Chip) -> None:

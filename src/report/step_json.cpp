@@ -104,26 +104,32 @@ Cycles working(const StepResult& result, Phase phase) {
   return sum;
 }
 
-Json phases_json(const StepResult& result, const Ledger& ledger) {
+Json phases_json(const StepResult& result, const Ledger& ledger,
+                 const std::vector<Cycles>& on_path) {
   const std::vector<Operator>& ops = result.step->graph.operators();
   Json phases = Json::array();
   EnergySplit booked;
+  Cycles explained;
   const std::vector<Cycles> latencies = phase_latencies(*result.timeline, *result.step);
   for (std::size_t p = 0; p < latencies.size(); ++p) {
     const PhaseSpan& span = result.timeline->phases[p];
     EnergySplit energy;
+    Cycles path_cycles;
     std::int64_t mac_count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (span_of(ops[i]) != span.phase)
         continue;
       energy += ledger.layers[i].energy;
+      path_cycles += on_path[i];
       mac_count += macs(ops[i].nest);
     }
     energy.leakage = leaked(*result.timeline, span.end) - leaked(*result.timeline, span.start);
     booked += energy;
+    explained += path_cycles;
     const MemorySample peak = peak_between(result.timeline->live, span.start, span.end);
     phases.push_back({{"phase", name_of(span.phase)},
                       {"latency_cycles", latencies[p].value},
+                      {"critical_path_cycles", path_cycles.value},
                       {"busy_cycles", working(result, span.phase).value},
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},
@@ -133,6 +139,8 @@ Json phases_json(const StepResult& result, const Ledger& ledger) {
   }
   internal_check(booked.total() == energy_of(*result.timeline).total(),
                  "energy by phase does not add up to the total");
+  internal_check(explained == result.timeline->makespan,
+                 "the critical path by phase does not add up to the latency");
   return phases;
 }
 
@@ -201,7 +209,7 @@ Json ports_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   return ports;
 }
 
-Json layers_json(const Graph& graph, const Ledger& ledger) {
+Json layers_json(const Graph& graph, const Ledger& ledger, const std::vector<Cycles>& on_path) {
   Json layers = Json::array();
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     const Operator& op = graph.operators()[i];
@@ -213,7 +221,8 @@ Json layers_json(const Graph& graph, const Ledger& ledger) {
                       {"op_type", valid_utf8(op.op_type)},
                       {"phase", name_of(op.phase)},
                       {"macs", macs(op.nest)},
-                      {"latency_cycles", (sums.end - sums.start).value},
+                      {"critical_path_cycles", on_path[i].value},
+                      {"span_cycles", (sums.end - sums.start).value},
                       {"energy_pj", picojoules(sums.energy.total())},
                       {"start_cycle", sums.start.value},
                       {"end_cycle", sums.end.value},
@@ -287,6 +296,8 @@ Json step_json(const StepResult& result, const Chip& chip) {
   const Timeline& timeline = *result.timeline;
   const Graph& graph = result.step->graph;
   const Ledger ledger = make_ledger(result, chip);
+  const CriticalPath path = critical_path(timeline, *result.step, chip);
+  const std::vector<Cycles> on_path = operator_cycles(path, graph.operators().size());
   const EnergySplit energy = energy_of(timeline);
   const MacSplit mac_split = count_macs(graph);
   Json json = {{"kind", result.step->training ? "training" : "inference"},
@@ -313,13 +324,13 @@ Json step_json(const StepResult& result, const Chip& chip) {
       json["peak_memory_by_slices_bytes"] = total(sliced->live);
   }
   json["energy"] = energy_json(energy);
-  json["phases"] = phases_json(result, ledger);
+  json["phases"] = phases_json(result, ledger, on_path);
   json["cores"] = cores_json(ledger, chip, timeline.makespan);
   json["links"] = links_json(ledger, chip, timeline.makespan);
   json["ports"] = ports_json(ledger, chip, timeline.makespan);
   json["bounds"] = bounds_json(result, chip);
-  json["critical_path"] = critical_path_json(result, chip);
-  json["layers"] = layers_json(graph, ledger);
+  json["critical_path"] = critical_path_json(path);
+  json["layers"] = layers_json(graph, ledger, on_path);
   if (Json gradients = gradient_bytes_json(result, chip); !gradients.empty())
     json["backward"] = std::move(gradients);
   json["timeline"] = timeline_json(result, chip);

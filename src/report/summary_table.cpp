@@ -17,22 +17,25 @@ struct TableRow {
   std::string label;
   std::string where; ///< JSON pointer
   enum class Unit { count, energy, bytes } unit;
+  std::string of_step; ///< where a whole step has it, if elsewhere
 };
 
 std::vector<TableRow> rows_of_table() {
-  return {{"latency (cycles)", "/latency_cycles", TableRow::Unit::count},
-          {"energy", "/energy_pj", TableRow::Unit::energy},
-          {"  compute", "/energy/compute_pj", TableRow::Unit::energy},
-          {"  on-chip memory", "/energy/onchip_memory_pj", TableRow::Unit::energy},
-          {"  links", "/energy/links_pj", TableRow::Unit::energy},
-          {"  off-chip", "/energy/offchip_pj", TableRow::Unit::energy},
-          {"peak memory", "/peak_memory_bytes", TableRow::Unit::bytes},
-          {"  parameters", "/memory/parameters_bytes", TableRow::Unit::bytes},
-          {"  gradients", "/memory/gradients_bytes", TableRow::Unit::bytes},
-          {"  optimizer state", "/memory/optimizer_state_bytes", TableRow::Unit::bytes},
-          {"  stored activations", "/memory/stored_activations_bytes", TableRow::Unit::bytes},
-          {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes},
-          {"offloaded activations", "/memory/offloaded_activations_bytes", TableRow::Unit::bytes}};
+  return {
+      {"latency (cycles)", "/latency_cycles", TableRow::Unit::count},
+      {"critical path (cycles)", "/critical_path_cycles", TableRow::Unit::count, "/latency_cycles"},
+      {"energy", "/energy_pj", TableRow::Unit::energy},
+      {"  compute", "/energy/compute_pj", TableRow::Unit::energy},
+      {"  on-chip memory", "/energy/onchip_memory_pj", TableRow::Unit::energy},
+      {"  links", "/energy/links_pj", TableRow::Unit::energy},
+      {"  off-chip", "/energy/offchip_pj", TableRow::Unit::energy},
+      {"peak memory", "/peak_memory_bytes", TableRow::Unit::bytes},
+      {"  parameters", "/memory/parameters_bytes", TableRow::Unit::bytes},
+      {"  gradients", "/memory/gradients_bytes", TableRow::Unit::bytes},
+      {"  optimizer state", "/memory/optimizer_state_bytes", TableRow::Unit::bytes},
+      {"  stored activations", "/memory/stored_activations_bytes", TableRow::Unit::bytes},
+      {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes},
+      {"offloaded activations", "/memory/offloaded_activations_bytes", TableRow::Unit::bytes}};
 }
 
 std::string cell(const Json& value, TableRow::Unit unit) {
@@ -112,6 +115,66 @@ std::string slices_line(const Json& result) {
                      human_bytes(found->get<std::int64_t>()));
 }
 
+/// Layers by their cycles on the critical path, most first.
+std::vector<const Json*> by_critical_path(const Json& layers) {
+  std::vector<const Json*> sorted;
+  for (const Json& layer : layers)
+    sorted.push_back(&layer);
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const Json* layer) {
+    return layer->at("critical_path_cycles").get<std::int64_t>();
+  });
+  return sorted;
+}
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  return whole > 0
+             ? fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole))
+             : "";
+}
+
+/// The last cells of a row of the layer table.
+std::vector<std::string> layer_cells(std::int64_t cycles, std::int64_t latency, const Json* span,
+                                     double energy, std::int64_t bytes) {
+  return {group_digits(cycles), percent(cycles, latency),
+          span != nullptr ? group_digits(span->get<std::int64_t>()) : "", human_energy(energy),
+          human_bytes(bytes)};
+}
+
+/// The layers for which most of the latency counts, and all others in one row.
+std::string layer_table(const Json& result) {
+  constexpr std::size_t kListed = 10;
+  const auto latency = result.at("latency_cycles").get<std::int64_t>();
+  const std::vector<const Json*> layers = by_critical_path(result.at("layers"));
+  std::vector<std::vector<std::string>> table{
+      {"layer", "phase", "critical path (cycles)", "share", "span (cycles)", "energy", "off-chip"}};
+  const auto add_row = [&](std::vector<std::string> row, const std::vector<std::string>& cells) {
+    row.insert(row.end(), cells.begin(), cells.end());
+    table.push_back(std::move(row));
+  };
+  std::int64_t other_cycles = 0;
+  std::int64_t other_bytes = 0;
+  double other_energy = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Json& layer = *layers[i];
+    const auto cycles = layer.at("critical_path_cycles").get<std::int64_t>();
+    const auto bytes = layer.at("offchip_bytes").get<std::int64_t>();
+    const auto energy = layer.at("energy_pj").get<double>();
+    if (i < kListed) {
+      add_row({layer.at("name").get<std::string>(), layer.at("phase").get<std::string>()},
+              layer_cells(cycles, latency, &layer.at("span_cycles"), energy, bytes));
+      continue;
+    }
+    other_cycles += cycles;
+    other_bytes += bytes;
+    other_energy += energy;
+  }
+  if (layers.size() > kListed) {
+    add_row({fmt::format("{} more", layers.size() - kListed), ""},
+            layer_cells(other_cycles, latency, nullptr, other_energy, other_bytes));
+  }
+  return aligned_table(table);
+}
+
 } // namespace
 
 std::string buffers_line(const Json& buffers) {
@@ -155,11 +218,14 @@ std::string summary_table(const Json& result) {
     const Json::json_pointer where(row.where);
     if (!columns.front().second->contains(where)) // what not every step has
       continue;
-    for (const auto& [label, column] : columns)
-      line.push_back(cell(column->value(where, Json(0)), row.unit));
+    const Json::json_pointer of_step(row.of_step);
+    for (const auto& [label, column] : columns) {
+      const bool has = column->contains(where) || row.of_step.empty();
+      line.push_back(cell(column->value(has ? where : of_step, Json(0)), row.unit));
+    }
     table.push_back(std::move(line));
   }
-  return heading(result) + aligned_table(table) + slices_line(result);
+  return heading(result) + aligned_table(table) + slices_line(result) + "\n" + layer_table(result);
 }
 
 } // namespace monet

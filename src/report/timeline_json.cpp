@@ -4,7 +4,6 @@
 
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
-#include "monet/schedule/critical_path.hpp"
 #include "monet/training/liveness.hpp"
 
 #include <nlohmann/json.hpp>
@@ -277,11 +276,12 @@ Json timeline_json(const StepResult& result, const Chip& chip, const TimelineLim
 namespace {
 
 bool alike(const PathSegment& a, const PathSegment& b) {
-  return a.limit == b.limit && a.transfer == b.transfer && a.op == b.op && a.core == b.core &&
-         (!a.transfer || a.link == b.link);
+  return a.limit == b.limit && a.transfer == b.transfer && a.op == b.op && a.counted == b.counted &&
+         a.core == b.core && (!a.transfer || a.link == b.link);
 }
 
-/// start, end, limit, layer, core, link, tensor; the last two are null of what is no transfer.
+/// start, end, limit, layer, core, link, tensor, counted layer; link and tensor are null of what is
+/// no transfer, layer and core of what is not known.
 Json segment_json(const PathSegment& s) {
   const bool placed = s.limit != Limit::order || s.transfer;
   const bool moves = s.transfer && placed;
@@ -290,13 +290,13 @@ Json segment_json(const PathSegment& s) {
   row.push_back(placed ? Json(s.core.value) : Json());
   row.push_back(moves ? Json(s.link.value) : Json());
   row.push_back(moves ? Json(s.tensor.value) : Json());
+  row.push_back(s.counted.value);
   return row;
 }
 
 } // namespace
 
-Json critical_path_json(const StepResult& result, const Chip& chip, const TimelineLimits& limits) {
-  const CriticalPath path = critical_path(*result.timeline, *result.step, chip);
+Json critical_path_json(const CriticalPath& path, const TimelineLimits& limits) {
   Json json = Json::object();
   for (std::size_t i = 0; i < kLimits; ++i)
     json[std::string(name_of(static_cast<Limit>(i))) + "_cycles"] = path.sums[i].value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "monet/report/result.hpp"
+#include "monet/schedule/critical_path.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -33,7 +34,7 @@ nlohmann::ordered_json timeline_json(const StepResult& result, const Chip& chip,
 /// Live memory by owner: cycles, and bytes by owner; the largest of each `merge` samples that
 /// follow each other.
 nlohmann::ordered_json live_json(const Timeline& timeline, std::size_t merge);
-nlohmann::ordered_json critical_path_json(const StepResult& result, const Chip& chip,
+nlohmann::ordered_json critical_path_json(const CriticalPath& path,
                                           const TimelineLimits& limits = {});
 nlohmann::ordered_json bounds_json(const StepResult& result, const Chip& chip);
 

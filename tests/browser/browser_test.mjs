@@ -247,12 +247,22 @@ async function first_cells(page, column, count = 5) {
   );
 }
 
+/// The first five layers by a column; those that are equal in their order.
+function sorted_by(step, key, sign) {
+  return step.layers
+    .map((_, i) => i)
+    .sort((a, b) => sign * (step.layers[a][key] - step.layers[b][key]) || a - b)
+    .slice(0, 5);
+}
+
+async function check_first_order(page, step) {
+  equal(await first_cells(page), sorted_by(step, "critical_path_cycles", -1), "the layers that cost the time come first");
+  const head = await page.locator("#layers thead").innerText();
+  check(head.includes("Span (cycles)") && !head.includes("Latency"), "a layer has a span and no latency: " + head);
+}
+
 async function check_table(page, step) {
-  const by = (key, sign) =>
-    step.layers
-      .map((_, i) => i)
-      .sort((a, b) => sign * (step.layers[a][key] - step.layers[b][key]) || a - b)
-      .slice(0, 5);
+  const by = (key, sign) => sorted_by(step, key, sign);
   await page.click('#layers [data-sort="energy_pj"]');
   equal(await first_cells(page), by("energy_pj", -1), "a click on Energy puts the largest first");
   equal(await page.locator('#layers th[aria-sort="descending"]').count(), 1, "the sorted column says so");
@@ -353,6 +363,7 @@ async function check_searches(page, found) {
 
 async function check_step(page, step) {
   await check_figures(page, step);
+  await check_first_order(page, step);
   if (step.timeline.runs.length > 0) {
     await check_rows(page, step);
     await check_phase_colours(page, step);

@@ -76,6 +76,7 @@ function add_phase(step, phase, count) {
   step.phases.push({
     phase,
     latency_cycles: step.now - from,
+    critical_path_cycles: step.now - from,
     busy_cycles: step.now - from,
     energy_pj: sum(mine, "energy_pj"),
     macs: sum(mine, "macs"),
@@ -103,7 +104,8 @@ function add_layer(step, phase, i, count) {
     op_type,
     phase,
     macs,
-    latency_cycles: step.now - start,
+    critical_path_cycles: step.now - start,
+    span_cycles: step.now - start,
     energy_pj,
     start_cycle: start,
     end_cycle: step.now,

@@ -1,6 +1,9 @@
+#include "level.hpp"
 #include "report/hand_made_step.hpp"
 #include "report/json_schema.hpp"
 #include "report/timeline_json.hpp"
+#include "schedule/fixed_costs.hpp"
+#include "schedule/random_cases.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -18,6 +21,13 @@ double sum(const Json& list, const char* key) {
   double total = 0;
   for (const Json& entry : list)
     total += entry.at(key).get<double>();
+  return total;
+}
+
+std::int64_t whole_sum(const Json& list, const char* key) {
+  std::int64_t total = 0;
+  for (const Json& entry : list)
+    total += entry.at(key).get<std::int64_t>();
   return total;
 }
 
@@ -170,16 +180,64 @@ TEST(StepJson, MemoryByTensorAndByCore) {
 TEST(StepJson, TheCriticalPathCoversTheStep) {
   const HandMade made = hand_made_step();
   const Json path = step_json(made.result(), made.chip).at("critical_path");
-  std::int64_t at = 0;
-  for (const Json& row : path["segments"]) {
-    EXPECT_EQ(row[0].get<std::int64_t>(), at);
-    at = row[1];
-  }
-  EXPECT_EQ(at, 90);
+  // Nothing is known of what [30, 40) waits for: it counts for what begins at 40.
+  EXPECT_EQ(path["segments"].dump(),
+            "[[0,10,2,0,2,1,0,0],[10,30,0,0,0,null,null,0],[30,40,4,null,null,null,null,1],"
+            "[40,70,0,1,0,null,null,1],[70,74,1,2,0,0,3,2],[74,80,0,2,1,null,null,2],"
+            "[80,90,2,2,1,0,4,2]]");
   EXPECT_EQ(path["compute_cycles"].get<int>() + path["link_cycles"].get<int>() +
                 path["offchip_cycles"].get<int>() + path["capacity_cycles"].get<int>() +
                 path["order_cycles"].get<int>(),
             90);
+}
+
+/// Whether layers and phases each explain every cycle of the latency, and the segments say so.
+void check_columns(const Json& json) {
+  const std::int64_t latency = json.at("latency_cycles");
+  EXPECT_EQ(whole_sum(json.at("layers"), "critical_path_cycles"), latency);
+  EXPECT_EQ(whole_sum(json.at("phases"), "critical_path_cycles"), latency);
+  const Json& layers = json.at("layers");
+  std::vector<std::int64_t> counted(layers.size());
+  for (const Json& row : json.at("critical_path").at("segments"))
+    counted.at(row.at(7).get<std::size_t>()) +=
+        row[1].get<std::int64_t>() - row[0].get<std::int64_t>();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!json.at("critical_path").contains("segments_per_row")) {
+      EXPECT_EQ(layers[i].at("critical_path_cycles"), counted[i]) << i;
+    }
+    EXPECT_EQ(layers[i].at("span_cycles").get<std::int64_t>(),
+              layers[i].at("end_cycle").get<std::int64_t>() -
+                  layers[i].at("start_cycle").get<std::int64_t>());
+  }
+}
+
+TEST(StepJson, TheCriticalPathIsSplitOverLayersAndPhases) {
+  const HandMade made = hand_made_step();
+  const Json json = step_json(made.result(), made.chip);
+  check_columns(json);
+  for (const char* list : {"layers", "phases"}) {
+    EXPECT_EQ(json.at(list)[0].at("critical_path_cycles"), 30);
+    EXPECT_EQ(json.at(list)[1].at("critical_path_cycles"), 40); // ten of waiting
+    EXPECT_EQ(json.at(list)[2].at("critical_path_cycles"), 20);
+  }
+}
+
+// Inference and training, fused and not, in memories large and small, over links of any latency.
+TEST(StepJson, TheCriticalPathOfRandomStepsIsSplitWithoutRest) {
+  std::array<testing::CaseShape, 4> shapes;
+  for (std::size_t i = 1; i < shapes.size(); ++i)
+    shapes[i].network = {.operators = 5, .training = true};
+  shapes[2].system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  shapes[3].fused = shapes[3].system.latency = true;
+  for (int seed = 1; seed <= cases(200, 1000, 4000) && !HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const auto number = static_cast<std::uint64_t>(seed);
+    const testing::RandomCase c =
+        testing::random_case(3'000'000 + number, shapes[number % shapes.size()]);
+    const Timeline timeline =
+        testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
+    check_columns(step_json({&c.step, &c.tiles, &timeline}, c.chip));
+  }
 }
 
 TEST(StepJson, LongListsAreThinnedOut) {
@@ -209,8 +267,8 @@ TEST(StepJson, LayersCarryRunsAndTransfers) {
   const Json layers = step_json(made.result(), made.chip).at("layers");
   EXPECT_EQ(
       layers[2].dump(),
-      R"({"name":"fc/update","op_type":"SgdUpdate","phase":"update","macs":0,"latency_cycles":6,)"
-      R"("energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
+      R"({"name":"fc/update","op_type":"SgdUpdate","phase":"update","macs":0,"critical_path_cycles":20,)"
+      R"("span_cycles":6,"energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
       R"("energy":{"compute_pj":1.0,"onchip_memory_pj":3.75,"links_pj":156.0,"offchip_pj":200.0,)"
       R"("leakage_pj":0.0},)"
       R"("dims":{"K":2,"C":4}})");

@@ -30,6 +30,7 @@ export interface Phase {
   phase: string;
   start_cycle: number; // phases follow one another without gap
   latency_cycles: number;
+  critical_path_cycles: number; // of the step's latency
   busy_cycles: number;
   energy_pj: number;
   macs: number;
@@ -70,7 +71,8 @@ export interface Layer {
   op_type: string;
   phase: string;
   macs: number;
-  latency_cycles: number;
+  critical_path_cycles: number; // of the step's latency
+  span_cycles: number; // from its first start to its last end
   energy_pj: number;
   start_cycle: number;
   end_cycle: number;
@@ -109,6 +111,7 @@ export interface Segment {
   core: number | null;
   link: number | null;
   tensor: number | null;
+  counted: number | null; // the layer that its cycles count for
 }
 
 /// What no schedule can beat, in cycles; empty where the result does not say.
@@ -204,6 +207,7 @@ function read_phases(value: unknown): Phase[] {
       phase: text(from["phase"]),
       start_cycle,
       latency_cycles: number(from["latency_cycles"]),
+      critical_path_cycles: number(from["critical_path_cycles"]),
       busy_cycles: number(from["busy_cycles"]),
       energy_pj: number(from["energy_pj"]),
       macs: number(from["macs"]),
@@ -251,7 +255,8 @@ function read_layer(value: unknown, index: number): Layer {
     op_type: text(from["op_type"]),
     phase: text(from["phase"]),
     macs: number(from["macs"]),
-    latency_cycles: number(from["latency_cycles"]),
+    critical_path_cycles: number(from["critical_path_cycles"]),
+    span_cycles: number(from["span_cycles"]),
     energy_pj: number(from["energy_pj"]),
     start_cycle: number(from["start_cycle"]),
     end_cycle: number(from["end_cycle"]),
@@ -303,6 +308,7 @@ function read_segment(value: unknown): Segment {
     core: maybe(row[4]),
     link: maybe(row[5]),
     tensor: maybe(row[6]),
+    counted: maybe(row[7]),
   };
 }
 

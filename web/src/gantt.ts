@@ -329,6 +329,8 @@ export class Gantt {
   private path_lines(row: Row, bar: number): [string, string][] {
     const segment = this.step.segments[row.item[bar]!]!;
     const lines: [string, string][] = [["bound by", word(kLimits[segment.limit] ?? "unknown")]];
+    const waiting = segment.counted === segment.layer ? undefined : this.step.layers[segment.counted ?? -1];
+    if (waiting !== undefined) lines.push(["counts for", waiting.name]);
     if (segment.core !== null) lines.push(["core", this.core_name(segment.core)]);
     const link = this.step.links.find((at) => at.id === segment.link);
     if (link !== undefined) lines.push(["link", link.name]);
@@ -350,6 +352,7 @@ export class Gantt {
 
 function layer_lines(layer: Layer): [string, string][] {
   return [
+    ["layer on the critical path", `${exact(layer.critical_path_cycles)} cycles`],
     ["layer energy", energy(layer.energy_pj)],
     ["layer MACs", si(layer.macs)],
   ];

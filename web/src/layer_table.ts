@@ -30,11 +30,18 @@ const kColumns: Column[] = [
     show: (l) => exact(l.start_cycle),
   },
   {
-    key: "latency_cycles",
-    title: "Latency (cycles)",
+    key: "critical_path_cycles",
+    title: "Critical path (cycles)",
     is_number: true,
-    value: (l) => l.latency_cycles,
-    show: (l) => exact(l.latency_cycles),
+    value: (l) => l.critical_path_cycles,
+    show: (l) => exact(l.critical_path_cycles),
+  },
+  {
+    key: "span_cycles",
+    title: "Span (cycles)",
+    is_number: true,
+    value: (l) => l.span_cycles,
+    show: (l) => exact(l.span_cycles),
   },
   {
     key: "macs",
@@ -54,6 +61,12 @@ const kColumns: Column[] = [
   { key: "cores", title: "Cores", is_number: true, value: (l) => l.cores.length, show: (l) => core_list(l.cores) },
 ];
 
+/// What the table is sorted by at first, the most first: the layers that cost the time.
+const kFirstColumn = kColumns.find((column) => column.key === "critical_path_cycles")!;
+
+/// Columns with a bar for the share of the largest.
+type Barred = "critical_path_cycles" | "energy_pj";
+
 /// 0, 1, 2, 5 -> "0-2, 5".
 function core_list(cores: number[]): string {
   const sorted = [...new Set(cores)].sort((a, b) => a - b);
@@ -71,9 +84,9 @@ export class LayerTable {
   readonly element: HTMLElement;
   filter_text = "";
   private readonly hidden_phases = new Set<string>();
-  private sort: { column: Column; descending: boolean } = { column: kColumns[0]!, descending: false };
+  private sort: { column: Column; descending: boolean } = { column: kFirstColumn, descending: true };
   private rows: Layer[] = [];
-  private readonly most: Record<"latency_cycles" | "energy_pj", number>;
+  private readonly most: Record<Barred, number>;
   private readonly body = h("tbody");
   private readonly scroll = h("div", { class: "layers-scroll" });
   private readonly heads = new Map<string, HTMLElement>();
@@ -89,8 +102,8 @@ export class LayerTable {
     signal: AbortSignal,
   ) {
     this.filter_text = filter_text;
-    const largest = (key: "latency_cycles" | "energy_pj") => step.layers.reduce((m, l) => Math.max(m, l[key]), 0) || 1;
-    this.most = { latency_cycles: largest("latency_cycles"), energy_pj: largest("energy_pj") };
+    const largest = (key: Barred) => step.layers.reduce((m, l) => Math.max(m, l[key]), 0) || 1;
+    this.most = { critical_path_cycles: largest("critical_path_cycles"), energy_pj: largest("energy_pj") };
     const table = h(
       "table",
       { class: "layers", id: "layers", "aria-rowcount": step.layers.length + 1 },
@@ -191,10 +204,17 @@ export class LayerTable {
       const direction = key !== column.key ? "none" : descending ? "descending" : "ascending";
       head.setAttribute("aria-sort", direction);
     }
-    const used = this.rows.reduce((sum, layer) => sum + layer.energy_pj, 0);
-    const share = this.step.energy_pj > 0 ? ` (${percent(used / this.step.energy_pj)})` : "";
-    const macs = this.rows.reduce((sum, layer) => sum + layer.macs, 0);
-    this.summary.textContent = `${exact(this.rows.length)} of ${exact(this.step.layers.length)} layers \u00b7 ${energy(used)}${share} \u00b7 ${si(macs)} MACs`;
+    const total = (of: (layer: Layer) => number) => this.rows.reduce((sum, layer) => sum + of(layer), 0);
+    const share = (part: number, whole: number) => (whole > 0 ? ` (${percent(part / whole)})` : "");
+    const cycles = total((layer) => layer.critical_path_cycles);
+    const used = total((layer) => layer.energy_pj);
+    const parts = [
+      `${exact(this.rows.length)} of ${exact(this.step.layers.length)} layers`,
+      `${exact(cycles)} cycles of the critical path${share(cycles, this.step.latency_cycles)}`,
+      `${energy(used)}${share(used, this.step.energy_pj)}`,
+      `${si(total((layer) => layer.macs))} MACs`,
+    ];
+    this.summary.textContent = parts.join(" \u00b7 ");
     this.scroll.scrollTop = 0;
     this.render();
   }
@@ -234,7 +254,7 @@ export class LayerTable {
       if (column.key === "phase")
         cell.prepend(h("span", { class: "swatch", style: `background: var(${phase_variable(layer.phase)})` }));
       if (column.key === "name") cell.title = shown(layer.name, 400);
-      if (column.key === "latency_cycles" || column.key === "energy_pj") {
+      if (column.key === "critical_path_cycles" || column.key === "energy_pj") {
         const share = (layer[column.key] / this.most[column.key]) * 100;
         cell.classList.add("share");
         cell.append(
@@ -321,7 +341,8 @@ export class LayerTable {
     const parts = [
       `${shown(layer.op_type, 60)}, ${shown(label(layer.phase), 40)}`,
       layer.dims.length === 0 ? "" : layer.dims.map(([name, size]) => `${shown(name, 20)}=${exact(size)}`).join(" "),
-      `${exact(layer.latency_cycles)} cycles from ${exact(layer.start_cycle)}`,
+      `${exact(layer.critical_path_cycles)} cycles of the critical path`,
+      `runs from ${exact(layer.start_cycle)} to ${exact(layer.end_cycle)}`,
       `${exact(layer.macs)} MACs`,
       `${energy(layer.energy_pj)}: compute ${energy(layer.energy.compute)}, on-chip ${energy(layer.energy.onchip_memory)}, links ${energy(layer.energy.links)}, off-chip ${energy(layer.energy.offchip)}`,
     ];

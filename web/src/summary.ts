@@ -143,13 +143,14 @@ function ratio_badge(value: number, inference: Step | null, figure: Figure): HTM
 }
 
 export function phase_table(step: Step, inference: Step | null): HTMLElement {
-  const head = ["Phase", "Latency (cycles)", "At work (cycles)", "Energy", "MACs", "Peak memory", "", ...kOwners.map(label)];
+  const head = ["Phase", "Latency (cycles)", "Critical path (cycles)", "At work (cycles)", "Energy", "MACs", "Peak memory", "", ...kOwners.map(label)];
   const body = h("tbody");
   for (const phase of step.phases) body.append(phase_row(step, phase));
-  const whole: Phase = { ...step, phase: "total", start_cycle: 0, busy_cycles: 0, macs: step.macs.total, energy: step.energy };
+  const no_part = { start_cycle: 0, critical_path_cycles: 0, busy_cycles: 0 };
+  const whole: Phase = { ...step, ...no_part, phase: "total", macs: step.macs.total, energy: step.energy };
   const foot = h("tfoot", {}, plain_row("Whole step", whole, step.peak_memory_bytes));
   if (inference !== null) {
-    const alone: Phase = { ...inference, phase: "inference", start_cycle: 0, busy_cycles: 0, macs: inference.macs.total };
+    const alone: Phase = { ...inference, ...no_part, phase: "inference", macs: inference.macs.total };
     const row = plain_row("Inference alone", alone, step.peak_memory_bytes);
     row.classList.add("compare");
     foot.append(row);
@@ -203,6 +204,7 @@ function phase_row(step: Step, phase: Phase): HTMLElement {
       shown(label(phase.phase), 40),
     ),
     share_cell(si(phase.latency_cycles), of(phase.latency_cycles, step.latency_cycles), variable),
+    share_cell(si(phase.critical_path_cycles), of(phase.critical_path_cycles, step.latency_cycles), variable),
     h("td", { class: "number" }, si(phase.busy_cycles)),
     share_cell(energy(phase.energy_pj), of(phase.energy_pj, step.energy_pj), variable),
     share_cell(si(phase.macs), of(phase.macs, step.macs.total), variable),
@@ -219,6 +221,7 @@ function plain_row(name: string, phase: Phase, most: number): HTMLElement {
     {},
     h("th", { scope: "row" }, name),
     cell(si(phase.latency_cycles)),
+    cell(si(phase.latency_cycles)), // a whole step has all of its critical path
     cell(""),
     cell(energy(phase.energy_pj)),
     cell(si(phase.macs)),
