@@ -168,7 +168,7 @@ void write_json(const std::string& path, const Json& result) {
 void write_output(const std::string& json_path, const Json& json, std::string_view table) {
   if (!json_path.empty())
     write_json(json_path, json);
-  if (json_path != "-")
+  if (json_path != "-" || captured != nullptr) // what is captured keeps the two apart
     print_result(table);
 }
 

@@ -87,7 +87,7 @@ Json read_json(const std::string& path);
 void write_json(const std::string& path, const Json& json);
 /// The page of a result (report_html()).
 std::string page_of(const Json& json);
-/// The JSON where --json asks for it, and the table unless that has taken stdout.
+/// The JSON where --json asks for it, and the table unless the JSON has taken standard output.
 void write_output(const std::string& json_path, const Json& json, std::string_view table);
 
 /// The places that a command writes its results to, tried before any work is done for them. Folders

@@ -255,10 +255,12 @@ class Answer:
         return self._ran.messages
 
     def __str__(self) -> str:
+        """The table that the command prints."""
         return self._ran.table
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._figures.get('name', '')!r})"
+        title = self._figures.get("name") or self._figures.get("kind")
+        return f"{type(self).__name__}({repr(title) if title else ', '.join(self._figures)})"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

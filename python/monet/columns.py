@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,46 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Columns, ({name: np.ascontiguousarray(column) for name, column in self._columns.items()},)
 
+    def _rows_shown(self) -> tuple[list[list[str]], str]:
+        """Texts of the first rows, and of how many more there are."""
+        shown = min(self.rows, _ROWS_SHOWN)
+        rows = [[_text(column[i]) for column in self._columns.values()] for i in range(shown)]
+        return rows, f"{self.rows - shown:,} more rows" if self.rows > shown else ""
+
+    def __str__(self) -> str:
+        """A table of the first rows: text at the left, numbers at the right."""
+        rows, more = self._rows_shown()
+        lines = [""] * (len(rows) + 1)
+        for i, (name, column) in enumerate(self._columns.items()):
+            cells = [name, *(row[i] for row in rows)]
+            width = max(map(len, cells))
+            place = str.ljust if column.dtype == object else str.rjust
+            lines = [f"{line}  {place(cell, width)}" for line, cell in zip(lines, cells)]
+        return "\n".join([*(line[2:].rstrip() for line in lines), *([more] if more else [])])
+
+    def _repr_html_(self) -> str:
+        rows, more = self._rows_shown()
+        sides = ["left" if column.dtype == object else "right" for column in self._columns.values()]
+
+        def line(tag: str, cells: Iterable[str]) -> str:
+            styled = (f'<{tag} style="text-align:{side}">{html.escape(cell)}</{tag}>' for side, cell in zip(sides, cells))
+            return f"<tr>{''.join(styled)}</tr>"
+
+        body = "".join(line("td", row) for row in rows)
+        note = f"<p>{more}</p>" if more else ""
+        return f"<div><table><thead>{line('th', self._columns)}</thead><tbody>{body}</tbody></table>{note}</div>"
+
     def __repr__(self) -> str:
         return f"Columns({self.rows} rows: {', '.join(self._columns)})"
+
+
+_ROWS_SHOWN = 40
+
+
+def _text(value: Any) -> str:
+    """A cell of a table on one line."""
+    text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def _column(values: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -51,6 +51,9 @@ class CoreCost(Answer):
         """A layer a row: name, op_type, macs, latency_cycles, ideal_cycles, utilisation, energy_pj, ..."""
         return Columns.of_rows(self["layers"])
 
+    def __repr__(self) -> str:
+        return f"CoreCost({self['core']!r}: {self.latency_cycles:,.0f} cycles, {self.energy_pj:.4g} pJ)"
+
 
 def core(
     hardware: Hardware,
@@ -350,6 +353,7 @@ def formats(
             wanted |= {"--codes": "codes.npy"} | ({"--scales": "scales.npy"} if _has_blocks(format, block) else {})
         values |= {option: os.path.join(folder, name) for option, name in wanted.items()}
         ran = run_command(("formats",), values, list(names))
+        ran.table = ran.table.replace(folder + os.sep, "")
         made = {option: np.load(os.path.join(folder, name)) for option, name in wanted.items()}
     return Formats(ran, made.get("--output"), made.get("--scales"), made.get("--codes"))
 

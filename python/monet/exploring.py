@@ -306,6 +306,13 @@ class Store:
             rows.append(row | design.metrics)
         return Columns.of_rows(rows)
 
+    def __str__(self) -> str:
+        """The table of its first designs."""
+        return str(self.columns())
+
+    def _repr_html_(self) -> str:
+        return self.columns()._repr_html_()
+
     def __repr__(self) -> str:
         return f"Store({self.name!r}: {len(self.designs)} designs)"
 

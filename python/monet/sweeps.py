@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import itertools
 import json
 import os
@@ -46,6 +47,17 @@ class Sweep:
     def __len__(self) -> int:
         """Combinations."""
         return len(self._all)
+
+    def __repr__(self) -> str:
+        axes = ", ".join(self._all[0]) if self._all else ""
+        return f"Sweep({len(self._all)} combinations of {axes}: {'all' if self._done is not None else 'not all'} finished)"
+
+    def __str__(self) -> str:
+        """The table of all rows, once all are finished; looking at a sweep does not run it."""
+        return repr(self) if self._done is None else str(self.columns())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>" if self._done is None else self.columns()._repr_html_()
 
     def __iter__(self) -> Iterator[Row]:
         """Rows as they are finished; those of the store first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
 import re
@@ -166,6 +167,18 @@ def test_call_is_the_command_lines(name: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_answer_shows_the_command_lines_table(name: str) -> None:
+    words, call = CALLS[name]
+    answer = call()
+    shown = subprocess.run([TOOL, *map(str, words)], check=True, capture_output=True, text=True).stdout
+    assert str(answer) == shown
+    assert shown.count("\n") >= 4
+    assert "('')" not in repr(answer)
+    if not isinstance(answer, monet.Result):
+        assert answer._repr_html_() == f"<pre>{html.escape(shown)}</pre>"
+
+
 def test_run_is_the_command_lines(tmp_path: Path) -> None:
     experiment = tmp_path / "small.yaml"
     experiment.write_text(f"workload: {{network: {NETWORK}, batch: 2}}\nhardware: {CHIP}\ntraining: {ADAM}\n"
@@ -178,6 +191,8 @@ def test_run_is_the_command_lines(tmp_path: Path) -> None:
     of_dict = monet.run({"name": "small", "workload": {"network": str(NETWORK), "batch": 2}, "hardware": str(CHIP),
                          "training": str(ADAM), "schedule": {"mode": "layer-by-layer"}}, tmp_path / "dict")  # fmt: skip
     assert of_dict["latency_cycles"] == answer["latency_cycles"]
+    assert "training step" in str(answer)
+    assert "critical path (cycles)" in answer._repr_html_()
 
 
 def test_train_is_the_command_lines(tmp_path: Path) -> None:
@@ -189,6 +204,8 @@ def test_train_is_the_command_lines(tmp_path: Path) -> None:
     ours, theirs = curves.to_dict(), json.loads((tmp_path / "theirs" / "result.json").read_text())
     assert timeless(ours) == timeless(theirs)
     assert not curves.interrupted
+    assert "test accuracy" in str(curves)
+    assert "Curves('brief')" in repr(curves)
 
 
 def timeless(value: Any) -> Any:
@@ -207,6 +224,7 @@ def test_arrays_are_rounded(tmp_path: Path) -> None:
     assert np.array_equal(made.array, np.load(tmp_path / "out.npy"))
     assert made.scales is not None
     assert made.scales.shape == (2, 1)
+    assert str(made).startswith("quantise.npy in fp4_e2m1")
     product = monet.formats(gemm=(np.eye(4), np.arange(16.0).reshape(4, 4)), mul="exact", acc="fp32")
     assert product.array is not None
     assert np.array_equal(product.array, np.arange(16.0).reshape(4, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import pickle
@@ -97,6 +98,10 @@ def test_exploration_is_the_command_lines(quick: Path) -> None:
         del one["seconds"]
     assert ours == theirs
     assert found.designs.rows == len(theirs["rows"])
+    table = subprocess.run([TOOL, "explore", quick, "--strategy", "racing", "--jobs", "2"], check=True, capture_output=True,
+                           text=True).stdout  # fmt: skip
+    assert str(found) == table
+    assert found._repr_html_() == f"<pre>{html.escape(table)}</pre>"
     stored = list(found)
     assert all(isinstance(design, Design) for design in stored)
     assert [design.id for design in stored] == found.designs["id"].tolist()
@@ -314,7 +319,12 @@ def test_sweeps_tell_what_cannot_run_and_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="mode"):
         monet.sweep(small_step(), chip, mode=[])
     batches = monet.sweep(monet.read_network(NETWORK, batch=1).inference(), chip, batch=[1, 2], mode="layer-by-layer")
+    assert repr(batches) == str(batches) == "Sweep(2 combinations of batch, mode: not all finished)"
+    assert batches._done is None  # to look at it models nothing
     one, two = batches.rows
+    assert str(batches) == str(batches.columns())
+    assert batches._repr_html_() == batches.columns()._repr_html_()
+    assert "energy_pj" in str(batches)
     assert one["latency_cycles"] < two["latency_cycles"]
 
 

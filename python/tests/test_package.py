@@ -166,6 +166,24 @@ def test_layers_and_memory_add_up(result: monet.Result) -> None:
     assert result.transfers["bits"].min() > 0
 
 
+def test_columns_show_a_table() -> None:
+    names = np.array(["a", "<b>\n"], dtype=object)
+    few = monet.Columns({"name": names, "cycles": np.array([7, 1234]), "part": np.array([0.5, 1 / 3])})
+    assert str(few) == "name  cycles      part\na          7       0.5\n<b>\ufffd    1234  0.333333"
+    assert few._repr_html_() == (
+        '<div><table><thead><tr><th style="text-align:left">name</th><th style="text-align:right">cycles</th>'
+        '<th style="text-align:right">part</th></tr></thead><tbody>'
+        '<tr><td style="text-align:left">a</td><td style="text-align:right">7</td><td style="text-align:right">0.5</td></tr>'
+        '<tr><td style="text-align:left">&lt;b&gt;\ufffd</td><td style="text-align:right">1234</td>'
+        '<td style="text-align:right">0.333333</td></tr></tbody></table></div>'
+    )
+    many = monet.Columns({"cycle": np.arange(1_000_000)})
+    assert str(many).splitlines()[-2:] == ["   39", "999,960 more rows"]
+    assert many._repr_html_().count("<tr>") == 41
+    assert "999,960 more rows" in many._repr_html_()
+    assert str(monet.Columns({})) == ""
+
+
 def test_report_is_the_command_lines(result: monet.Result, tmp_path: Path) -> None:
     page = result.report(tmp_path / "out")
     assert Path(page).stat().st_size > 10_000
