@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -110,17 +111,21 @@ def _whole(chip: FileOrDict) -> dict[str, Any]:
     if isinstance(chip, Mapping):
         _texts(chip)  # what no file could hold
     system: dict[str, Any] = plain(chip) if isinstance(chip, Mapping) else _monet.read_yaml(path)
-    if isinstance(system.get("cores"), dict):
-        system["cores"] = {
-            number: _monet.read_yaml(_monet.find_core_file(path, core)) if isinstance(core, str) else core
-            for number, core in system["cores"].items()
-        }
+    for holder, key, _ in _core_places(system):
+        if isinstance(holder[key], str):
+            holder[key] = _monet.read_yaml(_monet.find_core_file(path, holder[key]))
     return system
 
 
+def _core_places(system: dict[Any, Any]) -> list[tuple[dict[Any, Any], Any, str]]:
+    """Where a system has cores: the dict, the key in it, and what errors call a core that is a dict."""
+    cores = system.get("cores")
+    places = [(cores, number, f"core {number}") for number in cores] if isinstance(cores, dict) else []
+    return [*places, (system, "offchip_core", "off-chip core")] if "offchip_core" in system else places
+
+
 def _priced(chip: dict[str, Any], memory_costs: MemoryCosts | None, array_costs: ArrayCosts | None) -> dict[str, Any]:
-    cores = chip["cores"].values() if isinstance(chip.get("cores"), dict) else [chip]
-    for core in cores:
+    for core in [holder[key] for holder, key, _ in _core_places(chip)] or [chip]:
         if not isinstance(core, dict) or not isinstance(core.get("memories"), dict):
             continue  # the reader says what is wrong with it
         name = str(core.get("name", ""))
@@ -143,11 +148,11 @@ def _texts(chip: Mapping[str, Any]) -> tuple[DictText, list[DictText]]:
     system = dict(chip)
     if isinstance(system.get("cores"), Mapping):
         system["cores"] = dict(system["cores"])
-        for number, core in system["cores"].items():
-            if isinstance(core, Mapping):
-                text = DictText(core, f"core {number}")
-                cores.append(text)
-                system["cores"][number] = text.name
+    for holder, key, name in _core_places(system):
+        if isinstance(holder[key], Mapping):
+            text = DictText(holder[key], name)
+            cores.append(text)
+            holder[key] = text.name
     return DictText(system, "dict"), cores
 
 
@@ -175,17 +180,24 @@ def _set(chip: dict[str, Any], place: str, value: Any) -> None:
 
 
 def _set_dram_bandwidth(chip: dict[str, Any], bits: int) -> None:
-    offchip = chip.get("offchip_core_id")
-    number = _part(chip.get("cores"), str(offchip))
-    if number is None:
+    core, offchip = chip.get("offchip_core"), str(len(chip.get("cores") or ()))  # which is the last core
+    if core is None:
+        offchip = str(chip.get("offchip_core_id"))
+        number = _part(chip.get("cores"), offchip)
+        core = None if number is None else chip["cores"][number]
+    if core is None:
         raise KeyError("dram_bandwidth_bits: the chip has no off-chip core")
-    core = chip["cores"][number]
-    if isinstance(core, str):
-        raise KeyError("dram_bandwidth_bits: the off-chip core is a file; give it as a dict")
     for memory in core["memories"].values():
         for port in memory["ports"]:
             port["bandwidth_max"] = bits
             port["bandwidth_min"] = min(port.get("bandwidth_min", bits), bits)
-    for link in chip.get("core_connectivity", []):
-        if offchip in link["cores"]:
-            link["bandwidth"] = bits
+    links = chip.get("core_connectivity") or []
+    for i, link in enumerate(links):
+        if offchip in _cores_of_link(link):
+            links[i] = {**(link if isinstance(link, dict) else {"cores": link}), "bandwidth": bits}
+
+
+def _cores_of_link(link: Any) -> list[str]:
+    """{"cores": [0, 1], ...}, [0, 1] or "0, 1"."""
+    cores = link["cores"] if isinstance(link, dict) else link
+    return re.findall("[0-9]+", cores) if isinstance(cores, str) else [str(core) for core in cores]

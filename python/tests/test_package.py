@@ -337,6 +337,56 @@ def test_a_chip_changes(net: monet.Network, chip: monet.Chip) -> None:
         chip.with_(frequency_hz=-1)
 
 
+def chip_files(folder: Path) -> Path:
+    """A chip whose cores and off-chip core are files beside it and in `cores`; no path is absolute."""
+    array, dram = core_dict(), chip_dict()["cores"][1]
+    del dram["kind"]
+    (folder / "cores").mkdir(parents=True)
+    (folder / "cores" / "array.yaml").write_text(json.dumps(array))
+    (folder / "dram.yaml").write_text(json.dumps(dram))
+    system = folder / "chip.yaml"
+    system.write_text("name: small\ncores: {0: array.yaml, 1: array.yaml}\noffchip_core: dram.yaml\nbandwidth: 64\n"
+                      'core_connectivity: ["0, 1", "0, 2", {cores: [1, 2], bandwidth: 64}]\n')  # fmt: skip
+    return system
+
+
+def test_an_offchip_core_of_a_file_is_in_the_chips_dict(
+    net: monet.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chip = monet.read_chip(chip_files(tmp_path / "chips"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    step = net.inference("int8")
+    expected = step.schedule(chip, mode="layer-by-layer")
+    assert chip.to_dict()["offchip_core"]["memories"]["dram"]["size"] == 10**12
+    for again in (monet.read_chip(chip.to_dict()), chip.with_(), pickle.loads(pickle.dumps(chip.with_()))):
+        assert again.cores == chip.cores
+        assert step.schedule(again, mode="layer-by-layer").latency_cycles == expected.latency_cycles
+    command = monet.optimise.allocation(step, chip.with_(), mode="layer-by-layer", evaluations=5, population=2)
+    assert command["compared"][0]["latency_cycles"] == expected.latency_cycles
+    slow = chip.with_(dram_bandwidth_bits=8)
+    assert slow.to_dict()["core_connectivity"][1:] == [{"cores": "0, 2", "bandwidth": 8}, {"cores": [1, 2], "bandwidth": 8}]
+    assert slow.to_dict()["core_connectivity"][0] == "0, 1"
+    assert step.schedule(slow, mode="layer-by-layer").latency_cycles > expected.latency_cycles
+    small = chip.with_({"offchip_core.memories.dram.size": 2**33})
+    assert small.cores[-1]["memories"] == [("dram", 2**33, 1)]
+    places = {"offchip_core.memories.dram.r_cost": [900, 1800]}
+    rows = monet.sweep(step, chip, mode="layer-by-layer", dram_bandwidth_bits=[8, 64], **places).rows
+    assert [row["latency_cycles"] for row in rows[2:]] == [expected.latency_cycles] * 2
+    assert rows[2]["energy_pj"] == expected.energy_pj < rows[3]["energy_pj"]
+    with pytest.raises(monet.InputError, match=r"off-chip core\['memories'\]\['dram'\]\['size'\]"):
+        chip.with_({"offchip_core.memories.dram.size": "large"})
+    costs = monet.read_chip(chip.to_dict(), memory_costs=lambda core, memory, says: {"r_cost": 1} if core == "dram" else None)
+    assert step.schedule(costs, mode="layer-by-layer").energy_pj < expected.energy_pj
+
+
+def test_a_published_chip_with_an_offchip_file_changes() -> None:
+    chip = monet.read_chip(DATA / "hardware" / "diana.yaml")
+    assert monet.read_chip(chip.to_dict()).cores == chip.cores
+    assert chip.with_(dram_bandwidth_bits=64).cores == chip.cores
+
+
 def test_costs_are_functions(net: monet.Network, chip: monet.Chip) -> None:
     asked: list[tuple[str, str]] = []
 

@@ -297,6 +297,8 @@ for label, path, value, error, says in [
     ("name has a surrogate", ("name",), "\ud800", ValueError, r"dict\['name'\]"),
     ("name has NUL", ("name",), "a\0", ValueError, r"dict\['name'\]"),
     ("off-chip core that is none", ("offchip_core_id",), 7, monet.InputError, r"offchip_core_id"),
+    ("off-chip core of no file", ("offchip_core",), "nowhere.yaml", monet.InputError, r"dict\['offchip_core'\]"),
+    ("off-chip core of a dict", ("offchip_core",), {"name": "x", "colour": 3}, monet.InputError, r"off-chip core\['colour'\]"),
     ("link to a core that is none", ("core_connectivity", 0, "cores"), [0, 9], monet.InputError, r"core_connectivity"),
     ("link of no cores", ("core_connectivity", 0, "cores"), [], monet.InputError, r"core_connectivity"),
     ("unknown key", ("colour",), 3, monet.InputError, r"dict\['colour'\]"),
