@@ -10,7 +10,7 @@
     result.tiles["start_cycle"]  # a NumPy view of the schedule
 
 Files are those of the command line, and options have its names; where it takes a file, a dict does as well.
-Errors are `InputError` (with `.problems`), `InfeasibleError` and `InternalError`.
+Errors are `InputError` (with `.problems`), `InfeasibleError` and `InternalError`; warnings are `MonetWarning`.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ from monet.results import Result
 from monet.sweeps import Sweep, sweep
 from monet.torch_compare import TorchComparison, compare_with_torch
 from monet.torch_models import from_torch
+from monet.warning import MonetWarning
 
 __all__ = [
     "LAMB", "SGD", "Adafactor", "Adagrad", "Adam", "AdamW", "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
-    "InputError", "InternalError", "Lion", "Muon", "Network", "RMSprop", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
+    "InputError", "InternalError", "Lion", "MonetWarning", "Muon", "Network", "RMSprop", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
     "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
     "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
     "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "schedule_as_stream",

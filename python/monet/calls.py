@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from monet import _monet, arguments
 from monet.dicts import DictText, read_dict
 from monet.progress import Progress, progress_of
+from monet.warning import MonetWarning, warned
 
 File = str | os.PathLike[str]
 Options = Mapping[str, Any]
@@ -44,11 +45,18 @@ class Inputs:
             self.texts[text.name] = text.text
             self._dicts.append(text)
 
-    def reading(self, call: Callable[[], T]) -> T:
-        """`call()`; what is wrong with a dict is told by its key."""
+    def reading(self, call: Callable[[], T], command: tuple[str, ...] = ()) -> T:
+        """`call()`, with its warnings; what is wrong with a dict is told by its key, and options of the
+        command by their names in Python."""
         for text in self._dicts:
             call = _traced(text, call)
-        return call()
+        with warned(lambda text: self._place(in_python(command, text) if command else text)):
+            return call()
+
+    def _place(self, text: str) -> str:
+        for one in self._dicts:
+            text = one.place(text)
+        return text
 
 
 def _traced(text: DictText, read: Callable[[], T]) -> Callable[[], T]:
@@ -195,7 +203,7 @@ def run_command(
     given = inputs or Inputs()
     with progress_of(progress) as told:
         with told_in_python(command):
-            return Ran(*given.reading(lambda: _monet.run_command(words, given.texts, told, own)))
+            return Ran(*given.reading(lambda: _monet.run_command(words, given.texts, told, own), command))
 
 
 class Ran:
@@ -248,6 +256,11 @@ class Answer:
     def interrupted(self) -> bool:
         """Ctrl-C or an end of time came first: this is the best, or all, so far."""
         return self._ran.code == INTERRUPTED or bool(self._figures.get("interrupted", False))
+
+    @property
+    def warnings(self) -> list[MonetWarning]:
+        """What was ignored, guessed, clipped or assumed of the input; the call has warned of it."""
+        return [MonetWarning(one["where"], one["message"], one["hint"]) for one in self.get("warnings", [])]
 
     @property
     def messages(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from monet import _monet, arguments, pictures
 from monet.calls import FileOrDict, Inputs
 from monet.dicts import DictText, plain
+from monet.warning import warned
 
 
 class Chip:
@@ -98,7 +99,8 @@ def read_chip(
         chip = _priced(_whole(chip), memory_costs, array_costs)
     if not isinstance(chip, Mapping):
         path = arguments.path("chip", chip)
-        return Chip(_monet.read_chip(path), path)
+        with warned():
+            return Chip(_monet.read_chip(path), path)
     inputs = Inputs()
     system, cores = _texts(chip)
     inputs.add(system, *cores)

@@ -13,6 +13,7 @@ from monet.calls import Answer, File, FileOrDict, Inputs, run_command
 from monet.chips import Chip
 from monet.columns import Columns
 from monet.progress import Progress
+from monet.warning import warned
 
 Value = int | float | str
 
@@ -131,7 +132,8 @@ class Space:
 
     def chip(self, design: int) -> Chip:
         """InputError where the file's expressions make none."""
-        return Chip(self._handle.chip(design), None)
+        with warned():
+            return Chip(self._handle.chip(design), None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return read_space, (self._source,)
@@ -319,7 +321,9 @@ class Store:
 
 def read_store(path: File) -> Store:
     """InputError where it is no store."""
-    name, content_hash, rows = _monet.read_store(arguments.path("path", path))
+    file = arguments.path("path", path)
+    with warned():
+        name, content_hash, rows = _monet.read_store(file)
     return Store(name, content_hash, [Design.of(row) for row in rows])
 
 

@@ -15,6 +15,7 @@ from monet.dicts import DictText
 from monet.execution import Execution, Numbers
 from monet.progress import Progress, progress_of
 from monet.results import Result
+from monet.warning import warned
 
 
 class TensorInfo(NamedTuple):
@@ -63,7 +64,8 @@ class Network:
                 raise TypeError("a training file stands alone: leave out " + ", ".join(more))
             path = arguments.path("options", options)
             text = _read_text(path)
-            return TrainingStep(_monet.training_step(self._handle, text, path, True), self, path)
+            with warned():
+                return TrainingStep(_monet.training_step(self._handle, text, path, True), self, path)
         inputs = Inputs()
         given = DictText({**(options or {}), **more}, "training")
         inputs.add(given)
@@ -134,7 +136,7 @@ class Step:
             stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
         )  # fmt: skip
         with progress_of(progress) as told, told_in_python(("schedule",)):
-            handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, given, told))
+            handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, given, told), ("schedule",))
         return Result(handle)
 
     def execute(
@@ -154,8 +156,7 @@ class Step:
         tensor can be looked at, not only results. InputError for a name or shape that is wrong,
         InfeasibleError beyond `memory_limit`."""
         arguments.instance("step", self, Step, "Network.training_step()")
-        call = _monet.execute(
-            self._handle,
+        given = (
             arguments.arrays("numbers", numbers),
             arguments.one_of("arithmetic", arithmetic, ("fp64", "fp32", "formats")),
             arguments.whole("seed", seed, 0, 2**64 - 1),
@@ -164,7 +165,8 @@ class Step:
             arguments.text("memory_limit", memory_limit),
             arguments.flag("keep_all", keep_all),
         )
-        return Execution(call)
+        with warned():
+            return Execution(_monet.execute(self._handle, *given))
 
     def _values(self, inputs: Inputs) -> dict[str, object]:
         """Options of the command line that make this step."""
@@ -221,7 +223,9 @@ def read_network(path: File, *, batch: int | None = None, dimensions: Mapping[st
     those of other symbolic ones. InputError with the node, or the file, that is wrong."""
     given = arguments.sizes("dimensions", dimensions)
     size = None if batch is None else arguments.whole("batch", batch, 1, 2**40)
-    return Network(_monet.read_network(arguments.path("path", path), size, given), size, given)
+    file = arguments.path("path", path)
+    with warned():
+        return Network(_monet.read_network(file, size, given), size, given)
 
 
 def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> Network:

@@ -15,6 +15,7 @@ from monet import _monet, arguments, pictures
 from monet.calls import File, run_command
 from monet.columns import Columns
 from monet.plots import Plots
+from monet.warning import MonetWarning
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -138,6 +139,11 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The same as Python has it; docs/result.md names every key."""
         return dict(json.loads(self._json))
+
+    @property
+    def warnings(self) -> list[MonetWarning]:
+        """What was ignored, guessed, clipped or assumed of the network, chip and options."""
+        return [MonetWarning(one["where"], one["message"], one["hint"]) for one in self._figures.get("warnings", [])]
 
     @property
     def latency_cycles(self) -> int:

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -20,6 +21,7 @@ from monet.chips import Chip
 from monet.columns import Columns
 from monet.model import Step, read_network
 from monet.progress import Progress, progress_of
+from monet.warning import Told, collected, warn
 
 Row = dict[str, Any]
 
@@ -41,6 +43,8 @@ class Sweep:
         self._store = store
         self._progress = progress
         self._done: dict[int, Row] | None = None
+        self._warnings: deque[Told] = deque()  # found by other threads, not given yet
+        self._warned: set[Told] = set()
         self._chips: dict[tuple[int, str, int | None], Chip | str] = {}  # a text: why there is none
         self._steps: dict[int, Step] = {}
 
@@ -122,11 +126,28 @@ class Sweep:
                     number = running.pop(ended)
                     for following in itertools.islice(waiting, 1):
                         running[pool.submit(self._model, self._all[following])] = following
+                    self._warn()
                     yield number, ended.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
+    def _warn(self) -> None:
+        """Gives what the rows so far warn of, each warning once in a sweep."""
+        new: dict[Told, None] = {}
+        while self._warnings:
+            new[self._warnings.popleft()] = None
+        told = [one for one in new if one not in self._warned]
+        self._warned.update(told)
+        warn(told)
+
     def _model(self, combination: Mapping[str, Any]) -> Row:
+        with collected() as found:
+            try:
+                return self._modelled(combination)
+            finally:
+                self._warnings.extend(found)
+
+    def _modelled(self, combination: Mapping[str, Any]) -> Row:
         options = dict(combination)
         batch = options.pop("batch", None)
         step = self._step if batch is None else self._with_batch(batch)

@@ -1,5 +1,6 @@
 #include "commands.hpp"
 
+#include "call_warnings.hpp"
 #include "commands/commands.hpp"
 #include "exploration.hpp"
 #include "interruptible.hpp"
@@ -36,7 +37,9 @@ void run(const std::vector<std::string>& arguments, const std::map<std::string, 
   cli::CapturedOutput output;
   cli::Command program = cli::monet_program();
   const cli::Command& chosen = cli::parse_arguments(program, arguments);
+  WarningScope* const outer = WarningScope::current();
   cli::Session session(true);
+  const SessionWarnings kept(session, outer);
   session.interrupted = &stop;
   session.context.stop.flag = &stop;
   session.own = own;

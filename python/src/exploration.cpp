@@ -1,5 +1,6 @@
 #include "exploration.hpp"
 
+#include "call_warnings.hpp"
 #include "interruptible.hpp"
 #include "objects.hpp"
 
@@ -220,8 +221,10 @@ using SharedSpace = std::shared_ptr<const Space>;
 
 PyChip chip_of(const Space& space, const py::handle& id) {
   const DesignId design = design_id(space, id);
-  return {std::make_shared<const Chip>(space.chip(design)),
-          fmt::format("{}, design {}", space.name, design)};
+  CallWarnings warnings;
+  auto chip = std::make_shared<const Chip>(space.chip(design));
+  return {std::move(chip), fmt::format("{}, design {}", space.name, design),
+          warnings.scope().warnings()};
 }
 
 py::tuple read_store(const std::string& path) {

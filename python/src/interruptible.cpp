@@ -1,5 +1,7 @@
 #include "interruptible.hpp"
 
+#include "call_warnings.hpp"
+
 #include <cxxabi.h>
 #include <pybind11/pybind11.h>
 
@@ -66,9 +68,11 @@ void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
   std::atomic<bool> stop{false};
   bool interrupted = false;
   std::exception_ptr failure;
+  CallWarnings warnings;
   std::promise<void> ended;
   const std::future<void> end = ended.get_future();
   std::thread thread([&] {
+    const WarningScope::Adopt adopted(&warnings.scope());
     try {
       work(stop);
     } catch (...) {

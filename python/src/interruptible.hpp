@@ -16,7 +16,7 @@ enum class OnInterrupt {
 
 /// Runs `work` in a thread of its own, without the lock. Signals that Python handles (Ctrl-C) set
 /// the flag it is given, and what they raise is raised once it has ended. `work` may set the flag
-/// itself. What it throws is thrown here.
+/// itself. What it throws is thrown here. Its warnings are kept for take_warnings().
 void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
                        OnInterrupt on_interrupt = OnInterrupt::raise);
 

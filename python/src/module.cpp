@@ -1,5 +1,6 @@
 // The extension module `monet._monet`. What users see is the Python beside it, in python/monet.
 #include "arrow.hpp"
+#include "call_warnings.hpp"
 #include "columns.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
@@ -228,6 +229,7 @@ PYBIND11_MODULE(_monet, module) {
   module.doc() = "The library behind the package monet.";
   module.attr("version") = monet::cli::version();
   monet::python::add_errors(module);
+  monet::python::add_warnings(module);
   monet::python::add_network(module);
   monet::python::add_chip(module);
   monet::python::add_result(module);

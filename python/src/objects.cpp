@@ -1,5 +1,6 @@
 #include "objects.hpp"
 
+#include "call_warnings.hpp"
 #include "options/network_options.hpp"
 
 #include "monet/base/files.hpp"
@@ -20,6 +21,27 @@ namespace {
 
 std::string stem(const std::string& path) {
   return std::filesystem::path(path).stem().string();
+}
+
+/// A scope with these warnings, which results that are written meanwhile have.
+class GivenWarnings {
+public:
+  explicit GivenWarnings(const std::vector<InputProblem>& warnings) {
+    for (const InputProblem& warning : warnings)
+      scope_.add(warning);
+  }
+  std::vector<InputProblem> sorted() const { return scope_.warnings(); }
+
+private:
+  WarningScope scope_;
+};
+
+/// Each warning once, in the order in which a command writes them.
+std::vector<InputProblem> merged(const std::vector<std::vector<InputProblem>>& parts) {
+  std::vector<InputProblem> all;
+  for (const std::vector<InputProblem>& part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return GivenWarnings(all).sorted();
 }
 
 cli::Experiment experiment_of(const Step& step, const PyChip& chip,
@@ -66,32 +88,39 @@ Network read_network(const std::string& path, std::optional<std::int64_t> batch,
 }
 
 PyChip read_chip_file(const std::string& path) {
-  return {std::make_shared<const Chip>(read_chip(path)), stem(path)};
+  CallWarnings warnings;
+  auto chip = std::make_shared<const Chip>(read_chip(path));
+  return {std::move(chip), stem(path), warnings.scope().warnings()};
 }
 
 PyChip read_chip_texts(const std::string& name, const std::map<std::string, std::string>& texts) {
   const GivenFiles given(texts);
+  CallWarnings warnings;
   const auto chip = std::make_shared<const Chip>(read_chip(name));
-  return {chip, chip->name};
+  return {chip, chip->name, warnings.scope().warnings()};
 }
 
 Step training_step(const Network& network, const std::string& text, const std::string& origin,
                    bool file) {
+  CallWarnings warnings;
   ProblemList problems;
   Step step{network, read_training_options(parse_yaml(text, origin), problems), {}, {}};
   problems.throw_if_any();
   if (file)
     step.files.push_back(origin);
+  step.warnings = warnings.scope().warnings();
   return step;
 }
 
 Step inference_step(const Network& network, const std::string& precision) {
+  CallWarnings warnings;
   Step step{network, {}, {}, {}};
   if (!precision.empty()) {
     ProblemList problems;
     step.precision = read_precision_options(parse_yaml(precision, "precision"), problems);
     problems.throw_if_any();
   }
+  step.warnings = warnings.scope().warnings();
   return step;
 }
 
@@ -110,7 +139,9 @@ Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& a
                 const ProgressCalls& progress, std::atomic<bool>& stop) {
   const GivenFiles given(arguments.files);
   const cli::Experiment experiment = experiment_of(step, chip, arguments);
+  WarningScope* const outer = WarningScope::current();
   cli::Session session(true);
+  const SessionWarnings kept(session, outer);
   session.context.jobs = arguments.jobs;
   session.context.verify = arguments.verify;
   session.context.stop.flag = &stop;
@@ -118,16 +149,21 @@ Result schedule(const Step& step, const PyChip& chip, const ScheduleArguments& a
   progress.listen_to(session, stop);
   const cli::ModelInputs inputs =
       session.stage("read files", [&] { return cli::read_inputs(experiment, chip.chip.get()); });
-  return {experiment.name,
-          std::make_shared<const cli::Model>(cli::make_model(experiment, inputs, session))};
+  auto model = std::make_shared<const cli::Model>(cli::make_model(experiment, inputs, session));
+  return {experiment.name, std::move(model),
+          merged({step.warnings, chip.warnings, session.warnings.warnings()})};
 }
 
 std::string json_of(const Result& result) {
-  return result.model->json(result.name)
-      .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  const GivenWarnings given(result.warnings);
+  cli::CapturedOutput output;
+  cli::write_json("-", result.model->json(result.name));
+  output.json.pop_back(); // the line's end
+  return std::move(output.json);
 }
 
 std::string write_report(const Result& result, const std::string& folder) {
+  const GivenWarnings given(result.warnings);
   const nlohmann::ordered_json json = result.model->json(result.name);
   if (result.model->training_graph)
     return cli::write_results(folder, json, result.model->training_graph->graph);

@@ -28,6 +28,7 @@ Network read_network(const std::string& path, std::optional<std::int64_t> batch,
 struct PyChip {
   std::shared_ptr<const Chip> chip;
   std::string name; ///< of the file, in names of results
+  std::vector<InputProblem> warnings{};
 };
 PyChip read_chip_file(const std::string& path);
 PyChip read_chip_texts(const std::string& name, const std::map<std::string, std::string>& texts);
@@ -38,6 +39,7 @@ struct Step {
   std::optional<TrainingOptions> training;
   std::optional<Precision> precision; ///< of inference; none: as the file has it
   std::vector<std::string> files;     ///< that options came from
+  std::vector<InputProblem> warnings{};
 };
 /// `text`: YAML or JSON; `origin` as errors name it; `file`: it is one.
 Step training_step(const Network& network, const std::string& text, const std::string& origin,
@@ -64,6 +66,8 @@ struct ScheduleArguments {
 struct Result {
   std::string name;
   std::shared_ptr<const cli::Model> model;
+  std::vector<InputProblem>
+      warnings{}; ///< of everything that was read for it, as commands sort them
 
   const TrainingGraph& graph() const { return model->step.graph; }
   const Timeline& timeline() const { return model->step.modelled.timeline; }
