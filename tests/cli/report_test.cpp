@@ -32,6 +32,25 @@ TEST(Report, RefusesWhatIsNoResult) {
   }
 }
 
+TEST(Report, WarnsOfResultsWithoutTheCyclesOfTheCriticalPath) {
+  const Scratch scratch;
+  const std::string layer = R"({"name": "a", "latency_cycles": 1)";
+  const auto page_of = [&](const std::string& end) {
+    scratch.file("r.json",
+                 R"({"schema_version": 1, "name": "n", "latency_cycles": 1, "energy_pj": 1,
+        "memory": {}, "phases": [], "cores": [], "links": [], "layers": [)" +
+                     layer + end + R"(}], "timeline": {}})");
+    const Ran ran = run_monet({"report", "r.json", "-o", "r.html"}, scratch.path());
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.err;
+  };
+  EXPECT_EQ(page_of(""), "warning: r.json: is of an older version: layers and phases have no "
+                         "'critical_path_cycles', and layers no 'span_cycles'; the page shows 0 "
+                         "(model the step again)\n");
+  EXPECT_NE(read_file(scratch / "r.html").find("is of an older version"), std::string::npos);
+  EXPECT_EQ(page_of(R"(, "critical_path_cycles": 1, "span_cycles": 1)"), "");
+}
+
 /// Of processes that have ended.
 double processor_seconds() {
   rusage usage{};

@@ -3,6 +3,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
 
@@ -68,6 +69,12 @@ void check_result(const Json& result, const std::string& path) {
   require("layers", &Json::is_array, "a list");
   require("timeline", &Json::is_object, "an object");
   problems.throw_if_any();
+  const Json& layers = result.at("layers");
+  if (!layers.empty() && !layers.front().contains("critical_path_cycles"))
+    warn({path},
+         "is of an older version: layers and phases have no 'critical_path_cycles', and layers no "
+         "'span_cycles'; the page shows 0",
+         "model the step again");
 }
 
 } // namespace
