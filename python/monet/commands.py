@@ -240,7 +240,8 @@ def run(
     verify: bool = False,
     progress: Progress = None,
 ) -> Answer:
-    """Models an experiment and writes its report into the folder `output`: what result.json has."""
+    """Models an experiment and writes its report into the folder `output`: what result.json has, or of
+    steps that take turns iteration.json."""
     inputs = Inputs()
     name, output = inputs.name(experiment, "experiment"), arguments.path("output", output)
     values = {"--output": output, "--batch": batch, "--dim": dimensions, "--precision": _precision(precision),
@@ -412,8 +413,10 @@ def _number(name: str, value: object) -> str:
 
 
 def _with_file(ran: Ran, folder: File) -> Ran:
-    """The result.json that a command wrote, as `--json -` would have printed it."""
-    text = Path(folder, "result.json").read_text(encoding="utf-8")
+    """The result.json that a command wrote, as `--json -` would have printed it; of steps that take turns
+    iteration.json, which is then the last line of the table."""
+    takes_turns = ran.table.rstrip().rpartition("\n")[2].startswith("iteration: ")
+    text = Path(folder, "iteration.json" if takes_turns else "result.json").read_text(encoding="utf-8")
     return Ran(ran.code, ran.table, text, ran.messages)
 
 

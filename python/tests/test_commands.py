@@ -195,6 +195,21 @@ def test_run_is_the_command_lines(tmp_path: Path) -> None:
     assert "critical path (cycles)" in answer._repr_html_()
 
 
+def test_steps_that_take_turns_are_an_iteration(tmp_path: Path) -> None:
+    turns = tmp_path / "steps.yaml"
+    turns.write_text("- {name: d, repeat: 2, loss: {type: network, outputs: {discriminator_loss: 1}},\n"
+                     "   trainable: {train: ['discriminator.*']}, optimizer: adam}\n"
+                     "- {name: g, loss: {type: network, outputs: {generator_loss: 1}},\n"
+                     "   trainable: {train: ['generator.*']}, optimizer: adam}\n")  # fmt: skip
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "result.json").write_text("{}")  # of another run
+    answer = monet.run({"workload": {"network": str(ROOT / "tests/fixtures/alternating/gan.onnx")}, "hardware": str(CHIP),
+                        "training": str(turns)}, tmp_path / "out")  # fmt: skip
+    assert answer.to_json() == (tmp_path / "out" / "iteration.json").read_text()
+    assert answer["latency_cycles"] == sum(step["repeat"] * step["latency_cycles"] for step in answer["steps"])
+    assert "an iteration" in str(answer)
+
+
 def test_train_is_the_command_lines(tmp_path: Path) -> None:
     brief = tmp_path / "brief.yaml"
     brief.write_text(f"network: {NETWORK}\nbatch: 8\ndata: {{format: generated, train: 16, test: 8}}\n"
