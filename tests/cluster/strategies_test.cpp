@@ -141,6 +141,21 @@ TEST(Strategies, UtilisationCountsNeitherMaskedScoresNorThoseMadeAgain) {
   }
 }
 
+/// Of a token: its products with weights at as many experts as it chose, scores and context.
+TEST(Strategies, UtilisationOfExpertsCountsNoPaddingAndNoDispatch) {
+  for (const double capacity_factor : {1.0, 1.25, 4.0}) {
+    TransformerShape shape = llama();
+    shape.experts = 8;
+    shape.topk = 2;
+    shape.capacity_factor = capacity_factor;
+    const BlockCost found = layer(A100s(1, shape).model({}));
+    constexpr double kWeights = 4.0 * kHidden * kHidden + 2 * 3.0 * kHidden * kFfn + 8.0 * kHidden;
+    const double flops = 6 * kTokens * (kWeights + 2.0 * kTokens * kHidden);
+    EXPECT_NEAR(found.model_flops + found.masked_flops, flops, 1e-9 * flops) << capacity_factor;
+    EXPECT_GT(found.hardware_flops, flops);
+  }
+}
+
 TEST(Strategies, UtilisationOfHardwareIsAtMostOne) {
   for (const auto recompute :
        {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {

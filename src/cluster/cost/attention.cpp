@@ -151,8 +151,33 @@ std::set<TensorId> causal_masks(const TrainingGraph& step, const RankStep& ranks
   return masks;
 }
 
-Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked) {
+namespace {
+
+/// Of an operator's products, or those it is a gradient of: what a token needs that is at as many
+/// experts as it chose. Places that stay empty are none, nor are products with one-hot numbers,
+/// which only move tokens to experts and back.
+double needed_of_experts(const Graph& graph, const Operator& op, const TransformerShape& shape) {
+  const Operator& product = op.forward_op ? graph.op(*op.forward_op) : op;
+  if (product.name.find(".moe.dispatched") != std::string::npos ||
+      product.name.find(".moe.combined") != std::string::npos)
+    return 0;
+  const bool of_experts = product.name.find(".moe.") != std::string::npos &&
+                          std::ranges::any_of(product.nest.operands, [&](const Access& access) {
+                            const Tensor& tensor = graph.tensor(access.tensor);
+                            return access.mode == AccessMode::read &&
+                                   tensor.kind == TensorKind::parameter && tensor.shape.size() == 3;
+                          });
+  const auto places = static_cast<double>(*shape.experts * shape.capacity());
+  const auto chosen = static_cast<double>(shape.topk * shape.sequence);
+  return of_experts ? std::min(chosen / places, 1.0) : 1;
+}
+
+} // namespace
+
+Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked,
+                         const TransformerShape* shape) {
   const std::vector<bool> causal = CausalProducts(graph, masks).run();
+  const bool mixes = shape != nullptr && shape->experts;
   Operations made;
   for (std::size_t i = 0; i < causal.size(); ++i) {
     const Operator& op = graph.operators()[i];
@@ -160,7 +185,8 @@ Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bo
     const bool skips = skips_masked && (gradient || is_ours(op, "Attention"));
     const double all = 2 * static_cast<double>(macs(op.nest));
     // Of the five products of the gradient, one makes the scores again.
-    const double needed = gradient ? all * 4 / 5 : all;
+    const double needed = (gradient ? all * 4 / 5 : all) *
+                          (mixes && all > 0 ? needed_of_experts(graph, op, *shape) : 1);
     const double share = causal[i] ? 0.5 : 1;
     made.model.push_back(op.phase == Phase::recompute ? 0 : needed * share);
     made.masked.push_back(op.phase == Phase::recompute ? 0 : needed * (1 - share));

@@ -18,10 +18,11 @@ namespace {
 class BlockSums {
 public:
   BlockSums(const Cluster& cluster, const ClusterDevice& device, const ParallelStrategy& strategy,
-            const RankLayout& layout, CoreCostCache& costs, bool in_place_loss)
+            const RankLayout& layout, CoreCostCache& costs, const ClusterWorkload& workload)
       : cluster_(cluster), device_(device), strategy_(strategy), layout_(layout), costs_(costs),
-        in_place_loss_(in_place_loss), blocks_(layout.names.size()),
-        forward_flops_(layout.names.size()) {
+        in_place_loss_(workload.in_place_loss),
+        shape_(workload.transformer ? &*workload.transformer : nullptr),
+        blocks_(layout.names.size()), forward_flops_(layout.names.size()) {
     for (std::size_t i = 0; i < blocks_.size(); ++i)
       blocks_[i].name = layout.names[i];
   }
@@ -440,7 +441,8 @@ private:
   }
 
   void add_flops() {
-    const Operations of = operations_of(graph(), layout_.causal_masks, device_.table.has_value());
+    const Operations of =
+        operations_of(graph(), layout_.causal_masks, device_.table.has_value(), shape_);
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (op(i).phase == Phase::update)
         continue;
@@ -458,6 +460,7 @@ private:
   const RankLayout& layout_;
   CoreCostCache& costs_;
   bool in_place_loss_;
+  const TransformerShape* shape_; ///< null: another network
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;
@@ -486,7 +489,7 @@ ProfileKey profile_key(const ParallelStrategy& strategy) {
 
 Profile Profiler::profile(const ParallelStrategy& strategy) const {
   const RankLayout layout = lay_out(workload_, strategy);
-  return BlockSums(cluster_, device_, strategy, layout, *costs_, workload_.in_place_loss).run();
+  return BlockSums(cluster_, device_, strategy, layout, *costs_, workload_).run();
 }
 
 } // namespace monet::cluster_cost

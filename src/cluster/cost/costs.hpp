@@ -60,11 +60,13 @@ bool is_masked(const Graph& graph, const Operator& op, const std::set<TensorId>&
 /// of masked scores, and what runs. Attention as one operator makes the scores again in its
 /// gradient and, with `skips_masked`, leaves masked ones out. Masks are half of the scores: ranks
 /// that share tokens are taken to have as many each (Megatron-LM gives a rank one chunk from either
-/// end).
+/// end). Of a transformer with experts the network needs neither places that stay empty nor the
+/// products that move tokens.
 struct Operations {
   std::vector<double> model, masked, hardware;
 };
-Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked);
+Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bool skips_masked,
+                         const TransformerShape* shape);
 
 /// The type that a product's operands are in. InfeasibleError where the device has no rate for it.
 KernelType product_type(const Graph& graph, const Operator& op, const KernelTable& table);

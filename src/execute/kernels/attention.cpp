@@ -141,9 +141,13 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
-/// The batch of keys of each batch of queries: heads of a group share them.
-std::vector<std::size_t> batches_of_keys(const LoopNest& nest) {
-  const Access& keys = *std::ranges::find(nest.operands, "W", &Access::role);
+/// The batch of a gradient of keys or values of each batch of queries: heads of a group share them.
+/// Views of the operands may repeat what is read, but not what is written.
+std::vector<std::size_t> batches_of(const LoopNest& nest, std::string_view role) {
+  const auto written = std::ranges::find(nest.operands, role, &Access::role);
+  if (written == nest.operands.end())
+    return {};
+  const Access& keys = *written;
   std::vector<std::size_t> found{0};
   std::size_t count = 1;
   for (std::size_t loop = nest.dims.size(); loop-- > 0;) {
@@ -179,7 +183,8 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
   const std::vector<Real> dy = dense(context, 0, Part::row, Part::inner);
   const std::vector<Real> y = dense(context, 4, Part::row, Part::inner);
   const std::vector<Real> logarithm = dense(context, 5, Part::row, Part::row);
-  const std::vector<std::size_t> keys = batches_of_keys(context.op().nest);
+  const std::vector<std::size_t> of_keys = batches_of(context.op().nest, "dK");
+  const std::vector<std::size_t> of_values = batches_of(context.op().nest, "dV");
   std::vector<Real> score;
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
     check_stop();
@@ -188,13 +193,14 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
     const Real mean = a.dot(dy_row, a.row_of(y, row));
     for (std::size_t c = 0; c < a.columns; ++c) {
       const Real p = std::exp(score[c] - logarithm[row]);
-      const std::size_t column = keys[row / a.rows] * a.columns + c;
-      add_row(context, 2, column, p, dy_row);
+      if (!of_values.empty())
+        add_row(context, 2, of_values[row / a.rows] * a.columns + c, p, dy_row);
       if (a.filled(row * a.columns + c))
         continue;
       const Real ds = a.scale * p * (a.dot(dy_row, a.value(row / a.rows, c)) - mean);
       add_row(context, 0, row, ds, a.key(row / a.rows, c));
-      add_row(context, 1, column, ds, a.row_of(a.q, row));
+      if (!of_keys.empty())
+        add_row(context, 1, of_keys[row / a.rows] * a.columns + c, ds, a.row_of(a.q, row));
     }
   }
 };
