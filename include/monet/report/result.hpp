@@ -53,8 +53,9 @@ nlohmann::ordered_json result_json(const std::string& name, const StepResult& st
                                    const StepResult* inference, const Chip& chip,
                                    const Provenance& provenance);
 
-/// The closing table of `monet run`: latency, energy, peak memory by owner for forward, backward
-/// and update, next to inference alone.
+/// The closing tables of `monet run`: latency, cycles on the critical path, energy and peak memory
+/// by owner for forward, backward and update, next to inference alone; and the ten layers with most
+/// cycles on the critical path, most first, with one row for all others.
 std::string summary_table(const nlohmann::ordered_json& result);
 
 /// Trace Event JSON for Perfetto: a process per kind (cores, links, memory), a thread per core,
