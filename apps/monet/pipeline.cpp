@@ -69,6 +69,7 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
     FusionPlan plan = resolve_stacks(*inputs.stacks, step.graph, inputs.network, others);
     options.stacks = std::move(plan.stacks);
     options.slices = std::move(plan.slices);
+    options.idle = idle_cores_of(*inputs.stacks, inputs.chip);
   }
   return options;
 }

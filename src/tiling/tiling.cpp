@@ -476,6 +476,8 @@ TilingOptions TilingOptions::with(FusionPlan plan) const {
   options.mode = TilingMode::fused;
   options.stacks = std::move(plan.stacks);
   options.slices = std::move(plan.slices);
+  if (!plan.idle.empty())
+    options.idle = std::move(plan.idle);
   return options;
 }
 
@@ -508,13 +510,15 @@ FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
                             const TilingOptions& options) {
   TilingOptions own = options;
   own.mode = TilingMode::fused;
-  return Tiler(step, chip, own).plan();
+  FusionPlan plan = Tiler(step, chip, own).plan();
+  plan.idle = options.idle;
+  return plan;
 }
 
 FusionPlan fusion_of(const TrainingGraph& step, const Chip& chip, const TilingOptions& options) {
   if (options.mode == TilingMode::layer_by_layer)
     return {};
-  return options.stacks ? FusionPlan{*options.stacks, options.slices}
+  return options.stacks ? FusionPlan{*options.stacks, options.slices, options.idle}
                         : automatic_fusion(step, chip, options);
 }
 

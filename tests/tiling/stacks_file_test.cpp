@@ -1,10 +1,13 @@
+#include "schedule/random_networks.hpp"
 #include "schedule/small_steps.hpp"
 
+#include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace monet {
@@ -53,6 +56,52 @@ TEST(StacksFile, says_who_is_unknown_or_named_twice) {
   EXPECT_THAT(message, HasSubstr("s.yaml:3:4: operator 'op_a' is in a stack already"));
   EXPECT_THAT(message, HasSubstr("s.yaml:3:7: there is no node 3: the network has 3, from 0"));
   EXPECT_THAT(message, HasSubstr("there is no node -1"));
+}
+
+TEST(StacksFile, NamesIdleCores) {
+  const StepBuilder builder = chain();
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
+  const auto idle = [&](const std::string& text) {
+    return idle_cores_of(parse_stacks(text, "s.yaml"), chip);
+  };
+  EXPECT_TRUE(idle("stacks: []").empty());
+  std::vector<bool> expected(chip.cores.size(), false);
+  expected[1] = expected[3] = true;
+  EXPECT_EQ(idle("idle_cores: [3, 1]\nstacks: []"), expected);
+  FusionPlan plan;
+  plan.idle = expected;
+  EXPECT_EQ(stacks_yaml(plan, builder.step().graph), "idle_cores: [1, 3]\nstacks: []\n");
+  plan.idle.assign(chip.cores.size(), false);
+  EXPECT_EQ(stacks_yaml(plan, builder.step().graph), "stacks: []\n");
+  const std::string message = message_of([&] { idle("stacks: []\nidle_cores: [0, -1, 6]"); });
+  EXPECT_THAT(message, HasSubstr("s.yaml:2:17: there is no compute core -1"));
+  EXPECT_THAT(message, HasSubstr("s.yaml:2:21: there is no compute core 6"));
+  EXPECT_THAT(message_of([&] { idle("stacks: []\nidle_cores: 1"); }),
+              HasSubstr("'idle_cores' must be a list"));
+  EXPECT_THAT(message_of([&] { idle("stacks: []\nidle_cores: [pe]"); }), HasSubstr("s.yaml:2:14"));
+}
+
+/// Idle cores run nothing that another core may run.
+TEST(StacksFile, IdleCoresHaveNoTiles) {
+  const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
+  int spread = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    testing::Random random(seed);
+    const TrainingGraph step = testing::random_step(random, {.operators = 6});
+    FusionPlan plan;
+    plan.idle.assign(chip.cores.size(), false);
+    const auto is_used = [&](std::uint32_t core) {
+      const auto tiles = make_tiles(step, chip, TilingOptions{}.with(plan)).tiles;
+      return std::ranges::any_of(tiles, [&](const Tile& tile) { return tile.core.value == core; });
+    };
+    if (!is_used(0) || !is_used(1)) // two cores that are the same
+      continue;
+    ++spread;
+    plan.idle[0] = true;
+    EXPECT_FALSE(is_used(0)) << seed;
+    EXPECT_TRUE(is_used(1)) << seed;
+  }
+  EXPECT_GT(spread, 2);
 }
 
 TEST(StacksFile, must_be_lists_of_names) {

@@ -67,6 +67,8 @@ std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& net
       problems.add(slices.cuts->front().where,
                    "stream-coala takes slices from the mapping file alone (intra_core_tiling)");
   }
+  if (!file.idle_cores.empty())
+    problems.add(file.idle_cores.front().where, "stream-coala knows no idle cores");
   std::vector<std::vector<int>> stacks;
   for (const std::vector<StackMember>& members : file.stacks) {
     std::vector<int>& stack = stacks.emplace_back();

@@ -12,6 +12,7 @@
 //       slices: [{operator: /relu1/Relu, loop: H, count: 8}]
 //       halo: recomputed  # else as --halo says
 //       turns: 4          # two of its slices, then two of each other stack that takes turns
+//   idle_cores: [2, 3]    # run nothing that another core may run
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -49,6 +50,11 @@ struct StacksFile {
   std::string origin;
   std::vector<std::vector<StackMember>> stacks;
   std::vector<Slices> slices; ///< per stack
+  struct IdleCore {
+    std::int64_t core = 0; ///< its id in the system file
+    SourceLoc where;
+  };
+  std::vector<IdleCore> idle_cores;
 };
 
 /// Throws one InputError with every problem found.
@@ -64,6 +70,10 @@ StacksFile parse_stacks(std::string_view text, const std::string& origin);
 /// that is named twice, and every loop that an operator lacks or that may not be cut.
 FusionPlan resolve_stacks(const StacksFile& file, const Graph& step, const Graph& network,
                           std::span<const Graph* const> others = {});
+
+/// The cores of the chip that the file leaves idle, as FusionPlan::idle; empty where it names none.
+/// One InputError with every id that no compute core of the chip has.
+std::vector<bool> idle_cores_of(const StacksFile& file, const Chip& chip);
 
 /// A plan for `step` as a file that read_stacks() reads.
 std::string stacks_yaml(const FusionPlan& plan, const Graph& step);

@@ -132,6 +132,8 @@ struct FusionPlan {
   std::vector<std::vector<OpId>> stacks; ///< each operator at most once; the rest run alone
   /// Per stack; none, or missing at the end: the tool's choice.
   std::vector<std::optional<StackSlices>> slices;
+  /// Per core of the chip: it is idle, see TilingOptions::idle. Empty: as TilingOptions says.
+  std::vector<bool> idle = {};
   friend bool operator==(const FusionPlan&, const FusionPlan&) = default;
 };
 

@@ -82,13 +82,24 @@ std::vector<StackMember> read_sliced(const YamlNode& node, StacksFile::Slices& s
   return members;
 }
 
+void read_idle_cores(const YamlNode& node, StacksFile& file, ProblemList& problems) {
+  if (node.kind != YamlNode::Kind::sequence)
+    problems.add(node.where, "'idle_cores' must be a list of cores' ids");
+  for (const YamlNode& core : node.items) {
+    if (const auto id = as_integer(core, problems))
+      file.idle_cores.push_back({*id, core.where});
+  }
+}
+
 StacksFile read(const YamlNode& root, const std::string& origin) {
   ProblemList problems;
-  StacksFile file{origin, {}, {}};
+  StacksFile file{origin, {}, {}, {}};
   const YamlNode* stacks = &root; // the list alone will do
   if (root.kind != YamlNode::Kind::sequence) {
     YamlMap map(root, problems);
     stacks = map.require("stacks");
+    if (const YamlNode* idle = map.find("idle_cores"))
+      read_idle_cores(*idle, file, problems);
     map.finish();
   }
   if (stacks != nullptr && stacks->kind != YamlNode::Kind::sequence)
@@ -251,8 +262,29 @@ FusionPlan resolve_stacks(const StacksFile& file, const Graph& step, const Graph
   return Resolver(step, network, others).resolve(file);
 }
 
+std::vector<bool> idle_cores_of(const StacksFile& file, const Chip& chip) {
+  std::vector<bool> idle(file.idle_cores.empty() ? 0 : chip.cores.size(), false);
+  ProblemList problems;
+  for (const StacksFile::IdleCore& one : file.idle_cores) {
+    const auto cores = static_cast<std::int64_t>(chip.compute_cores());
+    if (one.core < 0 || one.core >= cores)
+      problems.add(one.where, fmt::format("there is no compute core {}: '{}' has {}, from 0",
+                                          one.core, chip.name, cores));
+    else
+      idle[static_cast<std::size_t>(one.core)] = true;
+  }
+  problems.throw_if_any();
+  return idle;
+}
+
 std::string stacks_yaml(const FusionPlan& plan, const Graph& step) {
-  std::string text = plan.stacks.empty() ? "stacks: []\n" : "stacks:\n";
+  std::string idle;
+  for (std::size_t core = 0; core < plan.idle.size(); ++core) {
+    if (plan.idle[core])
+      idle += (idle.empty() ? "" : ", ") + std::to_string(core);
+  }
+  std::string text = idle.empty() ? "" : fmt::format("idle_cores: [{}]\n", idle);
+  text += plan.stacks.empty() ? "stacks: []\n" : "stacks:\n";
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     std::string members;
     for (const OpId member : plan.stacks[s])
