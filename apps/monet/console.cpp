@@ -229,6 +229,11 @@ void Progress::search(const SearchProgress& state, double seconds_left) {
   search_->seconds_left = seconds_left;
 }
 
+void Progress::note_stop(const std::atomic<bool>* flag) {
+  const std::lock_guard lock(mutex_);
+  stop_ = flag;
+}
+
 double Progress::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
@@ -280,6 +285,12 @@ void Progress::watch(const std::stop_token& stop) {
   std::string shown;
   double next_line = 0; // of a search, where lines cannot be drawn over
   while (!stop.stop_requested()) {
+    if (search_ && stop_ != nullptr && stop_->load()) {
+      stop_ = nullptr;
+      clear_line();
+      say("interrupted: the search ends with what it has, as soon as the plan of monet schedule is "
+          "there; a second signal ends at once\n");
+    }
     if (search_ && terminal_) {
       say(fmt::format("\r{}\x1b[K", search_line()));
       line_drawn_ = true;

@@ -122,6 +122,8 @@ public:
   /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
   void search(const SearchProgress& state,
               double seconds_left = std::numeric_limits<double>::infinity());
+  /// Where the flag is set while a search is under way, the display says that it ends.
+  void note_stop(const std::atomic<bool>* flag);
   /// Told every search(), in its thread, in place of the display; empty: nobody.
   std::function<void(const SearchProgress&, double seconds_left)> listener;
   /// Since the command began.
@@ -145,6 +147,7 @@ private:
   std::condition_variable_any changed_;
   std::string stage_;
   std::optional<Search> search_;
+  const std::atomic<bool>* stop_ = nullptr; ///< once it is set and shown, null again
   bool line_drawn_ = false;
   bool terminal_;
   bool quiet_;

@@ -59,6 +59,7 @@ int run(const Action& action) {
       session.progress.stage(name);
     };
     session.interrupted = &interrupted;
+    session.progress.note_stop(&interrupted);
     session.context.stop.flag = &interrupted;
     const monet::StopScope scope(&session.context.stop);
     const int code = action(session);

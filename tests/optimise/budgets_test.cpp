@@ -87,11 +87,8 @@ struct Case {
     std::vector<StepFigures> found;
     options.fusion.objective = options.objective;
     found.push_back(optimise_fusion({step, chip, costs, {}, {}}, options.fusion, {}).figures);
-    TilingOptions tiling;
-    tiling.idle.assign(chip.cores.size(), false);
-    tiling =
-        choose_step(step, chip, {tiling, {}, {}}, StepMode::automatic, options.objective, {costs})
-            .tiling;
+    const TilingOptions tiling =
+        choose_step(step, chip, {}, StepMode::automatic, options.objective, {costs}).tiling;
     AllocationEvaluator evaluator(step, chip, tiling, {});
     AllocationSearchOptions search;
     search.objective = options.objective;

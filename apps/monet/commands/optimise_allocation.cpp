@@ -37,24 +37,28 @@ struct AllocationArguments {
   }
 };
 
+/// Begins with what `monet schedule` does, which no limit of the search ends.
 class AllocationRun {
 public:
   AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
       : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
-        chip_(inputs.files.chip),
-        tiling_(choose_step(inputs.experiment, chip_, step_, on_all_cores(), costs_, session, {})
-                    .tiling),
-        evaluator_(step_, chip_, tiling_, inputs.schedule_options(1)) {
-  } // plans are evaluated side by side
+        chip_(inputs.files.chip), control_(search_control(arguments.common, session)),
+        evaluator_(step_, chip_,
+                   choose_step(inputs.experiment, chip_, step_, inputs.tiling_options(), costs_,
+                               session, {})
+                       .tiling,
+                   inputs.schedule_options(1)) {} // plans are evaluated side by side
 
   int run() {
-    const SearchControl control = search_control(arguments_.common, session_);
     found_.result = session_.stage(
-        "search", [&] { return search_allocation(evaluator_, arguments_.options(), control); },
+        "search", [&] { return search_allocation(evaluator_, arguments_.options(), control_); },
         [&](const AllocationResult& result) { check(result); });
-    if (arguments_.random > 0 && !control.interrupted())
-      found_.random =
-          best_random_allocation(evaluator_, arguments_.picked(), arguments_.random, control);
+    if (arguments_.random > 0) {
+      if (!control_.interrupted())
+        found_.random =
+            best_random_allocation(evaluator_, arguments_.picked(), arguments_.random, control_);
+      found_.result.certificate.interrupted |= control_.interrupted();
+    }
     const AllocationResult& result = found_.result;
     const ModelledStep before = modelled(result.automatic);
     const ModelledStep best = modelled(result.best);
@@ -77,17 +81,10 @@ public:
   }
 
 private:
-  /// Which cores idle is for the search to say.
-  TilingOptions on_all_cores() const {
-    TilingOptions options = inputs_.tiling_options();
-    options.idle.assign(chip_.cores.size(), false);
-    return options;
-  }
-
   /// The best is what it is said to be, and no better than the bound.
   void check(const AllocationResult& result) const {
     const CoreAllocation allocation = evaluator_.allocation(result.best.plan);
-    StepOptions options{tiling_, inputs_.schedule_options(1), {}};
+    StepOptions options{evaluator_.tiling(), inputs_.schedule_options(1), {}};
     options.tiling.allocation = &allocation;
     check_answer(inputs_, step_, options, result.best.figures, result.certificate);
   }
@@ -110,7 +107,7 @@ private:
     if (arguments_.stacks_out.empty())
       return;
     write_file_atomically(arguments_.stacks_out,
-                          stacks_yaml(fusion_of(step_, chip_, tiling_), step_.graph));
+                          stacks_yaml(fusion_of(step_, chip_, evaluator_.tiling()), step_.graph));
   }
 
   const AllocationArguments& arguments_;
@@ -118,8 +115,8 @@ private:
   Session& session_;
   const TrainingGraph& step_;
   const Chip& chip_;
+  SearchControl control_;
   CoreCostCache costs_;
-  TilingOptions tiling_;
   AllocationEvaluator evaluator_;
   AllocationOutcome found_;
 };

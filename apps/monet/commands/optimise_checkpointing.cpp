@@ -162,6 +162,7 @@ private:
     begin = seconds_now();
     outcome_.dominating = dominate(space_, second_, outcome_.genetic, outcome_.memory, control);
     outcome_.dominating_seconds = seconds_now() - begin;
+    genetic_interrupted_ = control.interrupted();
   }
 
   /// The tightest budget that has a plan; an answer for none is an error unless cut short.
@@ -208,9 +209,11 @@ private:
       scheduled_.push_back(
           modelled(*after_, inputs_, StepMode::layer_by_layer, core_costs_, session_));
     const StepMode mode = inputs_.experiment.mode;
-    if (mode != StepMode::layer_by_layer &&
-        !control.finishes([&] { schedule_in(mode, control.stop_request()); })) {
-      found.interrupted = true;
+    const bool is_fused = mode != StepMode::layer_by_layer;
+    const bool is_whole =
+        !is_fused || control.finishes([&] { schedule_in(mode, control.stop_request()); });
+    found.interrupted = found.interrupted || !is_whole || (is_fused && control.interrupted());
+    if (!is_whole) {
       warn({},
            fmt::format("no time was left for schedules in mode {}: figures are of layer by layer",
                        name_of(mode)));
@@ -235,6 +238,7 @@ private:
 
   int write(const SearchControl& control) {
     Certificate found = outcome_.certificate();
+    found.interrupted = found.interrupted || genetic_interrupted_;
     const Json compared = compare(control, found);
     Json json = checkpoint_json({"checkpointing", inputs_.experiment.name, own_.objective, found,
                                  session_.progress.seconds()},
@@ -263,6 +267,7 @@ private:
   CheckpointSpace space_;
   std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
   CheckpointOutcome outcome_;
+  bool genetic_interrupted_ = false; ///< by a limit
   std::optional<TrainingGraph> after_, export_;
 };
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 
 namespace monet::cli {
@@ -32,19 +33,38 @@ auto named(const List& list, const std::string& name) {
                        [&](auto value) { return name_of(value) == name; });
 }
 
-/// --report: layer by layer next to the plan.
+/// What the search began with: layer by layer, or the plan of `monet schedule`.
+TilingOptions first_tiling(const FusionProblem& problem, const FusionResult& found,
+                           Objective objective) {
+  TilingOptions tiling = problem.tiling;
+  tiling.mode = TilingMode::layer_by_layer;
+  tiling.stacks.reset();
+  tiling.slices.clear();
+  tiling.idle.clear();
+  double least = std::numeric_limits<double>::infinity();
+  for (const FusionAnswer& answer : found.compared) {
+    const bool is_fused = answer.method == FusionMethod::automatic;
+    if (!answer.figures || (!is_fused && answer.method != FusionMethod::none))
+      continue;
+    const double value = answer.figures->value(objective);
+    if (is_fused && value < least)
+      tiling = problem.tiling.with(answer.plan);
+    least = std::min(least, value);
+  }
+  return tiling;
+}
+
+/// --report: what the search began with next to the plan.
 void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
-                  const FusionProblem& problem, const FusionPlan& plan, const Json& json) {
+                  const FusionProblem& problem, const FusionResult& found, Objective objective,
+                  const Json& json) {
   if (arguments.common.report.empty())
     return;
   const auto modelled = [&](const TilingOptions& tiling) {
     return model_step(inputs.step, problem.chip, {tiling, problem.schedule, {}}, {problem.costs});
   };
-  TilingOptions tiling = problem.tiling;
-  tiling.mode = TilingMode::layer_by_layer;
-  tiling.stacks.reset();
-  const ModelledStep before = modelled(tiling);
-  const ModelledStep best = modelled(problem.tiling.with(plan));
+  const ModelledStep before = modelled(first_tiling(problem, found, objective));
+  const ModelledStep best = modelled(problem.tiling.with(found.plan));
   write_search_report(
       arguments.common, inputs, json,
       {result_of(inputs.step, before), result_of(inputs.step, best), &inputs.graph.graph});
@@ -92,7 +112,7 @@ int run_fusion(const FusionCommand& arguments, Session& session) {
                           result, inputs.step.graph);
   steps.add_to(json);
   json["provenance"] = search_provenance(inputs, arguments.common);
-  write_report(arguments, inputs, problem_of(inputs), result.plan, json);
+  write_report(arguments, inputs, problem_of(inputs), result, options.objective, json);
   return finish_search(arguments.common, json,
                        fusion_table(result, options.objective) + steps.line(), result.certificate,
                        session);
@@ -140,7 +160,8 @@ void add_optimise_fusion(Command& optimise) {
   command.add("--with-original", &own.original,
               "The search also tries, and lists, the plans of the original study's objectives");
   command.add("--evaluations", &own.evaluations,
-              "Schedules of the whole step; groups on their own: 20 times as many",
+              "Schedules of the whole step beyond those of monet schedule, which the search begins "
+              "with; groups on their own: 20 times as many",
               {.range = Range{1, 1'000'000}, .hides_default = true});
   command.add("--stacks-out", &own.stacks_out,
               "Write the plan for monet schedule --mode fused --stacks",

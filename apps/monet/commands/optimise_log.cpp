@@ -82,7 +82,10 @@ int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& 
           verify(log.problem, row.found);
       });
   need_plan(log, own, rows, control);
-  const Certificate found = rows.back().certificate();
+  Certificate found = rows.back().certificate();
+  found.start = static_cast<double>(log.problem.base_cost());
+  for (const LogRow& row : rows)
+    found.interrupted = found.interrupted || row.certificate().interrupted;
   Json json =
       log_json({"optimise checkpointing-log", std::filesystem::path(own.log).filename().string(),
                 "time_ns", found, session.progress.seconds()},

@@ -27,6 +27,7 @@ PairedSteps::PairedSteps(const SearchInputs& inputs, Objective objective, CoreCo
                         part);
   });
   products_ = products.size();
+  interrupted_ = chosen.interrupted;
   steps_.clear();
   const auto add = [&](const std::vector<std::string>& paired) {
     if (paired == products) {

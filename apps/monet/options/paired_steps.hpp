@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -41,6 +42,7 @@ public:
     std::optional<Answer<Result>> best;
     Certificate all;
     all.bound = std::numeric_limits<double>::infinity();
+    all.interrupted = interrupted_;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const bool last = i + 1 == steps_.size();
       try {
@@ -48,6 +50,7 @@ public:
         const Certificate& own = certificate_of(found);
         all.bound = std::min(all.bound, own.bound);
         all.interrupted = all.interrupted || own.interrupted;
+        all.start = std::fmin(all.start, own.start);
         searched_.emplace_back(i, own.best);
         if (!best || own.best < all.best) {
           all.best = own.best;
@@ -78,6 +81,7 @@ private:
   std::vector<const SearchInputs*> steps_;
   std::vector<std::unique_ptr<SearchInputs>> made_;
   std::size_t products_ = 0;
+  bool interrupted_ = false;                             ///< a limit ended the choice of pairs
   std::vector<std::pair<std::size_t, double>> searched_; ///< step, best
   const SearchInputs* answer_ = nullptr;
 };

@@ -33,10 +33,14 @@ class AllocationEvaluator {
 public:
   /// Keeps references to `step`, `chip` and the mapping of `tiling`. The choice that
   /// tiling.allocation (or the mapping's entries with allocation_only) has is in the space, too.
+  /// Cores that tiling.idle names are idle in the first choices alone; groups and slices are those
+  /// that make_tiles() chooses with them.
   AllocationEvaluator(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling,
                       const ScheduleOptions& schedule, const AllocationLimits& limits = {});
 
   const std::vector<std::vector<OperatorAllocation>>& choices() const { return choices_; }
+  /// What the choices have in common, without an allocation and with no core idle.
+  const TilingOptions& tiling() const { return options_.tiling; }
   /// The plan that the tiling options had, where they had one; else all zeros.
   const AllocationPlan& given() const { return given_; }
   AllocationPlan automatic() const { return AllocationPlan(choices_.size(), 0); }
@@ -69,10 +73,10 @@ public:
 private:
   const TrainingGraph& step_;
   const Chip& chip_;
+  StepOptions options_;
   TilePlanner planner_;
   CoreCostCache costs_;
   TileCostCache tile_costs_;
-  StepOptions options_;
   std::vector<std::vector<OperatorAllocation>> choices_;
   AllocationPlan given_;
   mutable std::mutex mutex_;

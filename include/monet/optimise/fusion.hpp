@@ -22,7 +22,7 @@ enum class FusionMethod {
   cost,          ///< the search driven by the objective
   fewest_groups, ///< the original's: fewest groups under its constraints
   least_traffic, ///< the original's: fewest bits between groups, likewise
-  automatic,     ///< what make_tiles() chooses on its own
+  automatic,     ///< what choose_step() fuses
   none,          ///< layer by layer
 };
 std::string_view name_of(FusionMethod method);
@@ -36,6 +36,8 @@ struct FusionProblem {
   ScheduleOptions schedule;
   /// Plans with more bytes alive at once, every tensor counted once, are none; 0: no limit.
   std::int64_t most_live_bytes = 0;
+  /// Plans to begin with. None: those of first_ways(), which no limit of the search ends.
+  std::optional<std::vector<FusionPlan>> starts;
 };
 
 /// What fusion may be searched by: memory is none of them.
@@ -45,7 +47,8 @@ inline constexpr std::array kFusionObjectives{Objective::latency, Objective::ene
 struct FusionOptions {
   Objective objective = Objective::latency;
   FusionMethod method = FusionMethod::cost;
-  std::int64_t evaluations = 300; ///< schedules of the whole step
+  /// Schedules of the whole step, beyond those that first_ways() makes.
+  std::int64_t evaluations = 300;
   /// More schedules, up to five times as many, as long as all have no more tiles together.
   double tiles = 0;
   std::int64_t group_evaluations = 7000; ///< of groups on their own
@@ -96,8 +99,8 @@ struct FusionResult {
   FusionMethod method = FusionMethod::none; ///< that found the plan
   FusionPlan plan;
   StepFigures figures;
-  /// Of the objective. The bound holds for every plan of up to 200,000 tiles, or 24 times those of
-  /// layer by layer, be it found or not.
+  /// Of the objective. The bound holds for every plan of up to 200,000 tiles, 24 times those of
+  /// layer by layer or those of a start, be it found or not.
   Certificate certificate;
   bool complete = false; ///< every plan of the space was scheduled: none is better
   struct Point {
@@ -115,10 +118,11 @@ struct FusionResult {
   std::int64_t group_evaluations = 0;
 };
 
-/// Never worse than layer by layer, the automatic stacks and the original's objectives (those of
-/// them that can be scheduled, in up to 200,000 tiles); by 100 evaluations or more, nor than what
-/// choose_step() finds with all cores. Deterministic for a seed, whatever the
-/// number of threads. InfeasibleError where the step cannot be scheduled at all.
+/// By cost never worse than layer by layer, the plans of problem.starts and, with tries_original,
+/// the original's objectives (those of them that can be scheduled, in up to 200,000 tiles). Without
+/// problem.starts it is never worse than choose_step() in any mode, however early it is ended.
+/// Deterministic for a seed, whatever the number of threads. InfeasibleError where the step cannot
+/// be scheduled at all.
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control);
 

@@ -30,13 +30,14 @@ struct PairingResult {
     StepFigures figures;
   };
   std::vector<Trial> trials; ///< that could be scheduled: none paired, all of them, mixtures
+  bool interrupted = false;  ///< a limit ended it
 };
 
 /// Of `products` (ascending) those to pair, so that choose_step() comes to the least. Products
 /// whose gradients have equal loops are first decided together, each kind for itself from the
 /// better of none and all; then one by one, as far as evaluations go. Never worse than none and
-/// than all. The same answer for any control.jobs; cut short, the best so far. InfeasibleError, of
-/// the step without pairs, where none can be scheduled; Stopped where none was before the limit.
+/// than all, which no limit ends. The same answer for any control.jobs; cut short, the best so far.
+/// InfeasibleError, of the step without pairs, where none can be scheduled.
 PairingResult choose_pairs(const PairedStepMaker& make, const std::vector<std::string>& products,
                            const Chip& chip, const StepOptions& step, CoreCostCache& costs,
                            const PairingOptions& options, const SearchControl& control);

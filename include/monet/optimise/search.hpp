@@ -4,6 +4,7 @@
 
 #include "monet/base/stop.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -35,9 +36,11 @@ struct SearchControl {
 
   bool interrupted() const;
   /// For what check_stop() heeds, see StopScope. The first plan of a search, without which there is
-  /// no answer, has some grace.
+  /// no answer, and its bound have some grace, from now on where the deadline is over.
   StopRequest stop_request() const { return {stop, deadline}; }
-  StopRequest first_plan_request() const { return {stop, deadline, kFirstPlanGrace}; }
+  StopRequest first_plan_request() const {
+    return {stop, std::max(deadline, std::chrono::steady_clock::now()), kFirstPlanGrace};
+  }
   /// Runs the body; false where it was these limits that ended it. What ends for another reason
   /// throws on.
   template <class Body>
@@ -67,8 +70,11 @@ struct SearchControl {
 struct Certificate {
   double best = std::numeric_limits<double>::infinity();
   double bound = -std::numeric_limits<double>::infinity();
-  bool interrupted = false; ///< a limit ended the search
+  bool interrupted = false; ///< a limit ended the search, or a part of it
+  /// What the step comes to without the search; not a number where it begins with nothing.
+  double start = std::numeric_limits<double>::quiet_NaN();
 
+  bool is_worse_than_start() const { return best > start; }
   /// (best - bound) / bound; 0 when both are equal, infinite where nothing is known.
   double gap() const;
 };

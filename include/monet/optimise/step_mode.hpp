@@ -6,6 +6,7 @@
 #include "monet/optimise/known_schedules.hpp"
 #include "monet/tiling/covers.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ struct StepChoice {
   /// False where options.schedule.hopeless has given up; then nothing but `tried` counts.
   bool complete = true;
   std::vector<StepCandidate> tried;
+  std::int64_t evaluations = 0; ///< schedules of the whole step, those given up included
 };
 
 /// What many chips share for which one step is chosen with the same options.
@@ -67,5 +69,13 @@ using StepProgress = std::function<void(const SearchProgress&)>;
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
                        const SharedPlans* shared = nullptr, const StepProgress& progress = {});
+
+/// Fused ways to begin a search with: what choose_step() finds by the objective, by that of the
+/// cores' mappings where it is another, and, where the options give stacks, without them. With
+/// layer by layer, none of the answers of choose_step() with these options is better. Without those
+/// that cannot be scheduled.
+std::vector<StepChoice> first_ways(const TrainingGraph& step, const Chip& chip,
+                                   const StepOptions& options, Objective objective,
+                                   CoreCostCache& costs, const StepProgress& progress = {});
 
 } // namespace monet

@@ -14,16 +14,41 @@ std::vector<double> objectives_of(const StepFigures& cost) {
           cost.value(Objective::memory)};
 }
 
+namespace {
+
+bool leaves_cores_idle(const TilingOptions& tiling) {
+  return std::ranges::find(tiling.idle, true) != tiling.idle.end();
+}
+
+/// The same groups and slices, for any core.
+TilingOptions on_all_cores(const TrainingGraph& step, const Chip& chip,
+                           const TilingOptions& tiling) {
+  TilingOptions all = tiling;
+  if (leaves_cores_idle(tiling) && tiling.mode == TilingMode::fused)
+    all = tiling.with(automatic_fusion(step, chip, tiling));
+  all.idle.clear();
+  return all;
+}
+
+/// What make_tiles() does by itself.
+CoreAllocation automatic_allocation(const TrainingGraph& step, const Chip& chip,
+                                    const TilingOptions& tiling, const TilePlanner& planner) {
+  return leaves_cores_idle(tiling) ? allocation_of(TilePlanner(step, chip, tiling).tiles({}))
+                                   : allocation_of(planner.tiles({}));
+}
+
+} // namespace
+
 AllocationEvaluator::AllocationEvaluator(const TrainingGraph& step, const Chip& chip,
                                          const TilingOptions& tiling,
                                          const ScheduleOptions& schedule,
                                          const AllocationLimits& limits)
-    : step_(step), chip_(chip), planner_(step, chip, tiling),
-      tile_costs_(step, chip, costs_, schedule.core_cost, schedule.jobs), options_{tiling,
-                                                                                   schedule,
-                                                                                   {}},
+    : step_(step), chip_(chip), options_{on_all_cores(step, chip, tiling), schedule, {}},
+      planner_(step, chip, options_.tiling),
+      tile_costs_(step, chip, costs_, schedule.core_cost, schedule.jobs),
       choices_(allocation_choices(step, chip, planner_, limits)) {
-  const CoreAllocation automatic = allocation_of(planner_.tiles({}));
+  options_.tiling.allocation = nullptr;
+  const CoreAllocation automatic = automatic_allocation(step, chip, tiling, planner_);
   const bool any_given = !planner_.given().empty();
   const CoreAllocation given =
       any_given ? allocation_of(planner_.tiles(planner_.given())) : automatic;

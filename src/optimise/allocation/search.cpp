@@ -130,8 +130,8 @@ public:
         before_(evaluator.evaluations()), moves_(evaluator) {}
 
   AllocationResult run() {
-    control_.finishes([&] { search(); });
-    return finish(); // with the best so far
+    const bool is_whole = control_.finishes([&] { search(); });
+    return finish(is_whole); // with the best so far
   }
 
 private:
@@ -154,10 +154,19 @@ private:
     }
   }
 
-  /// A plan and a bound, without which nothing can be said.
+  /// Plans and a bound, without which nothing can be said. No limit of the search ends the
+  /// schedules of what the step comes to without it.
   void begin() {
+    const AllocationPlan automatic = evaluator_.automatic();
+    result_.automatic = {automatic, evaluator_.evaluate(automatic)};
+    for (const AllocationPlan& plan : {automatic, evaluator_.given()}) {
+      starts_.push_back(plan);
+      take(plan, evaluator_.evaluate(plan));
+      start_ = evaluator_.evaluate(plan).value(options_.objective); // of the one given
+    }
     const StopScope scope(control_.first_plan_request());
-    try_starts();
+    for (const AllocationPlan& plan : options_.starts)
+      try_plan(plan);
     bounds_ = std::make_unique<AllocationBounds>(evaluator_, control_);
     result_.certificate.bound = bounds_->bound(options_.objective);
   }
@@ -185,15 +194,6 @@ private:
     if (control_.interrupted() && !result_.best.plan.empty())
       return;
     take(plan, evaluator_.evaluate(plan));
-  }
-
-  void try_starts() {
-    const AllocationPlan automatic = evaluator_.automatic();
-    result_.automatic = {automatic, evaluator_.evaluate(automatic)};
-    try_plan(automatic);
-    try_plan(evaluator_.given());
-    for (const AllocationPlan& plan : options_.starts)
-      try_plan(plan);
   }
 
   /// The whole space; certified when it was searched to the end.
@@ -244,7 +244,7 @@ private:
     batch.clear();
     result_.trace.push_back({used(), best(), 0});
     control_.tell({"allocation: local search", static_cast<std::int64_t>(used()),
-                   static_cast<std::int64_t>(options_.evaluations), best(),
+                   static_cast<std::int64_t>(std::max(options_.evaluations, used())), best(),
                    result_.certificate.bound});
     return least;
   }
@@ -375,9 +375,10 @@ private:
     return hypervolume(points, reference_);
   }
 
-  AllocationResult finish() {
+  AllocationResult finish(bool is_whole) {
     result_.evaluations = used();
-    result_.certificate.interrupted = control_.interrupted() && !result_.exact;
+    result_.certificate.interrupted =
+        (!is_whole || control_.interrupted()) && !result_.exact && !proved();
     result_.front = evaluator_.front();
     if (result_.best.plan.empty() && control_.interrupted())
       throw control_.stopped("before any plan was found");
@@ -386,6 +387,7 @@ private:
                             "operands are too large for their cores' memories");
     }
     result_.certificate.best = best();
+    result_.certificate.start = start_;
     result_.certificate.bound = std::min(result_.certificate.bound, best());
     return std::move(result_);
   }
@@ -397,6 +399,7 @@ private:
   AllocationMoves moves_;
   std::unique_ptr<const AllocationBounds> bounds_;
   std::vector<AllocationPlan> starts_;
+  double start_ = std::numeric_limits<double>::quiet_NaN();
   AllocationPoint last_;               ///< best of the last batch
   std::vector<AllocationPoint> newly_; ///< feasible ones of the last batch
   Objectives reference_;

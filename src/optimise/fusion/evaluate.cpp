@@ -89,8 +89,8 @@ StepFigures FusionEvaluator::run_step(TilingOptions tiling, std::size_t most_til
   return figures;
 }
 
-StepFigures FusionEvaluator::must(const FusionPlan& plan) const {
-  return run_step(problem_.tiling.with(plan), kMostTiles);
+StepFigures FusionEvaluator::must(const FusionPlan& plan, std::size_t most_tiles) const {
+  return run_step(problem_.tiling.with(plan), most_tiles);
 }
 
 StepFigures FusionEvaluator::layer_by_layer() const {
@@ -147,6 +147,8 @@ std::string key_of(const FusionPlan& plan) {
     }
     key += '\n';
   }
+  for (const bool idle : plan.idle)
+    key += idle ? 'i' : '.';
   return key;
 }
 

@@ -19,9 +19,9 @@ public:
   /// Tiles beyond which a plan is not worth its time.
   void limit_tiles(std::size_t most) { most_tiles_ = most; }
 
-  /// InfeasibleError where the plan cannot be scheduled, or has more than kMostTiles tiles.
+  /// InfeasibleError where the plan cannot be scheduled, or has more tiles than that.
   static constexpr std::size_t kMostTiles = 200'000;
-  StepFigures must(const FusionPlan& plan) const;
+  StepFigures must(const FusionPlan& plan, std::size_t most_tiles = kMostTiles) const;
   StepFigures layer_by_layer() const; ///< whatever lives
   bool fits(const StepFigures& figures) const {
     return problem_.most_live_bytes == 0 || figures.peak_memory_bytes <= problem_.most_live_bytes;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -36,18 +37,13 @@ FusionSearch::FusionSearch(const FusionProblem& problem, const FusionOptions& op
     cores_.push_back(planner.cores(OpId(i)));
 }
 
-void FusionSearch::begin() {
+void FusionSearch::bound() {
   const StopScope scope(control_.first_plan_request());
-  layer_by_layer();
-  bound(std::max(kMoreTiles * alone_.tiles, FusionEvaluator::kMostTiles));
-}
-
-/// Sets the certificate's lower bound for all plans of up to `most_tiles` tiles.
-void FusionSearch::bound(std::size_t most_tiles) {
   StepBoundOptions options;
   options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
   options.cores = cores_;
-  options.most_tiles = static_cast<double>(most_tiles);
+  options.most_tiles = static_cast<double>(
+      std::max(kMoreTiles * static_cast<std::size_t>(alone_.tiles), most_tiles_));
   result_.certificate.bound =
       step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
 }
@@ -82,7 +78,7 @@ void FusionSearch::offer(FusionMethod method, const FusionPlan& plan, const Step
 }
 
 void FusionSearch::tell(std::string_view phase) const {
-  control_.tell({phase, result_.evaluations, expected(),
+  control_.tell({phase, spent(), std::max({expected(), every_, spent()}),
                  best_ ? best_value_ : std::numeric_limits<double>::quiet_NaN(),
                  result_.certificate.bound});
 }
@@ -115,19 +111,24 @@ void FusionSearch::layer_by_layer() {
 void FusionSearch::compare(FusionAnswer answer, std::string_view phase) {
   if (!answer.figures && why_not_.empty())
     why_not_ = answer.why_not;
+  const bool is_start =
+      answer.method == FusionMethod::none || answer.method == FusionMethod::automatic;
+  if (answer.figures && is_start)
+    start_ = std::fmin(start_, answer.figures->value(options_.objective));
   result_.compared.push_back(std::move(answer));
   tell(phase);
 }
 
-void FusionSearch::try_given() {
-  FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};
-  consider(own, automatic_fusion(problem_.step, problem_.chip, problem_.tiling));
+void FusionSearch::count(std::int64_t evaluations) {
+  result_.evaluations += evaluations;
+  if (best_)
+    result_.trace.insert(result_.trace.end(), static_cast<std::size_t>(evaluations), best_value_);
 }
 
-void FusionSearch::consider(FusionAnswer& best, FusionPlan plan) {
+void FusionSearch::consider(FusionAnswer& best, FusionPlan plan, std::size_t most_tiles) {
   ++result_.evaluations;
   try {
-    const StepFigures figures = evaluator_.must(plan);
+    const StepFigures figures = evaluator_.must(plan, most_tiles);
     offer(best.method, plan, figures);
     if (!best.figures ||
         figures.value(options_.objective) < best.figures->value(options_.objective)) {
@@ -143,7 +144,9 @@ void FusionSearch::search_by_cost() {
   if (stopped() || proven())
     return;
   FusionPlans plans(problem_.step.graph, order_, options_);
-  if (plans.count(options_.complete_below) <= options_.complete_below) {
+  const std::int64_t every = plans.count(options_.complete_below);
+  if (every <= options_.complete_below) {
+    every_ = spent() + every;
     try_every(plans);
     return;
   }
@@ -205,6 +208,8 @@ void FusionSearch::cover() {
     mixed.dram += weights_.dram;
     plans.push_back(plan_of(segments_->cover(mixed)));
   }
+  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(0, expected() - spent()));
+  plans.resize(std::min(plans.size(), room));
   try_plans(plans);
 }
 
@@ -236,7 +241,7 @@ std::vector<double> FusionSearch::try_plans(const std::vector<FusionPlan>& plans
 /// Schedules of the whole step that there will be, as far as is known.
 std::int64_t FusionSearch::expected() const {
   const double share = tiles_ > 0 ? options_.tiles / tiles_ : 0;
-  const double all = std::min(static_cast<double>(result_.evaluations) * share,
+  const double all = std::min(static_cast<double>(spent()) * share,
                               static_cast<double>(kMoreEvaluations * options_.evaluations));
   return std::max(options_.evaluations, static_cast<std::int64_t>(all));
 }
@@ -250,9 +255,9 @@ void FusionSearch::improve() {
     if (answer.figures)
       moves.know(answer.plan);
   }
-  while (result_.evaluations < expected() && !stopped() && !proven()) {
+  while (spent() < expected() && !stopped() && !proven()) {
     std::vector<FusionPlan> batch;
-    const auto room = static_cast<std::size_t>(expected() - result_.evaluations);
+    const auto room = static_cast<std::size_t>(expected() - spent());
     const FusionPlan plan = result_.plan;
     const double before = best_value_;
     moves.next(plan, std::min(kBatch, room), seen_, batch);
@@ -266,7 +271,7 @@ void FusionSearch::improve() {
     }
     std::ranges::stable_sort(gains,
                              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-    if (gains.size() < 2 || result_.evaluations >= expected() || stopped())
+    if (gains.size() < 2 || spent() >= expected() || stopped())
       continue;
     if (const auto all = moves.together(plan, gains))
       try_plans({*all});
@@ -281,9 +286,10 @@ void FusionSearch::require_plan() const {
   throw InfeasibleError(why_not_);
 }
 
-void FusionSearch::certify() {
+void FusionSearch::certify(bool is_whole) {
   result_.certificate.best = best_value_;
-  result_.certificate.interrupted = stopped() && !proven() && !result_.complete;
+  result_.certificate.start = start_;
+  result_.certificate.interrupted = (!is_whole || stopped()) && !proven() && !result_.complete;
   weights_ = weights(options_.objective);
   if (scheduled_.candidates > 0)
     result_.kept.push_back(scheduled_);
@@ -298,16 +304,24 @@ public:
       : FusionSearch(problem, options, control) {}
 
   FusionResult run() {
-    control_.finishes([&] {
-      begin();
+    const bool is_whole = control_.finishes([&] {
+      layer_by_layer();
+      bound();
       const StopScope scope(control_.stop_request());
       if (problem_.tiling.stacks && !stopped())
         try_given();
       search_by_cost();
     });
     require_plan();
-    certify();
+    certify(is_whole);
     return std::move(result_);
+  }
+
+private:
+  /// Where the stacks that the caller begins with do not fit, others may.
+  void try_given() {
+    FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};
+    consider(own, automatic_fusion(problem_.step, problem_.chip, problem_.tiling));
   }
 };
 

@@ -10,6 +10,7 @@
 #include "monet/optimise/search.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,12 +28,17 @@ protected:
 
   bool stopped() const { return control_.interrupted(); }
 
-  /// Layer by layer, and the bound.
-  void begin();
-  /// Tries the stacks that the caller has to begin with; where they do not fit, others may.
-  void try_given();
-  /// Schedules a plan, and takes it over if it is the best of the method's.
-  void consider(FusionAnswer& best, FusionPlan plan);
+  void layer_by_layer();
+  /// Sets the certificate's lower bound for all plans of as many tiles as are scheduled.
+  void bound();
+  /// Schedules a plan of up to `most_tiles` tiles, and takes it over if it is the best of the
+  /// method's.
+  void consider(FusionAnswer& best, FusionPlan plan,
+                std::size_t most_tiles = FusionEvaluator::kMostTiles);
+  /// What is scheduled from here on counts towards options.evaluations; before, everything does.
+  void begin_counting() { first_ = result_.evaluations; }
+  /// Counts schedules that were made elsewhere.
+  void count(std::int64_t evaluations);
   /// The answer of a method counts, or why there is none.
   void compare(FusionAnswer answer, std::string_view phase);
   /// The loop: plans from groups, evaluated, and changes of the best until there is nothing left.
@@ -43,7 +49,8 @@ protected:
   void offer(FusionMethod method, const FusionPlan& plan, const StepFigures& figures);
   /// Throws where nothing was found: Stopped or InfeasibleError.
   void require_plan() const;
-  void certify();
+  /// `is_whole`: nothing ended the search early.
+  void certify(bool is_whole);
 
   const FusionProblem& problem_;
   const FusionOptions& options_;
@@ -55,12 +62,12 @@ protected:
   FusionWeights weights_;
   FusionResult result_;
   double best_value_ = 0;
+  std::size_t most_tiles_ = FusionEvaluator::kMostTiles; ///< of plans that were begun with
 
 private:
   bool proven() const { return best_ && best_value_ <= result_.certificate.bound; }
-  void bound(std::size_t most_tiles);
+  std::int64_t spent() const { return result_.evaluations - first_; }
   void tell(std::string_view phase) const;
-  void layer_by_layer();
   void try_every(FusionPlans& plans);
   FusionWeights weights(Objective objective) const;
   void cover();
@@ -70,6 +77,9 @@ private:
 
   StepFigures alone_; ///< layer by layer
   bool best_ = false;
+  std::int64_t first_ = 0; ///< schedules that do not count towards options_.evaluations
+  double start_ = std::numeric_limits<double>::quiet_NaN(); ///< layer by layer, or a plan given
+  std::int64_t every_ = 0; ///< plans of a space that is searched as a whole
   std::string why_not_;
   std::set<std::string> seen_;
   double tiles_ = 0; ///< of all plans that were scheduled

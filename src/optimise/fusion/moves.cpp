@@ -298,6 +298,7 @@ void FusionMoves::next(const FusionPlan& plan, std::size_t most, const std::set<
     if (batch.size() >= most)
       return;
     FusionPlan changed = plan_of(apply(groups, move));
+    changed.idle = plan.idle;
     std::string key = key_of(changed);
     if (seen.contains(key) || proposed.contains(key) || !order_.acyclic(changed.stacks))
       continue;
@@ -324,6 +325,7 @@ std::optional<FusionPlan> FusionMoves::together(const FusionPlan& plan,
     groups = apply(groups, move);
   }
   FusionPlan changed = plan_of(groups);
+  changed.idle = plan.idle;
   if (!order_.acyclic(changed.stacks))
     return std::nullopt;
   return changed;

@@ -43,12 +43,9 @@ public:
         options_(options), control_(control) {}
 
   PairingResult run() {
-    control_.finishes([&] { search(); });
-    if (!best_) {
-      if (control_.interrupted())
-        throw control_.stopped("before a step without pairs was scheduled");
+    result_.interrupted = !control_.finishes([&] { search(); }) || control_.interrupted();
+    if (!best_)
       throw InfeasibleError(why_not_);
-    }
     result_.paired = names(*best_);
     return std::move(result_);
   }
@@ -57,16 +54,12 @@ private:
   using Paired = std::vector<bool>; ///< by product
 
   void search() {
-    const Paired none(products_.size(), false);
-    {
-      const StopScope scope(control_.first_plan_request());
-      try_all({none});
-    }
+    std::vector<Paired> plain{Paired(products_.size(), false)};
+    if (!products_.empty())
+      plain.emplace_back(products_.size(), true);
+    try_all(plain);
     const StopScope scope(control_.stop_request());
-    if (products_.empty())
-      return;
-    try_all({Paired(products_.size(), true)});
-    if (!best_)
+    if (!best_ || products_.empty())
       return;
     std::vector<std::vector<std::size_t>> alone;
     for (std::size_t i = 0; i < products_.size(); ++i)

@@ -7,39 +7,41 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/tiling/allocation.hpp"
+#include "monet/optimise/step_mode.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <memory>
 #include <utility>
 
 namespace monet {
 
 namespace {
 
-/// Searches with fewer schedules do not make the brief one.
-constexpr std::int64_t kSpared = 100;
-
 class FullSearch : FusionSearch {
 public:
-  FullSearch(const FusionProblem& problem, const FusionOptions& options,
-             const SearchControl& control)
-      : FusionSearch(problem, options, control) {}
+  /// `tiling`: as first_ways() has it.
+  FullSearch(const FusionProblem& problem, const TilingOptions& tiling,
+             const FusionOptions& options, const SearchControl& control)
+      : FusionSearch(problem, options, control), tiling_(tiling) {}
 
   FusionResult run() {
-    control_.finishes([&] { search(); });
-    finish(); // with the best so far
+    const bool is_whole = control_.finishes([&] { search(); });
+    finish(is_whole); // with the best so far
     return std::move(result_);
   }
 
 private:
   void search() {
-    begin();
+    layer_by_layer();
+    if (options_.method == FusionMethod::cost || options_.method == FusionMethod::automatic)
+      start();
+    bound();
     const StopScope scope(control_.stop_request());
-    if (problem_.tiling.stacks && options_.method == FusionMethod::cost && !stopped())
-      try_given();
-    if (wanted(FusionMethod::automatic))
-      automatic();
+    if (options_.method == FusionMethod::cost)
+      closed_forms();
+    begin_counting();
     for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::least_traffic}) {
       const bool asked = options_.tries_original || options_.method == method;
       if (asked && wanted(method))
@@ -53,8 +55,48 @@ private:
     return (options_.method == FusionMethod::cost || options_.method == method) && !stopped();
   }
 
-  /// What choose_step() chooses from.
-  void automatic() {
+  /// What the step comes to without this search. No limit of the search ends it: no answer is
+  /// worse.
+  void start() {
+    FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
+    if (problem_.starts) {
+      for (const FusionPlan& plan : *problem_.starts)
+        consider(best, plan, std::numeric_limits<std::size_t>::max());
+    } else {
+      TilingOptions fused = tiling_;
+      fused.mode = TilingMode::fused;
+      ScheduleOptions schedule = problem_.schedule;
+      schedule.jobs = control_.jobs;
+      for (const StepChoice& way :
+           first_ways(problem_.step, problem_.chip, {fused, schedule, {}}, options_.objective,
+                      problem_.costs, control_.progress))
+        start_with(way, best);
+      if (!best.figures && best.why_not.empty())
+        best.why_not = "no fused way can be scheduled";
+    }
+    if (best.figures)
+      most_tiles_ = std::max(most_tiles_, static_cast<std::size_t>(best.figures->tiles));
+    compare(std::move(best), "fusion: known plans");
+  }
+
+  void start_with(const StepChoice& way, FusionAnswer& best) {
+    count(way.evaluations);
+    if (!evaluator_.fits(way.figures)) {
+      best.why_not = "more bytes alive at once than the limit";
+      return;
+    }
+    FusionPlan plan = fusion_of(problem_.step, problem_.chip, way.tiling);
+    offer(best.method, plan, way.figures);
+    const Objective objective = options_.objective;
+    if (!best.figures || way.figures.value(objective) < best.figures->value(objective)) {
+      best.figures = way.figures;
+      best.plan = std::move(plan);
+    }
+  }
+
+  /// What choose_step() compares on all cores: the start is no worse, but more may be alive at
+  /// once.
+  void closed_forms() {
     TilingOptions tiling = problem_.tiling;
     tiling.stacks.reset();
     tiling.slices.clear();
@@ -62,43 +104,12 @@ private:
         estimated_plans(FusionCovers(problem_.step, tiling.halo), problem_.step, problem_.chip,
                         tiling, problem_.schedule, problem_.costs)
             .plans;
-    FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
-    for (FusionPlan& plan : plans)
-      consider(best, std::move(plan));
-    const bool search = options_.evaluations >= kSpared;
-    TilingOptions fused = tiling;
-    fused.mode = TilingMode::fused;
-    if (auto turns = best_in_turns(problem_.step, problem_.chip, {fused, problem_.schedule},
-                                   options_.objective, problem_.costs, search))
-      consider(best, {std::move(*turns->stacks), std::move(turns->slices)});
-    consider(best, automatic_fusion(problem_.step, problem_.chip, tiling));
-    if (best.figures && search)
-      control_.finishes([&] { briefly(best); });
-    compare(std::move(best), "fusion: known plans");
-  }
-
-  /// As choose_step() goes on from there.
-  void briefly(FusionAnswer& best) {
-    FusionProblem problem = problem_;
-    problem.tiling = problem_.tiling.with(best.plan);
-    SearchControl control = control_;
-    control.progress = {};
-    std::optional<FusionResult> found =
-        search_briefly(problem, options_.objective, *best.figures, control);
-    if (!found)
-      return;
-    result_.evaluations += found->evaluations;
-    result_.group_evaluations += found->group_evaluations;
-    for (const double value : found->trace)
-      result_.trace.push_back(std::min(value, best_value_));
-    for (const FusionResult::Point& point : found->front)
-      add_to_front(point.plan, point.figures);
-    if (found->method == FusionMethod::none ||
-        found->figures.value(options_.objective) >= best.figures->value(options_.objective))
-      return;
-    offer(best.method, found->plan, found->figures);
-    best.figures = found->figures;
-    best.plan = std::move(found->plan);
+    plans.push_back(automatic_fusion(problem_.step, problem_.chip, tiling));
+    FusionAnswer best{FusionMethod::cost, {}, std::nullopt, {}};
+    for (FusionPlan& plan : plans) {
+      if (!stopped())
+        consider(best, std::move(plan));
+    }
   }
 
   void original(FusionMethod method) {
@@ -115,18 +126,18 @@ private:
     compare(std::move(answer), "fusion: known plans");
   }
 
-  void finish() {
+  void finish(bool is_whole) {
     require_plan();
     if (options_.method != FusionMethod::cost)
       take_asked();
-    certify();
+    certify(is_whole);
     if (!result_.certificate.interrupted)
-      explain_ends();
+      result_.certificate.interrupted = !explain_ends();
   }
 
-  /// As far as there is time.
-  void explain_ends() {
-    control_.finishes([&] {
+  /// False where there was no time for it.
+  bool explain_ends() {
+    return control_.finishes([&] {
       const StopScope scope(control_.stop_request());
       if (segments_ == nullptr)
         segments_ = std::make_unique<FusionSegments>(problem_, evaluator_, options_, order_);
@@ -147,6 +158,8 @@ private:
       best_value_ = answer.figures->value(options_.objective);
     }
   }
+
+  const TilingOptions& tiling_;
 };
 
 } // namespace
@@ -159,7 +172,19 @@ std::string_view name_of(FusionMethod method) {
 
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control) {
-  return FullSearch(problem, options, control).run();
+  FusionProblem all_cores = problem;
+  all_cores.tiling.idle.clear();
+  FusionResult found = FullSearch(all_cores, problem.tiling, options, control).run();
+  const auto use_all_cores = [&](FusionPlan& plan) { // whatever the problem leaves idle
+    if (plan.idle.empty())
+      plan.idle.assign(problem.tiling.idle.size(), false);
+  };
+  use_all_cores(found.plan);
+  for (FusionResult::Point& point : found.front)
+    use_all_cores(point.plan);
+  for (FusionAnswer& answer : found.compared)
+    use_all_cores(answer.plan);
+  return found;
 }
 
 } // namespace monet

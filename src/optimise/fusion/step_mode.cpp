@@ -47,13 +47,17 @@ constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
 /// Steps in turns of more tiles than this are not scheduled.
 constexpr std::size_t kMostTilesInTurns = 1'000'000;
 
+std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
+                                           StepOptions options, Objective objective,
+                                           CoreCostCache& costs);
+
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
          Objective objective, const ModelContext& context, KnownSchedules* known,
-         const SearchControl& control, bool search)
+         const SearchControl& control)
       : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
-        known_(known), control_(control), search_(search) {}
+        known_(known), control_(control) {}
 
   /// With an estimate of its cycles, the way is not tried where another is better than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
@@ -83,7 +87,7 @@ public:
   void add_turns(const TilingOptions& fused) {
     StepOptions options = options_;
     options.tiling = fused;
-    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs, search_))
+    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs))
       add("turns", std::move(*tiling));
   }
 
@@ -102,7 +106,7 @@ public:
     const std::optional<double> apart_value = std::exchange(best_, std::nullopt);
     const StepFigures figures = choice_.figures;
     try_ways(false);
-    if (best_ && search_)
+    if (best_)
       search();
     if (apart_value && (!best_ || *apart_value <= *best_)) {
       best_ = apart_value;
@@ -136,6 +140,7 @@ private:
     try {
       std::optional<FusionResult> found =
           search_briefly(problem, objective_, choice_.figures, control_);
+      choice_.evaluations += found ? found->evaluations : 0;
       if (found && found->method != FusionMethod::none) // layer by layer is another way
         take({"search", found->figures, {}}, problem.tiling.with(std::move(found->plan)));
     } catch (const Stopped& stopped) {
@@ -165,6 +170,7 @@ private:
     if (has_turns)
       options.most_tiles = std::min(options.most_tiles, kMostTilesInTurns);
     bool given_up = false;
+    ++choice_.evaluations;
     options.schedule.hopeless = [&](const ScheduleFloor& floor) {
       given_up = last && options_.schedule.hopeless && options_.schedule.hopeless(either(floor));
       return given_up || (best_ && least_value(floor, objective_) >= *best_);
@@ -219,7 +225,6 @@ private:
   const ModelContext& context_;
   KnownSchedules* known_;
   const SearchControl& control_;
-  bool search_; ///< at the end
   struct Way {
     std::string name;
     TilingOptions tiling;
@@ -237,21 +242,56 @@ bool gives_slices(const MappingFile* mapping) {
          });
 }
 
-/// choose_step(), with or without the search at the end.
-StepChoice choose(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-                  StepMode mode, Objective objective, const ModelContext& context,
-                  const SharedPlans* shared, const StepProgress& progress, bool search) {
+/// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
+/// images then cost no more each, unless what their gradients add up to does not stay on the chip
+/// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
+/// given. `options.tiling` is fused.
+std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
+                                           StepOptions options, Objective objective,
+                                           CoreCostCache& costs) {
+  const std::optional<StepTurns> turns = find_turns(step);
+  if (!turns || options.tiling.allocation != nullptr)
+    return std::nullopt;
+  const auto* count =
+      std::ranges::find_if(kTurns, [&](std::int64_t n) { return turns->most % n == 0; });
+  if (count == kTurns.end())
+    return std::nullopt;
+  const TrainingGraph one = one_turn(step, *turns, *count);
+  options.schedule.hopeless = {};
+  try {
+    const StepChoice chosen =
+        choose_step(one, chip, options, StepMode::automatic, objective, {costs});
+    return chosen.tiling.with(in_turns(fusion_of(one, chip, chosen.tiling), step, *turns, *count));
+  } catch (const InfeasibleError&) {
+    return std::nullopt; // nor can all images run
+  }
+}
+
+} // namespace
+
+std::string_view name_of(StepMode mode) {
+  return name_in(kModes, mode);
+}
+
+std::optional<StepMode> step_mode_named(std::string_view name) {
+  return value_named(kModes, name);
+}
+
+StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
+                       StepMode mode, Objective objective, const ModelContext& context,
+                       const SharedPlans* shared, const StepProgress& progress) {
   SearchControl control;
   control.jobs = options.schedule.jobs;
   control.progress = progress;
   Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr,
-                control, search);
+                control);
   TilingOptions fused = options.tiling;
   fused.mode = TilingMode::fused;
   TilingOptions apart = options.tiling;
   apart.mode = TilingMode::layer_by_layer;
   apart.stacks.reset();
   apart.slices.clear();
+  apart.idle.clear();
   const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
   if (mode == StepMode::layer_by_layer || !free) {
     if (mode != StepMode::fused)
@@ -276,41 +316,27 @@ StepChoice choose(const TrainingGraph& step, const Chip& chip, const StepOptions
   return choice.run();
 }
 
-} // namespace
-
-std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
-                                           StepOptions options, Objective objective,
-                                           CoreCostCache& costs, bool search) {
-  const std::optional<StepTurns> turns = find_turns(step);
-  if (!turns || options.tiling.allocation != nullptr)
-    return std::nullopt;
-  const auto* count =
-      std::ranges::find_if(kTurns, [&](std::int64_t n) { return turns->most % n == 0; });
-  if (count == kTurns.end())
-    return std::nullopt;
-  const TrainingGraph one = one_turn(step, *turns, *count);
-  options.schedule.hopeless = {};
-  try {
-    const StepChoice chosen =
-        choose(one, chip, options, StepMode::automatic, objective, {costs}, nullptr, {}, search);
-    return chosen.tiling.with(in_turns(fusion_of(one, chip, chosen.tiling), step, *turns, *count));
-  } catch (const InfeasibleError&) {
-    return std::nullopt; // nor can all images run
+std::vector<StepChoice> first_ways(const TrainingGraph& step, const Chip& chip,
+                                   const StepOptions& options, Objective objective,
+                                   CoreCostCache& costs, const StepProgress& progress) {
+  std::vector<StepChoice> ways;
+  const auto add = [&](const StepOptions& how, Objective by) {
+    try {
+      ways.push_back(choose_step(step, chip, how, StepMode::fused, by, {costs}, nullptr, progress));
+    } catch (const InfeasibleError&) { // other ways may fit
+    }
+  };
+  add(options, objective);
+  if (options.schedule.core_cost.objective != objective)
+    add(options, options.schedule.core_cost.objective);
+  if (options.tiling.stacks) {
+    StepOptions free = options;
+    free.tiling.stacks.reset();
+    free.tiling.slices.clear();
+    free.tiling.idle.clear();
+    add(free, objective);
   }
-}
-
-std::string_view name_of(StepMode mode) {
-  return name_in(kModes, mode);
-}
-
-std::optional<StepMode> step_mode_named(std::string_view name) {
-  return value_named(kModes, name);
-}
-
-StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-                       StepMode mode, Objective objective, const ModelContext& context,
-                       const SharedPlans* shared, const StepProgress& progress) {
-  return choose(step, chip, options, mode, objective, context, shared, progress, true);
+  return ways;
 }
 
 } // namespace monet

@@ -26,9 +26,10 @@ public:
     plans_.push_back(store_everything(space.problem));
   }
 
-  void run() {
+  bool run() {
     descend(CheckpointMemory::stored, [&](std::int64_t bytes) { return storing(bytes); });
     descend(CheckpointMemory::peak, [&](std::int64_t bytes) { return peaking(bytes); });
+    return is_whole_;
   }
 
 private:
@@ -40,7 +41,11 @@ private:
     const std::int64_t least = least_memory(space_, memory);
     std::vector<Open> open{{least - 1, most}};
     std::int64_t asked = least;
-    for (std::int64_t i = 0; i < options_.levels && !control_.interrupted(); ++i) {
+    for (std::int64_t i = 0; i < options_.levels; ++i) {
+      if (control_.interrupted()) {
+        is_whole_ = false;
+        return;
+      }
       const auto widest = std::ranges::max_element(
           open, {}, [](const Open& part) { return part.empty() ? 0 : part.high - part.low; });
       if (widest == open.end() || widest->empty())
@@ -69,18 +74,23 @@ private:
     return bytes;
   }
 
-  std::optional<RecomputePlan> storing(std::int64_t bytes) const {
+  std::optional<RecomputePlan> storing(std::int64_t bytes) {
     StoredOptions rough;
     rough.nodes = 100;
     rough.gap = 5e-3;
-    return solve_stored(space_, bytes, control_, rough).plan;
+    return taken(solve_stored(space_, bytes, control_, rough));
   }
 
-  std::optional<RecomputePlan> peaking(std::int64_t bytes) const {
+  std::optional<RecomputePlan> peaking(std::int64_t bytes) {
     RecomputeSearchOptions search;
     search.effort = options_.effort;
     search.starts.assign(plans_.begin() + 1, plans_.end());
-    return search_recompute(space_.problem, bytes, search, control_).plan;
+    return taken(search_recompute(space_.problem, bytes, search, control_));
+  }
+
+  std::optional<RecomputePlan> taken(RecomputeResult found) {
+    is_whole_ = is_whole_ && !found.interrupted;
+    return std::move(found.plan);
   }
 
   const CheckpointSpace& space_;
@@ -88,14 +98,15 @@ private:
   const SearchControl& control_;
   const std::function<void(const RecomputePlan&)>& found_;
   std::vector<RecomputePlan> plans_; ///< the first runs everything once
+  bool is_whole_ = true;             ///< the control ended nothing
 };
 
 } // namespace
 
-void plan_ladder(const CheckpointSpace& space, const LadderOptions& options,
+bool plan_ladder(const CheckpointSpace& space, const LadderOptions& options,
                  const SearchControl& control,
                  const std::function<void(const RecomputePlan&)>& found) {
-  Ladder(space, options, control, found).run();
+  return Ladder(space, options, control, found).run();
 }
 
 } // namespace monet

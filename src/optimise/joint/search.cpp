@@ -50,7 +50,7 @@ public:
   }
 
   JointResult run() {
-    control_.finishes([&] { search(); });
+    note(control_.finishes([&] { search(); }));
     choose(); // from what was tried so far
     return std::move(result_);
   }
@@ -58,28 +58,44 @@ public:
 private:
   bool interrupted() const { return control_.interrupted(); }
 
+  /// What the step comes to without a search, which no limit ends, and then as optimise_fusion()
+  /// does, for no less than that finds in the same time. A plan within the budget comes before all
+  /// that, where one is needed.
   void search() {
-    {
-      const StopScope scope(control_.first_plan_request());
-      base();
-      set_bound();
-    }
-    const StopScope scope(control_.stop_request());
-    try_each(archive_, other_orders(base_way()));
+    base();
+    if (result_.budget_bytes)
+      set_bound(); // it may be below what every way needs
     const bool is_needed = archive_.best(budget()) == nullptr;
     if (is_needed)
-      plan_for_budget(); // at once: time may be short
-    try_fused(archive_, base_way(), true);
-    plan(base_way(), "");
+      note(control_.finishes([&] { fit_budget(); }));
+    first_fused();
+    note(control_.finishes([&] { groups_alone(); }));
+    if (!result_.budget_bytes)
+      set_bound();
+    const StopScope scope(control_.stop_request());
     if (!is_needed)
+      try_each(archive_, other_orders(base_way()));
+    for (const Tried& first : first_)
+      try_each(archive_, other_orders(first.way));
+    plan(base_way(), "");
+    if (for_budget_.tried().empty())
       plan_for_budget();
-    groups_alone();
     cores_alone();
     for (std::int64_t round = 1; round < options_.rounds && !interrupted(); ++round)
       plan(JointWay(archive_.best(JointArchive::kAnyMemory)->way),
            fmt::format(", round {}", round + 1));
     refine();
   }
+
+  void fit_budget() {
+    const StopScope scope(control_.stop_request());
+    try_each(archive_, other_orders(base_way()));
+    if (archive_.best(budget()) == nullptr)
+      plan_for_budget();
+  }
+
+  /// A part of the search is over; `is_whole`: nothing ended it early.
+  void note(bool is_whole) { ended_early_ = ended_early_ || !is_whole; }
 
   JointWay base_way() const {
     JointWay way;
@@ -101,8 +117,7 @@ private:
   /// With recomputation and any halo, every operator runs at least once, every operand that nobody
   /// makes is read and every result written.
   void set_bound() {
-    if (interrupted())
-      return;
+    const StopScope scope(control_.first_plan_request());
     StepBoundOptions options;
     options.made_once = options.kept = false;
     const TilePlanner planner(*step_, chip_, tiling_of(base_way()));
@@ -123,6 +138,7 @@ private:
     if (way.mode == TilingMode::layer_by_layer || !way.once()) {
       tiling.stacks.reset(); // those given are of the step as it was
       tiling.slices.clear();
+      tiling.idle.clear();
     }
     if (way.fusion)
       tiling = tiling.with(*way.fusion);
@@ -138,29 +154,31 @@ private:
     return model_step(*way.step, chip_, {tiling_of(way), schedule_of(way), {}}, {costs_});
   }
 
-  /// The best that choose_step() finds; none where nothing fused can be scheduled. With
-  /// `idle_cores` some of them may have nothing to do.
-  std::optional<JointWay> fused(JointWay way, bool idle_cores) {
-    if (interrupted())
-      return std::nullopt;
+  /// Fused as the choice says.
+  JointWay fused(JointWay way, const StepChoice& chosen) {
     way.name = way.name == "base" ? "fused" : way.name + ", fused";
+    if (std::ranges::find(chosen.tiling.idle, true) != chosen.tiling.idle.end())
+      way.name += ", cores idle";
     way.mode = TilingMode::fused;
+    way.fusion = fusion_of(*way.step, chip_, chosen.tiling);
+    return way;
+  }
+
+  StepOptions fused_options(const JointWay& way) const {
     StepOptions options{tiling_of(way), schedule_of(way), {}};
-    if (!idle_cores)
-      options.tiling.idle.assign(chip_.cores.size(), false);
-    try {
-      const TilingOptions chosen =
-          choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_})
-              .tiling;
-      if (std::ranges::find(chosen.idle, true) != chosen.idle.end()) {
-        way.name += ", cores idle";
-        way.allocation = std::make_shared<const CoreAllocation>(
-            allocation_of(make_tiles(*way.step, chip_, chosen)));
-      }
-      way.fusion = fusion_of(*way.step, chip_, chosen);
-      return way;
-    } catch (const InfeasibleError&) {
-      return std::nullopt;
+    options.tiling.mode = TilingMode::fused;
+    return options;
+  }
+
+  /// The fused ways that optimise_fusion() begins with.
+  void first_fused() {
+    StepOptions options = fused_options(base_way());
+    options.schedule.jobs = control_.jobs;
+    for (const StepChoice& chosen : first_ways(*step_, chip_, options, options_.objective, costs_,
+                                               [&](const SearchProgress&) { tell(); })) {
+      first_.push_back({fused(base_way(), chosen), chosen.figures});
+      archive_.add(first_.back().way, chosen.figures);
+      tell();
     }
   }
 
@@ -185,23 +203,21 @@ private:
     return all;
   }
 
-  /// Fused, in all orders; groups are chosen for the way's own.
-  void try_fused(JointArchive& archive, const JointWay& way, bool idle_cores) {
-    const std::optional<JointWay> best = fused(way, false);
-    if (way.name == base_way().name)
-      automatic_ = best;
-    if (best)
-      try_each(archive, all_orders(*best));
-    if (!idle_cores)
-      return;
-    if (const std::optional<JointWay> some = fused(way, true); some && some->allocation)
-      try_each(archive, all_orders(*some));
-  }
-
-  /// Layer by layer and fused.
+  /// Layer by layer, and fused as choose_step() finds it for the way's own order; with `idle_cores`
+  /// some of them may have nothing to do.
   void try_step(JointArchive& archive, const JointWay& way, bool idle_cores) {
     try_each(archive, all_orders(way));
-    try_fused(archive, way, idle_cores);
+    if (interrupted())
+      return;
+    StepOptions options = fused_options(way);
+    if (!idle_cores)
+      options.tiling.idle.assign(chip_.cores.size(), false);
+    try {
+      const StepChoice chosen =
+          choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_});
+      try_each(archive, all_orders(fused(way, chosen)));
+    } catch (const InfeasibleError&) { // nothing fused can be scheduled
+    }
   }
 
   /// Models all of them; those that cannot be scheduled, or come too late, are left out.
@@ -265,12 +281,12 @@ private:
     if (interrupted() || options_.levels == 0)
       return;
     const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(costed)));
-    plan_ladder(space, {options_.levels, options_.plan_effort}, quiet_.share(3),
-                [&](const RecomputePlan& plan) {
-                  const bool is_new = seen_.insert(runs_of(plan)).second;
-                  if (const auto way = is_new ? way_of(plan, suffix) : std::nullopt)
-                    try_step(archive_, *way, false);
-                });
+    note(plan_ladder(space, {options_.levels, options_.plan_effort}, quiet_.share(3),
+                     [&](const RecomputePlan& plan) {
+                       const bool is_new = seen_.insert(runs_of(plan)).second;
+                       if (const auto way = is_new ? way_of(plan, suffix) : std::nullopt)
+                         try_step(archive_, *way, false);
+                     }));
   }
 
   /// What the search for checkpoints alone finds for the budget.
@@ -283,6 +299,7 @@ private:
     const std::int64_t budget = *result_.budget_bytes;
     const RecomputeResult found =
         checkpoint_front(space, {&budget, 1}, options_.checkpointing, quiet_.share(4)).front();
+    note(!found.interrupted);
     if (!found.plan)
       return;
     if (const auto way = way_of(*found.plan, ", for the budget"))
@@ -306,24 +323,24 @@ private:
     return first;
   }
 
-  /// The searches for groups and cores, as they are alone.
+  /// The searches for groups and cores, as they are alone: the one for groups in all the time that
+  /// there is, the one for cores from the best of what the step comes to without a search.
   void groups_alone() {
-    if (options_.fusion.evaluations > 0 && !interrupted())
-      groups(base_way(), JointArchive::kAnyMemory, options_.fusion, quiet_.share(2));
+    if (options_.fusion.evaluations == 0 || interrupted())
+      return;
+    const StopScope scope(control_.stop_request());
+    std::vector<FusionPlan> starts;
+    for (const Tried& first : first_)
+      starts.push_back(*first.way.fusion);
+    groups(base_way(), std::move(starts), JointArchive::kAnyMemory, options_.fusion, quiet_);
   }
   void cores_alone() {
     if (options_.allocation_evaluations == 0 || interrupted())
       return;
-    JointWay way = base_way();
-    const auto value = [&](const std::string& name) {
-      const auto found = std::ranges::find(archive_.tried(), name,
-                                           [](const Tried& tried) { return tried.way.name; });
-      return found == archive_.tried().end() ? std::numeric_limits<double>::infinity()
-                                             : archive_.value(*found);
-    };
-    if (automatic_ && value(automatic_->name) < value(way.name))
-      way = *automatic_;
-    cores(way, JointArchive::kAnyMemory, options_.allocation_evaluations, quiet_.share(2));
+    Tried best = archive_.tried().front(); // the base
+    for (const Tried& first : first_)
+      best = archive_.value(first) < archive_.value(best) ? first : best;
+    cores(best.way, JointArchive::kAnyMemory, options_.allocation_evaluations, quiet_.share(2));
   }
 
   /// Searches groups and then cores, for falling amounts of memory: for the best within each with
@@ -358,8 +375,12 @@ private:
     if (from == nullptr || interrupted())
       return;
     const bool done = limit == JointArchive::kAnyMemory && from->way.once();
-    if (fusion.evaluations > 0 && !done)
-      groups(JointWay(from->way), limit, fusion, control.share(2));
+    if (fusion.evaluations > 0 && !done) {
+      std::vector<FusionPlan> starts;
+      if (from->way.fusion)
+        starts.push_back(*from->way.fusion);
+      groups(JointWay(from->way), std::move(starts), limit, fusion, control.share(2));
+    }
     from = archive_.best(limit, allowed);
     if (allocations > 0 && !interrupted())
       cores(JointWay(from->way), limit, allocations, control);
@@ -370,21 +391,19 @@ private:
       name += what;
   }
 
-  /// Adds the front of a search for groups of the way's step that begins with its groups.
-  void groups(const JointWay& way, std::int64_t limit, FusionOptions options,
-              const SearchControl& control) {
+  /// Adds the front of a search for groups of the way's step that begins with these.
+  void groups(const JointWay& way, std::vector<FusionPlan> starts, std::int64_t limit,
+              FusionOptions options, const SearchControl& control) {
     options.objective = options_.objective;
     TilingOptions tiling = options_.tiling;
-    if (!way.once()) {
-      tiling.stacks.reset();
-      tiling.slices.clear();
-    }
-    if (way.fusion)
-      tiling = tiling.with(*way.fusion);
+    tiling.stacks.reset();
+    tiling.slices.clear();
     FusionProblem problem{*way.step, chip_, costs_, tiling, schedule_of(way)};
     problem.most_live_bytes = limit == JointArchive::kAnyMemory ? 0 : limit;
+    problem.starts = std::move(starts);
     try {
       const FusionResult found = optimise_fusion(problem, options, control);
+      note(!found.certificate.interrupted);
       searched_ += found.evaluations;
       for (const FusionResult::Point& point : found.front) {
         if (point.plan.stacks.empty())
@@ -400,6 +419,7 @@ private:
     } catch (const Stopped&) {         // its part of the time is over
       if (interrupted())
         throw;
+      note(false);
     }
     tell();
   }
@@ -414,11 +434,14 @@ private:
       search.evaluations = static_cast<std::size_t>(evaluations);
       search.most_live_bytes = limit;
       AllocationResult found = search_allocation(evaluator, search, control);
+      note(!found.certificate.interrupted);
       searched_ += static_cast<std::int64_t>(found.evaluations);
       found.front.push_back(found.best);
       for (const AllocationPoint& point : found.front) {
         JointWay made = way;
         say(", cores searched", made.name);
+        if (made.fusion) // as the evaluator has it
+          made.fusion = fusion_of(*way.step, chip_, evaluator.tiling());
         made.allocation = std::make_shared<const CoreAllocation>(evaluator.allocation(point.plan));
         archive_.add(std::move(made), point.figures);
       }
@@ -426,6 +449,7 @@ private:
     } catch (const Stopped&) {         // its part of the time is over
       if (interrupted())
         throw;
+      note(false);
     }
     tell();
   }
@@ -443,7 +467,7 @@ private:
   }
 
   void choose() {
-    result_.found.interrupted = interrupted();
+    result_.found.interrupted = ended_early_ || interrupted();
     for (const Tried& tried : for_budget_.tried())
       archive_.add(tried.way, tried.figures);
     for_budget_ = JointArchive(options_.objective);
@@ -465,6 +489,9 @@ private:
       result_.trials.push_back({tried.way.name, tried.figures});
     result_.evaluations = evaluations();
     result_.found.best = archive_.value(*best);
+    result_.found.start = archive_.value(archive_.tried().front()); // the base
+    for (const Tried& first : first_)
+      result_.found.start = std::min(result_.found.start, archive_.value(first));
   }
 
   [[noreturn]] void nothing_found() const {
@@ -487,13 +514,14 @@ private:
   SearchControl quiet_; ///< of the parts
   std::shared_ptr<const TrainingGraph> step_;
   CoreCostCache costs_;
-  JointArchive archive_;              ///< the base first; does not depend on the budget
-  JointArchive for_budget_;           ///< does, and nothing else begins with it
-  std::optional<JointWay> automatic_; ///< what choose_step() fuses, on all cores
-  std::set<std::vector<OpId>> seen_;  ///< plans of recomputation
-  std::map<std::string, int> names_;  ///< how often they were given
-  std::int64_t searched_ = 0;         ///< schedules of the parts
-  std::int64_t least_bytes_ = 0;      ///< live in every way
+  JointArchive archive_;             ///< the base first; does not depend on the budget
+  JointArchive for_budget_;          ///< does, and nothing else begins with it
+  std::vector<Tried> first_;         ///< of first_ways()
+  bool ended_early_ = false;         ///< a part of the search
+  std::set<std::vector<OpId>> seen_; ///< plans of recomputation
+  std::map<std::string, int> names_; ///< how often they were given
+  std::int64_t searched_ = 0;        ///< schedules of the parts
+  std::int64_t least_bytes_ = 0;     ///< live in every way
   JointResult result_;
 };
 

@@ -77,6 +77,8 @@ private:
         peak(budget, result);
       break;
     }
+    result.interrupted = result.interrupted || (control_.interrupted() && !result.infeasible &&
+                                                !is_proven(budget, result));
     return result;
   }
 

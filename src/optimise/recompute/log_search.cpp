@@ -101,6 +101,7 @@ private:
       options.starts.push_back(*row.found.plan);
     RecomputeResult exact = solve_recompute(problem_, row.budget, control_.share(parts), options);
     exact.bound = std::max(exact.bound, row.found.bound);
+    exact.interrupted = exact.interrupted || row.found.interrupted;
     if (!exact.plan || (row.found.plan && exact.outcome.cost >= row.found.outcome.cost)) {
       exact.plan = std::move(row.found.plan);
       exact.outcome = std::move(row.found.outcome);
@@ -163,7 +164,7 @@ Certificate LogRow::certificate() const {
   if (found.plan)
     result.best = static_cast<double>(found.outcome.cost);
   result.bound = found.bound;
-  result.interrupted = found.interrupted;
+  result.interrupted = found.interrupted && result.gap() > 0;
   return result;
 }
 
