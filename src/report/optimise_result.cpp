@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace monet {
 
@@ -85,16 +86,49 @@ std::vector<std::uint32_t> groups_of(const TileGraph& tiles) {
   return groups;
 }
 
+namespace {
+
+/// Each objective of the searches once.
+Json worse_json(const std::vector<Json>& searches, const StepFigures& before,
+                const StepFigures& after) {
+  Json rows = Json::array();
+  std::set<Objective> seen;
+  for (const Json& search : searches) {
+    const auto objective = objective_named(search.at("objective").get<std::string>());
+    if (!objective || !seen.insert(*objective).second)
+      continue; // a front has none
+    const double was = before.value(*objective);
+    const double is = after.value(*objective);
+    if (is > was)
+      rows.push_back({{"objective", name_of(*objective)}, {"before", was}, {"after", is}});
+  }
+  return rows;
+}
+
+} // namespace
+
+std::string worse_text(const Json& optimise) {
+  std::string text;
+  for (const Json& row : optimise.at("worse"))
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "worse than before the searches: " : ", ",
+                        row.at("objective").get<std::string>(),
+                        100 * row.at("after").get<double>() / row.at("before").get<double>());
+  return text.empty() ? text : text + "\n";
+}
+
 Json optimise_json(const OptimisedStep& optimised, const Chip& chip) {
-  const auto figures = [&](const char* name, const StepResult& of) {
-    return figures_json(name, figures_of(*of.timeline, *of.tiles, *of.step, chip));
+  const auto figures = [&](const StepResult& of) {
+    return figures_of(*of.timeline, *of.tiles, *of.step, chip);
   };
-  Json json = {
-      {"searches", optimised.searches},
-      {"compared", {figures("before", optimised.before), figures("after", optimised.after)}},
-      {"memory",
-       {memory_over_time_json("before", *optimised.before.timeline),
-        memory_over_time_json("after", *optimised.after.timeline)}}};
+  const StepFigures before = figures(optimised.before);
+  const StepFigures after = figures(optimised.after);
+  Json json = {{"searches", optimised.searches},
+               {"interrupted", optimised.interrupted},
+               {"worse", worse_json(optimised.searches, before, after)},
+               {"compared", {figures_json("before", before), figures_json("after", after)}},
+               {"memory",
+                {memory_over_time_json("before", *optimised.before.timeline),
+                 memory_over_time_json("after", *optimised.after.timeline)}}};
   const std::vector<std::uint32_t> groups = groups_of(*optimised.after.tiles);
   const bool fused =
       std::any_of(groups.begin(), groups.end(), [](std::uint32_t g) { return g != kAlone; });

@@ -1,10 +1,12 @@
 #include "report/hand_made_step.hpp"
 
 #include "monet/report/optimise_result.hpp"
+#include "monet/report/search_result.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace monet::test {
 namespace {
@@ -65,7 +67,8 @@ TEST(OptimiseResult, GroupsAreStacksOfSeveralOperators) {
 
 TEST(OptimiseResult, HoldsSearchesComparisonAndThePictureOfAFusedStep) {
   HandMade step = hand_made_step();
-  const OptimisedStep same{{{{"kind", "fusion"}}}, step.result(), step.result()};
+  const OptimisedStep same{
+      {{{"kind", "fusion"}, {"objective", "latency"}}}, step.result(), step.result(), false};
   const auto alone = optimise_json(same, step.chip);
   EXPECT_EQ(alone.at("searches").size(), 1U);
   EXPECT_EQ(alone.at("compared").size(), 2U);
@@ -73,11 +76,45 @@ TEST(OptimiseResult, HoldsSearchesComparisonAndThePictureOfAFusedStep) {
   EXPECT_FALSE(alone.contains("picture"));
   HandMade fused = hand_made_step("<b>");
   fused.tiles.stack_of.assign(fused.step.graph.operators().size(), 0);
-  const auto json = optimise_json({{}, step.result(), fused.result()}, step.chip);
+  const auto json = optimise_json({{}, step.result(), fused.result(), false}, step.chip);
   const std::string picture = json.at("picture").get<std::string>();
   EXPECT_EQ(picture.rfind("<svg ", 0), 0U);
   EXPECT_NE(picture.find(">group 1<"), std::string::npos);
   EXPECT_EQ(picture.find("<b>"), std::string::npos);
+}
+
+TEST(OptimiseResult, TellsByWhichObjectivesTheStepIsWorse) {
+  HandMade step = hand_made_step();
+  HandMade slower = hand_made_step();
+  slower.timeline.makespan = step.timeline.makespan + step.timeline.makespan;
+  std::vector<nlohmann::ordered_json> searches;
+  for (const char* objective : {"latency", "memory", "front", "latency"})
+    searches.push_back({{"kind", "fusion"}, {"objective", objective}});
+  const auto json = optimise_json({searches, step.result(), slower.result(), true}, step.chip);
+  EXPECT_EQ(json.at("interrupted"), true);
+  ASSERT_EQ(json.at("worse").size(), 1U) << json.at("worse");
+  EXPECT_EQ(json.at("worse")[0].at("objective"), "latency");
+  EXPECT_EQ(json.at("worse")[0].at("after"), 2 * json.at("worse")[0].at("before").get<double>());
+  EXPECT_EQ(worse_text(json), "worse than before the searches: latency 200.0 %\n");
+  const auto better = optimise_json({searches, slower.result(), step.result(), false}, step.chip);
+  EXPECT_EQ(better.at("worse").size(), 0U);
+  EXPECT_EQ(worse_text(better), "");
+}
+
+TEST(OptimiseResult, ASearchTellsWhatItBeganWith) {
+  Certificate found{110, 90, false, 100};
+  const auto json = search_json({"fusion", "a", "latency", found, 1});
+  EXPECT_EQ(json.at("start"), 100);
+  EXPECT_EQ(json.at("worse_than_start"), true);
+  EXPECT_EQ(worse_text("latency", found),
+            "worse than what the search began with: latency 110 after 100 (110.0 %)\n");
+  found.best = 100;
+  EXPECT_EQ(worse_text("latency", found), "");
+  found.best = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(worse_text("latency", found),
+            "worse than what the search began with: nothing was found\n");
+  EXPECT_EQ(worse_text("latency", Certificate{}), ""); // a search that begins with nothing
+  EXPECT_TRUE(search_json({"fusion", "a", "latency", {}, 1}).at("start").is_null());
 }
 
 } // namespace

@@ -16,7 +16,7 @@ import { Overview } from "./overview";
 import { parallelism_page } from "./parallelism_page";
 import { warning_panel } from "./parts";
 import { read_searches } from "./search_data";
-import { search_panel } from "./search_panel";
+import { search_panel, worse_panel } from "./search_panel";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
 import { study_page } from "./study_page";
 import { phase_variable } from "./theme";
@@ -100,7 +100,15 @@ class Report {
   }
 
   mount(): void {
-    this.root.replaceChildren(header(this.result), this.make_switch(), this.content, provenance(this.result.provenance));
+    const searches = read_searches(this.result.optimise);
+    const worse = searches === null ? null : worse_panel(searches);
+    this.root.replaceChildren(
+      header(this.result),
+      ...(worse === null ? [] : [worse]),
+      this.make_switch(),
+      this.content,
+      provenance(this.result.provenance),
+    );
     this.show(this.result.step);
   }
 

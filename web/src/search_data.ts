@@ -42,6 +42,8 @@ export interface Search {
   bound: number | null;
   gap: number | null;
   interrupted: boolean;
+  start: number | null;
+  worse: boolean; // than the start
   front: Row[];
   compared: Row[];
   trace: Row[];
@@ -51,8 +53,16 @@ export interface Search {
   phases: PhaseSaving[];
 }
 
+/// An objective of the searches by which the step after them is worse.
+export interface Worse {
+  objective: string;
+  before: number;
+  after: number;
+}
+
 export interface Searches {
   searches: Search[];
+  worse: Worse[];
   compared: Row[];
   memory: Memory[];
   picture: string; // an SVG document; empty: none
@@ -97,6 +107,8 @@ function read_search(item: unknown): Search {
     bound: finite(from["bound"]),
     gap: finite(from["gap"]),
     interrupted: from["interrupted"] === true,
+    start: finite(from["start"]),
+    worse: from["worse_than_start"] === true,
     front: rows(from["front"]),
     compared: rows(from["compared"]),
     trace: rows(from["trace"]),
@@ -125,6 +137,10 @@ export function read_searches(value: unknown): Searches | null {
   const picture = from["picture"];
   return {
     searches: list(from["searches"]).map(read_search),
+    worse: list(from["worse"]).map((item) => {
+      const row = object(item);
+      return { objective: text(row["objective"]), before: number(row["before"]), after: number(row["after"]) };
+    }),
     compared: rows(from["compared"]),
     memory: memories(from["memory"]),
     picture: typeof picture === "string" && picture.startsWith("<svg ") ? picture : "",

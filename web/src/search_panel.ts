@@ -15,6 +15,25 @@ const kBottom = 42;
 const kMostRows = 50;
 const kMostFronts = 3; // pictures of one front: its first objective against others
 
+/// The first line of the page of an answer that is worse than what the searches began with; else null.
+export function worse_panel(found: Searches): HTMLElement | null {
+  const of = (now: number, before: number): string => (before > 0 ? ` (${percent(now / before)} of it)` : "");
+  const lines = found.worse.map(
+    ({ objective, before, after }) =>
+      `Worse than before the searches: ${shown(objective, 40)} ${value_text(objective, after)} after ${value_text(objective, before)}${of(after, before)}.`,
+  );
+  for (const search of found.searches) {
+    if (!search.worse || found.worse.some((row) => row.objective === search.objective)) continue;
+    const values =
+      search.best === null || search.start === null
+        ? "nothing was found"
+        : `${shown(search.objective, 40)} ${value_text(search.objective, search.best)} after ${value_text(search.objective, search.start)}${of(search.best, search.start)}`;
+    lines.push(`Worse than what the search (${shown(search.kind, 40)}) began with: ${values}.`);
+  }
+  if (lines.length === 0) return null;
+  return h("section", { class: "panel", id: "worse", role: "status" }, ...lines.map((line) => h("p", {}, line)));
+}
+
 export function search_panel(found: Searches): HTMLElement {
   const parts: (Node | null)[] = [outcome_table(found.searches)];
   if (found.compared.length > 0) parts.push(h("h3", {}, "Before and after"), rows_table(found.compared));

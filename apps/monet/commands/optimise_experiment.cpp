@@ -64,6 +64,7 @@ private:
     tiling_.mode = chosen.mode;
     tiling_.stacks = chosen.stacks;
     tiling_.slices = chosen.slices;
+    tiling_.idle = chosen.idle;
   }
 
   void add(const std::string& kind, const std::string& objective, const Certificate& found,
@@ -123,7 +124,10 @@ private:
     options.recomputed_halos = tiling_.halo == Halo::recomputed;
     if (request.evaluations > 0)
       set_effort(options, request.evaluations);
-    const FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1)};
+    FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1), 0, {}};
+    problem.starts.emplace(); // what the step comes to without the search is known
+    if (tiling_.mode == TilingMode::fused)
+      problem.starts->push_back(fusion_of(step_, chip(), tiling_));
     const FusionResult found = session_.stage(
         "fusion", [&] { return optimise_fusion(problem, options, control_); },
         [&](const FusionResult& result) {
@@ -147,12 +151,13 @@ private:
     const AllocationResult found = session_.stage(
         "allocation", [&] { return search_allocation(evaluator, options, control_); },
         [&](const AllocationResult& result) {
-          TilingOptions tiling = tiling_;
+          TilingOptions tiling = evaluator.tiling();
           const CoreAllocation allocation = evaluator.allocation(result.best.plan);
           tiling.allocation = &allocation;
           check(tiling, result.best.figures, result.certificate);
         });
     allocation_ = evaluator.allocation(found.best.plan);
+    tiling_ = evaluator.tiling();
     tiling_.allocation = &allocation_;
     add("allocation", request.objective, found.certificate, {{"evaluations", found.evaluations}});
   }
@@ -172,12 +177,12 @@ private:
     provenance.seed = request_.seed;
     Json json = result_json(inputs_.experiment.name, result_of(step_, best),
                             base_.inference ? &alone : nullptr, chip(), provenance);
-    json["optimise"] =
-        optimise_json({searches_, base_.step.result(), result_of(step_, best)}, chip());
+    json["optimise"] = optimise_json(
+        {searches_, base_.step.result(), result_of(step_, best), interrupted_}, chip());
     const Graph& graph = export_ ? export_->graph : inputs_.graph.graph;
     const std::string report = write_results(folder, json, graph);
-    print_result(
-        fmt::format("{}\n{}\nreport: {}\n", summary_table(json), outcome(json), printable(report)));
+    print_result(fmt::format("{}{}\n{}\nreport: {}\n", worse_text(json.at("optimise")),
+                             summary_table(json), outcome(json), printable(report)));
     const bool stopped = session_.interrupted != nullptr && session_.interrupted->load();
     if (interrupted_)
       print_message("", stopped ? "interrupted: this is the best so far"

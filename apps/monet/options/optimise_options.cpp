@@ -160,7 +160,8 @@ void write_search_report(const OptimiseArguments& arguments, const SearchInputs&
   nlohmann::ordered_json result = result_json(inputs.experiment.name, steps.best, nullptr, chip,
                                               provenance_of(inputs.experiment, chip));
   result["provenance"] = search.at("provenance");
-  result["optimise"] = optimise_json({{search}, steps.before, steps.best}, chip);
+  result["optimise"] = optimise_json(
+      {{search}, steps.before, steps.best, search.at("interrupted").get<bool>()}, chip);
   const std::string report =
       write_results(arguments.report, result, steps.graph ? *steps.graph : inputs.graph.graph);
   print_message("", "report: " + report);
@@ -169,7 +170,8 @@ void write_search_report(const OptimiseArguments& arguments, const SearchInputs&
 int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
                   const std::string& table, const Certificate& found, Session& session) {
   session.progress.stage("write results");
-  write_output(arguments.json, result, table);
+  const std::string worse = worse_text(result.at("objective").get<std::string>(), found);
+  write_output(arguments.json, result, worse + table);
   const bool stopped = session.interrupted != nullptr && session.interrupted->load();
   if (found.interrupted || stopped) {
     print_message("", fmt::format("{}: this is the best so far, gap {}",

@@ -29,14 +29,18 @@ std::string compared_table(const nlohmann::ordered_json& rows);
 std::vector<std::uint32_t> groups_of(const TileGraph& tiles);
 
 /// The `optimise` part of result.json: `searches` (results of monet optimise, in the order they
-/// ran), `compared`, `memory` and, for a fused step of at most 4,000 operators, `picture`: an SVG
-/// document of the groups on the graph.
+/// ran), `interrupted`, `worse` (objectives of the searches in which the step after them is worse
+/// than before, with both values), `compared`, `memory` and, for a fused step of at most 4,000
+/// operators, `picture`: an SVG document of the groups on the graph.
 struct OptimisedStep {
   std::vector<nlohmann::ordered_json> searches;
   StepResult before;
   StepResult after;
+  bool interrupted = false; ///< a limit ended a part of the searches
 };
 nlohmann::ordered_json optimise_json(const OptimisedStep& optimised, const Chip& chip);
+/// The line that a table begins with where `worse` of optimise_json() has entries; else nothing.
+std::string worse_text(const nlohmann::ordered_json& optimise);
 
 /// A picture of a training step, forward, backward and update side by side: an SVG document. Each
 /// forward operator is a row; its gradients and updates lie in the columns to its right, so that

@@ -13,12 +13,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
 
 /// What every result begins with: schema_version, kind, name, objective, best, bound, gap, seconds,
-/// interrupted. Numbers that are not known are null.
+/// interrupted, start, worse_than_start. Numbers that are not known are null.
 struct SearchHead {
   std::string kind; ///< "allocation"
   std::string name;
@@ -27,6 +28,9 @@ struct SearchHead {
   double seconds = 0;
 };
 nlohmann::ordered_json search_json(const SearchHead& head);
+/// The line that a table begins with where the answer is worse than what the search began with;
+/// else nothing.
+std::string worse_text(std::string_view objective, const Certificate& found);
 /// A finite number, else null.
 nlohmann::ordered_json number_json(double value);
 /// "12.3 %", or "unknown" without a bound.

@@ -125,6 +125,7 @@ Certificate CheckpointOutcome::certificate() const {
   Certificate found = chosen ? certificate_of(*this, rows[*chosen]) : Certificate{};
   for (const CheckpointRow& row : rows)
     found.interrupted = found.interrupted || row.result.interrupted;
+  found.start = static_cast<double>(base.cost);
   return found;
 }
 

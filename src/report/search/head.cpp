@@ -21,7 +21,18 @@ nlohmann::ordered_json search_json(const SearchHead& head) {
           {"bound", number_json(head.found.bound)},
           {"gap", number_json(head.found.gap())},
           {"seconds", head.seconds},
-          {"interrupted", head.found.interrupted}};
+          {"interrupted", head.found.interrupted},
+          {"start", number_json(head.found.start)},
+          {"worse_than_start", head.found.is_worse_than_start()}};
+}
+
+std::string worse_text(std::string_view objective, const Certificate& found) {
+  if (!found.is_worse_than_start())
+    return {};
+  if (!std::isfinite(found.best))
+    return "worse than what the search began with: nothing was found\n";
+  return fmt::format("worse than what the search began with: {} {:.6g} after {:.6g} ({:.1f} %)\n",
+                     objective, found.best, found.start, 100 * found.best / found.start);
 }
 
 std::string gap_text(const Certificate& found) {
