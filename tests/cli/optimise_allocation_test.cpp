@@ -1,6 +1,8 @@
 // monet optimise allocation, as users run it.
 #include "cli/run_monet.hpp"
 
+#include "monet/base/files.hpp"
+
 #include <gtest/gtest.h>
 
 namespace monet::test {
@@ -41,6 +43,50 @@ TEST(OptimiseAllocation, MappingOutIsScheduledToTheSameCycle) {
   const nlohmann::json again = parse_file(scratch / "scheduled.json");
   for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
     EXPECT_EQ(again[key], json[key]) << key;
+}
+
+/// Layer by layer, fused, and on some of the cores alone, by several objectives.
+TEST(OptimiseAllocation, MappingOutRepeatsEveryStep) {
+  struct Step {
+    std::string network;
+    std::string hardware;
+    std::vector<std::string> options;
+  };
+  const std::string training = repository("data/training/adam.yaml");
+  const std::vector<Step> steps{
+      {small_network("gated_mlp"), "tpu_like_quad_core", {"--training", training}},
+      {small_network("gated_mlp"), "edge_tpu", {"--mode", "layer-by-layer"}},
+      {repository("data/workload/gpt2_nano.onnx"), "tpu_like_quad_core", {"--batch", "1"}},
+      {repository("data/workload/ds_cnn.onnx"), "npu_small", {"--batch", "1"}}};
+  for (const Step& step : steps) {
+    for (const char* objective : {"latency", "energy"}) {
+      SCOPED_TRACE(step.network + " on " + step.hardware + " by " + objective);
+      const Scratch scratch;
+      std::vector<std::string> common{
+          "--hardware",  repository("data/hardware/" + step.hardware + ".yaml"),
+          "--workload",  step.network,
+          "--objective", objective};
+      common.insert(common.end(), step.options.begin(), step.options.end());
+      std::vector<std::string> find{"optimise",      "allocation",
+                                    "--evaluations", "20",
+                                    "--mapping-out", scratch / "mapping.yaml",
+                                    "--stacks-out",  scratch / "stacks.yaml",
+                                    "--json",        scratch / "found.json"};
+      find.insert(find.end(), common.begin(), common.end());
+      ASSERT_EQ(run_monet(find).code, 0);
+      std::vector<std::string> again{"schedule", "--mapping", scratch / "mapping.yaml", "--json",
+                                     scratch / "again.json"};
+      again.insert(again.end(), common.begin(), common.end());
+      if (read_file(scratch / "stacks.yaml") != "stacks: []\n")
+        again.insert(again.end(), {"--mode", "fused", "--stacks", scratch / "stacks.yaml"});
+      const Ran ran = run_monet(again);
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      const nlohmann::json found = parse_file(scratch / "found.json");
+      const nlohmann::json scheduled = parse_file(scratch / "again.json");
+      for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
+        EXPECT_EQ(scheduled[key], found[key]) << key;
+    }
+  }
 }
 
 TEST(OptimiseAllocation, FrontsAreTheSameOnOneThreadAndOnTwo) {

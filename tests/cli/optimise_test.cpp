@@ -130,7 +130,34 @@ TEST(OptimiseJoint, BadInputIsSaidWithItsPlace) {
   EXPECT_NE(ran.err.find("training.yaml:1:7"), std::string::npos) << ran.err;
 }
 
-class EverySearch : public ::testing::TestWithParam<std::string> {};
+class EverySearch : public ::testing::TestWithParam<std::string> {
+protected:
+  /// Cycles of the step as `monet schedule` runs it with the search's options.
+  static std::int64_t scheduled(const std::string& kind) {
+    std::vector<std::string> options = search(kind);
+    options.erase(options.begin(), options.begin() + 2); // optimise KIND
+    options.insert(options.begin(), "schedule");
+    const Ran ran = run_monet(options);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return Json::parse(ran.out).at("latency_cycles").get<std::int64_t>();
+  }
+};
+
+TEST_P(EverySearch, EndedEarlyIsNoWorseThanTheScheduleCommand) {
+  if (GetParam() == "checkpointing")
+    GTEST_SKIP() << "its costs are those of a model";
+  const std::int64_t automatic = scheduled(GetParam());
+  const auto check = [&](const Ran& ran) {
+    const Json json = result_of(ran);
+    EXPECT_LE(json.at("best"), automatic);
+    EXPECT_EQ(json.at("start"), automatic);
+    EXPECT_FALSE(json.at("worse_than_start"));
+  };
+  check(run_limited(search(GetParam()), 0.01));
+  const Ran ran = run_interrupted_at_work(search(GetParam()), 0.2);
+  EXPECT_TRUE(ran.code == 130 || ran.code == 0) << ran.err;
+  check(ran);
+}
 
 TEST_P(EverySearch, InterruptedGivesAValidResult) {
   for (const double seconds : {0.1, 0.35}) {
@@ -207,6 +234,19 @@ TEST_F(OptimiseExperiment, SearchesOneOnWhatTheOtherMadeOfTheStep) {
   const Json& phases = result.at("layers");
   EXPECT_TRUE(std::any_of(phases.begin(), phases.end(),
                           [](const Json& layer) { return layer.at("phase") == "recompute"; }));
+  ASSERT_EQ(optimise.at("worse").size(), 1U); // what runs again takes time
+  EXPECT_EQ(optimise.at("worse")[0].at("after"), result.at("latency_cycles"));
+  EXPECT_EQ(ran.out.rfind("worse than before the searches: latency 1", 0), 0U) << ran.out;
+  EXPECT_EQ(optimise.at("interrupted"), false);
+}
+
+TEST_F(OptimiseExperiment, WithoutABudgetIsNeverWorse) {
+  const Ran ran = run("{fusion: {evaluations: 3, objective: energy}, "
+                      "allocation: {evaluations: 3, objective: energy}}");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json optimise = parse_file(scratch_ / "out/result.json").at("optimise");
+  EXPECT_TRUE(optimise.at("worse").empty()) << optimise.at("worse");
+  EXPECT_EQ(ran.out.find("worse"), std::string::npos) << ran.out;
 }
 
 TEST_F(OptimiseExperiment, MistakesAreSaidWithTheirPlaces) {
