@@ -344,6 +344,9 @@ async function check_searches(page, found) {
   if (found === undefined) return;
   const panel = page.locator("#searches");
   const searches = found.searches ?? [];
+  const worse = (found.worse ?? []).map((row) => row.objective);
+  const worse_searches = searches.filter((search) => search?.worse_than_start && !worse.includes(search.objective));
+  equal(await page.locator("#worse p").count(), worse.length + worse_searches.length, "the page begins with what is worse");
   equal(await panel.locator(".outcomes tbody tr").count(), searches.length, "every search has a row");
   const sum = (count) => searches.reduce((total, search) => total + count(search), 0);
   const objectives = (search) => Object.values(search.front?.[0] ?? {}).filter((value) => typeof value === "number").length;

@@ -13,19 +13,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Choosing what is fused takes these longest: the slow level runs them as they are, others layer by
-/// layer.
+/// Choosing what is fused takes these longest: the slow level runs them as they are, others layer
+/// by layer.
 bool is_long_fused(const std::string& example) {
   return example == "edge_resnet18_cifar_fused" || example == "quad_core_resnet18_cifar_fused" ||
          example == "study/lora_fused" || example == "study/resnet18_fused";
 }
 
+const std::string kOptimised = "quad_core_gpt2_nano_optimised";
+
 /// Some are left to the slow level; one has tests of its own (Run), and demo.sh runs three.
 bool is_run_here(const std::string& example) {
-  if (example == "edge_resnet18_cifar" || example == "fusemax_gpt2")
+  if (example == "edge_resnet18_cifar" || example == "fusemax_gpt2" || example == kOptimised)
     return false;
-  return level() == Level::slow || (example != "edge_resnet18_cifar_optimised" &&
-                                    example != "study/resnet18_fused_checkpointed");
+  return level() == Level::slow || example != "study/resnet18_fused_checkpointed";
 }
 
 /// Paths of experiments below examples/, without their extension.
@@ -81,6 +82,23 @@ TEST_P(Example, WritesAConsistentResult) {
   const std::string folder = "out/" + fs::path(GetParam()).filename().string() + "/";
   EXPECT_NE(ran.out.find("\nreport: " + folder + "report.html\n"), std::string::npos) << ran.out;
   expect_consistent(scratch, folder);
+}
+
+TEST(Examples, OptimisedIsBetterInWhatItOptimises) {
+  MONET_FROM_LEVEL(full);
+  const Scratch scratch;
+  const Ran ran =
+      run_monet({"run", experiment_of(scratch, kOptimised), "--jobs", "2"}, scratch.path());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(without_progress(ran.err), "");
+  const std::string folder = "out/" + kOptimised + "/";
+  expect_consistent(scratch, folder);
+  const nlohmann::json optimise = parse_file(scratch / (folder + "result.json")).at("optimise");
+  EXPECT_TRUE(optimise.at("worse").empty());
+  const auto cycles = [&](int row) {
+    return optimise.at("compared")[row].at("latency_cycles").get<double>();
+  };
+  EXPECT_LT(cycles(1), 0.95 * cycles(0));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(examples()), [](const auto& example) {

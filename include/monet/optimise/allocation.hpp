@@ -139,9 +139,10 @@ struct AllocationResult {
 };
 
 /// Small spaces: branch and bound over operators. Others: NSGA-II from automatic, balanced and
-/// single-core starts, then local search from its best. Never worse than the automatic choice or a
-/// start. The same seed gives the same result for any number of jobs. InfeasibleError when no plan
-/// tried is feasible and within the limit of memory, with which no space is searched to the end.
+/// single-core starts, then local search from its best. Never worse than the automatic choice and
+/// the one given, which no limit ends, or than a start. The same seed gives the same result for any
+/// number of jobs. InfeasibleError when no plan tried is feasible and within the limit of memory,
+/// with which no space is searched to the end.
 AllocationResult search_allocation(AllocationEvaluator& evaluator,
                                    const AllocationSearchOptions& options,
                                    const SearchControl& control);

@@ -26,11 +26,11 @@ struct JointOptions {
   std::int64_t levels = 6; ///< amounts of memory, of either measure, that plans are made for
   std::int64_t plan_effort = 30'000'000; ///< of each, see RecomputeSearchOptions
   std::int64_t rounds = 2; ///< in which plans are made anew with the costs of the best schedule
-  /// Of the search for groups of the step as it is, as optimise_fusion() alone has it; all others
+  /// Of the search for groups of the step as it is, as optimise_fusion() alone makes it; all others
   /// together have as many evaluations. Of 0 evaluations: none.
   FusionOptions fusion;
   /// Of the search for cores of the better of layer by layer and fused, as search_allocation()
-  /// alone has it; all others together have half as many. 0: none.
+  /// alone makes it; all others together have half as many. 0: none.
   std::int64_t allocation_evaluations = 2000;
   CheckpointOptions checkpointing; ///< of the plan for the budget itself
 };
@@ -72,11 +72,12 @@ struct JointResult {
 /// optimise_fusion() with options.fusion, where its answer is within the budget, than
 /// search_allocation() with as many evaluations, likewise, and than checkpoint_front()'s plan as
 /// choose_step() and the priorities make it run. The same answer for any number of jobs; cut short,
-/// the best of what was tried.
+/// the best of what was tried, and no worse than choose_step() in any mode, where that is within
+/// the budget. Without a budget the search for groups comes first.
 ///
 /// InfeasibleError where nothing is within the budget, with whether that is proven and the least
-/// peak that was found; where not even the base can be scheduled, or was before the deadline.
-/// Stopped where that is because of control.stop.
+/// peak that was found, and where not even the base can be scheduled. Stopped where control.stop
+/// ended the search before anything was within the budget.
 ///
 /// The bound holds for every way to run the step: any recomputation, fusion and allocation.
 JointResult optimise_jointly(const TrainingGraph& step, const Chip& chip,
