@@ -4,7 +4,9 @@
 #include "level.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/files.hpp"
 #include "monet/base/rng.hpp"
+#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/core_cost/core_cost.hpp"
@@ -270,6 +272,22 @@ TEST(Planner, ListsEachStrategyOnceAndAllThatFitTogether) {
   EXPECT_EQ(count(4, 1), 1 * 1 * 4 * 3);
   EXPECT_EQ(count(1, 4), 3 * 2 * 1 * 3);
   EXPECT_EQ(count(2, 2), 2 * 2 * 4 * 3);
+}
+
+/// examples/cluster/gpt3_175b_plan.yaml.
+TEST(Planner, CountsTheStrategiesThatDocumentsName) {
+  ClusterWorkload gpt3;
+  gpt3.transformer = TransformerShape{.layers = 96, .hidden = 12288, .heads = 96};
+  gpt3.transformer->sequence = 2048;
+  gpt3.transformer->vocabulary = 50257;
+  gpt3.transformer->vocabulary_multiple = 1024;
+  StrategySpace space{.global_batch = 1536};
+  space.context = {1};
+  const std::size_t count = strategies_of(space, 1024, gpt3, true).size();
+  const std::string text = group_digits(static_cast<std::int64_t>(count));
+  for (const char* file : {"/README.md", "/docs/cluster.md", "/docs/decisions.md"})
+    EXPECT_NE(read_file(std::string(MONET_SOURCE_DIR) + file).find(text), std::string::npos)
+        << file << " does not have " << text;
 }
 
 TEST(Planner, ReadsValuesAndLists) {
