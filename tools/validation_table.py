@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/validation.md: what the tool says of figures that others published or measured.
 
-    tools/validation_table.py build/release/apps/monet/monet                   # all, a minute or two
+    tools/validation_table.py build/release/apps/monet/monet                   # all
     tools/validation_table.py build/release/apps/monet/monet --check           # fails where the page is another
     tools/validation_table.py build/release/apps/monet/monet --only zigzag     # prints one section
 
