@@ -120,6 +120,8 @@ Tile Box::tile() const {
 StructureBound::StructureBound(const PairProblem& problem, const Structure& structure)
     : s_(structure), shape_(problem, structure) {
   const auto units = static_cast<double>(problem.move_units);
+  if (problem.update && s_.product == kDw)
+    update_start_ = static_cast<double>(problem.update_read) * units;
   for (const int product : {kDx, kDw}) {
     add_crossings(problem, product);
     finish_[at(product)] =
@@ -215,6 +217,19 @@ double StructureBound::ends(const Box& box, int first) const {
     sum += elements_of(operand_of(first, place), box.least_tile) * start_[at(first)][at(place)];
   const int last = s_.form == Form::single ? first : 1 - first;
   return sum + elements_of(operand_of(last, kResult), box.least_last) * finish_[at(last)];
+}
+
+double StructureBound::most_first_read(const Box& box) const {
+  double sum = 0;
+  for (int place = 0; place < kResult; ++place)
+    sum += elements_of(operand_of(s_.product, place), box.most_tile) *
+           start_[at(s_.product)][at(place)];
+  // One that completes its results updates weights, too.
+  return sum + elements_of(BackwardOperand::dw, box.most_tile) * update_start_;
+}
+
+double StructureBound::most_last_write(const Box& box) const {
+  return elements_of(operand_of(s_.product, kResult), box.most_tile) * finish_[at(s_.product)];
 }
 
 double StructureBound::time(const Box& box, int first, double limit) const {

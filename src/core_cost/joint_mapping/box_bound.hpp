@@ -79,6 +79,10 @@ public:
   std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
     return shape_.moved(parts);
   }
+  /// In units of time and of one product alone, at most: what its first step reads, and what its
+  /// last step writes.
+  double most_first_read(const Box& box) const;
+  double most_last_write(const Box& box) const;
 
 private:
   /// base + sum of more[d] * (parts[d] - 1).
@@ -115,6 +119,7 @@ private:
   std::array<std::array<Crossing, 3>, 2> crossings_;
   std::array<std::array<double, 2>, 2> start_{}; ///< per element of the factors of each product
   std::array<double, 2> finish_{};               ///< and of its finished result
+  double update_start_ = 0; ///< per element of dW, of what a product alone updates
 };
 
 } // namespace monet::joint_mapping

@@ -3,7 +3,6 @@
 #include "monet/base/units.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace monet::joint_mapping {
 namespace {
@@ -67,16 +66,18 @@ Wide Plan::compute_cycles() const {
   return sum;
 }
 
+/// In `lockstep`, how many turns later than the other product one comes to a tile of dY, in the
+/// first iteration over k of both.
+std::int64_t Plan::lag(int product, std::int64_t m, std::int64_t n) const {
+  const auto& own = stride_[at(product)];
+  const auto& other = stride_[at(1 - product)];
+  return (own[0] - other[0]) * m + (own[2] - other[2]) * n;
+}
+
 /// With all of dY kept while both run in their own orders, who needs a part first brings it.
 bool Plan::first_touch(const Place& place) const {
-  std::array<std::int64_t, 2> when{};
-  for (const int product : {kDx, kDw}) {
-    when[at(product)] =
-        stride_[at(product)][0] * place.index[0] + stride_[at(product)][2] * place.index[2];
-  }
-  const std::int64_t own = when[at(place.product)];
-  const std::int64_t other = when[at(1 - place.product)];
-  return own < other || (own == other && place.product == structure_.first());
+  const std::int64_t turns = lag(place.product, place.index[0], place.index[2]);
+  return turns < 0 || (turns == 0 && place.product == structure_.first());
 }
 
 bool Plan::reads_dy(const Place& place) const {
@@ -159,17 +160,33 @@ bool Plan::advance(Place& place) const {
   place.product = 1 - place.product;
   return same_turn || turn(shared - 1, 0);
 }
+template bool Plan::advance<true>(Place& place) const;
+template bool Plan::advance<false>(Place& place) const;
 
-Wide Plan::longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
-  const Wide compute = static_cast<Wide>(cycles) * problem_.cycle_units;
-  if (problem_.hide_writes)
-    return std::max(compute, (static_cast<Wide>(reads) + writes) * problem_.move_units);
-  return std::max(compute, static_cast<Wide>(reads) * problem_.move_units) +
-         static_cast<Wide>(writes) * problem_.move_units;
+Wide longer(const PairProblem& problem, std::int64_t cycles, std::int64_t reads,
+            std::int64_t writes) {
+  const Wide compute = static_cast<Wide>(cycles) * problem.cycle_units;
+  if (problem.hide_writes)
+    return std::max(compute, (static_cast<Wide>(reads) + writes) * problem.move_units);
+  return std::max(compute, static_cast<Wide>(reads) * problem.move_units) +
+         static_cast<Wide>(writes) * problem.move_units;
 }
 
-Wide Plan::ends(const Step& first, const Step& last) const {
+/// What the first step reads and the last one writes.
+Wide Plan::not_hidden(const Step& first, const Step& last) const {
   return (static_cast<Wide>(first.read) + last.write) * problem_.move_units;
+}
+
+PlanEnds Plan::ends() const {
+  Place first{structure_.first(), {}};
+  Place last = first;
+  advance<false>(last);
+  PlanEnds ends{known(first), {}, {}, known(last)};
+  if (advance<true>(first))
+    ends.second = known(first);
+  if (advance<false>(last))
+    ends.last_but_one = known(last);
+  return ends;
 }
 
 namespace {
@@ -247,50 +264,7 @@ Wide Plan::grouped() const {
   Place first{structure_.first(), {}};
   Place last = first;
   advance<false>(last);
-  return sum + ends(known(first), known(last));
-}
-
-/// Turns ahead in which nothing changes: both innermost loops are neither at their beginning nor at
-/// their end, and neither product could be the first to touch a tile of dY.
-std::int64_t Plan::steady(const std::array<Place, 2>& places) const {
-  std::int64_t turns = std::numeric_limits<std::int64_t>::max();
-  for (const Place& place : places) {
-    const int inner = structure_.order[at(place.product)][kDims - 1];
-    const std::int64_t index = place.index[at(inner)];
-    const bool may_touch = structure_.dy == DyUse::once && inner != 1 && place.index[1] == 0;
-    if (index < 1 || may_touch)
-      return 0;
-    turns = std::min(turns, parts_[at(inner)] - 2 - index);
-  }
-  return std::max<std::int64_t>(turns, 0);
-}
-
-Wide Plan::walked() const {
-  const int leads = structure_.first();
-  std::array<Place, 2> places{Place{kDx, {}}, Place{kDw, {}}};
-  Step before;
-  Step now = step(places[at(leads)]);
-  Wide sum = ends(now, {});
-  for (bool more = true; more;) {
-    Step follower = step(places[at(1 - leads)]);
-    if (const std::int64_t turns = steady(places)) {
-      sum += turns * (longer(now.cycles, follower.read, follower.write) +
-                      longer(follower.cycles, now.read, now.write));
-      for (Place& place : places)
-        place.index[at(structure_.order[at(place.product)][kDims - 1])] += turns;
-      before = follower;
-      now = step(places[at(leads)]);
-      follower = step(places[at(1 - leads)]);
-    }
-    sum += longer(now.cycles, follower.read, before.write);
-    more = advance<true>(places[at(leads)]);
-    advance<true>(places[at(1 - leads)]);
-    const Step next = more ? step(places[at(leads)]) : Step{};
-    sum += longer(follower.cycles, next.read, now.write);
-    before = follower;
-    now = next;
-  }
-  return sum + ends({}, before);
+  return sum + not_hidden(known(first), known(last));
 }
 
 Wide Plan::time() const {

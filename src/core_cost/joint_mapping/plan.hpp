@@ -114,6 +114,20 @@ struct Step {
   std::int64_t write = 0;
 };
 
+/// The longer of computing and of moving what the next step reads and the step before wrote, in
+/// 1 / cycle_units of a cycle.
+Wide longer(const PairProblem& problem, std::int64_t cycles, std::int64_t reads,
+            std::int64_t writes);
+
+/// The steps at both ends of a plan, which may be one, and their neighbours (without work where
+/// there are none).
+struct PlanEnds {
+  Step first;
+  Step second;
+  Step last_but_one;
+  Step last;
+};
+
 /// A structure with tiles.
 class Plan {
 public:
@@ -124,11 +138,15 @@ public:
   /// last one wrote, in 1 / cycle_units of a cycle. Equal steps are taken together; in
   /// `lockstep` as far as they follow one another.
   Wide time() const;
+  /// Of one product alone.
+  PlanEnds ends() const;
   /// Steps of one product.
   double steps() const;
   Wide compute_cycles() const;
 
 private:
+  class Walk;
+
   struct Place {
     int product = kDx;
     std::array<std::int64_t, kDims> index{}; ///< by dimension
@@ -143,11 +161,13 @@ private:
   /// To the next step, or the one before; false, and at the other end, where there is none.
   template <bool kForward>
   bool advance(Place& place) const;
-  Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const;
-  Wide ends(const Step& first, const Step& last) const;
+  Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
+    return joint_mapping::longer(problem_, cycles, reads, writes);
+  }
+  Wide not_hidden(const Step& first, const Step& last) const;
   Wide grouped() const;
   Wide grouped(int product) const;
-  std::int64_t steady(const std::array<Place, 2>& places) const;
+  std::int64_t lag(int product, std::int64_t m, std::int64_t n) const;
   Wide walked() const;
 
   const PairProblem& problem_;

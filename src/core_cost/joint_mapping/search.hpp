@@ -46,8 +46,17 @@ std::optional<Choice> best_choice(const PairProblem& problem,
 /// in the order in which they run.
 struct Chosen {
   std::vector<Choice> programs;
+  Wide hidden = 0; ///< of the times of two programs, what their seam hides
   Wide time() const;
 };
+
+/// The fastest pair of plans of one product each, the first of `first`, where the seam hides what
+/// it can: the last step of the first plan computes while the second plan's first operands come,
+/// and the first step of the second while the last results go. Nothing where no pair is faster than
+/// `known`. Exact.
+std::optional<Chosen> best_sequence(const PairProblem& problem, const std::vector<Structure>& first,
+                                    const std::vector<Structure>& second, const TileSpace& tiles,
+                                    Wide known);
 
 /// InfeasibleError where nothing fits.
 Chosen choose(const PairProblem& problem, Technique technique, const BackwardOptions& options);

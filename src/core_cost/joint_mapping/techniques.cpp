@@ -182,25 +182,18 @@ private:
     return best;
   }
 
-  /// One after the other while all of dY stays.
-  void keep_dy_whole(Chosen& best) {
-    const std::array<DyUse, 2> uses{DyUse::once, DyUse::present};
-    for (const bool dw_first : {false, true}) {
-      if (dw_first && problem_.update)
-        continue;
-      Chosen next;
-      for (std::size_t turn = 0; turn < 2; ++turn) {
-        const int product = (turn == 0) == dw_first ? kDw : kDx;
-        const Wide left = best.time() - next.time();
-        if (auto choice =
-                best_choice(problem_, singles(problem_, product, every_order(), uses[turn]),
-                            searched(), left, {.complete = true}))
-          next.programs.push_back(*choice);
-        else
-          break;
+  /// One after the other, each with all of dY for itself or kept for both.
+  void try_sequences(Chosen& best) {
+    for (const auto& [before, after] :
+         {std::pair(DyUse::apart, DyUse::apart), std::pair(DyUse::once, DyUse::present)}) {
+      for (const int first : {kDx, kDw}) {
+        if (first == kDw && problem_.update)
+          continue;
+        if (auto found = best_sequence(problem_, singles(problem_, first, every_order(), before),
+                                       singles(problem_, 1 - first, every_order(), after),
+                                       searched(), best.time()))
+          best = std::move(*found);
       }
-      if (next.programs.size() == 2 && next.time() < best.time())
-        best = std::move(next);
     }
   }
 
@@ -208,7 +201,6 @@ private:
     Chosen best = sequence(every_order(), every_order(), searched());
     if (!problem_.has_dx)
       return best;
-    keep_dy_whole(best);
     if (!problem_.update && (options_.tiles == TilePolicy::array || !few_tiles_fit()))
       try_interleaved(best);
     // Weights would change before they are used; without time turns do not matter.
@@ -216,6 +208,7 @@ private:
     if (auto choice = best_choice(problem_, joint_structures(problem_), searched(), best.time(),
                                   {.complete = true, .both_turns = both_turns}))
       best = {{*choice}};
+    try_sequences(best);
     return best;
   }
 
@@ -265,7 +258,7 @@ Wide Chosen::time() const {
   Wide sum = 0;
   for (const Choice& program : programs)
     sum += program.time;
-  return sum;
+  return sum - hidden;
 }
 
 Technique by_rule(const PairProblem& problem, MajorRule rule) {

@@ -49,5 +49,30 @@ TEST(JointClosedForm, EqualsSimulationOfTiles) {
   }
 }
 
+/// In turn, in two orders, with many tiles: stretches that repeat are counted at once.
+TEST(JointClosedForm, EqualsSimulationOfLongTurns) {
+  RandomStream random(21);
+  for (int i = 0; i < 300; ++i) {
+    RandomQuestion q = random_question(random, 3);
+    std::int64_t* const sizes[]{&q.pair.m, &q.pair.k, &q.pair.n};
+    *sizes[random.below(3)] = from_to(random, 20, 90);
+    if (random.chance(0.3))
+      q.pair.k = from_to(random, 4, 12);
+    q.pair.raw_elements = 0;
+    const PairProblem problem = make_problem(q.pair, q.machine, q.options, false);
+    std::vector<Structure> turns;
+    for (const Structure& s : joint_structures(problem)) {
+      if (s.form == Form::lockstep)
+        turns.push_back(s);
+    }
+    Structure s = turns[random.below(turns.size())];
+    s.dw_first = random.chance(0.5);
+    Tile tile{1, 1, 1};
+    for (std::size_t d = 0; d < 3; ++d)
+      tile[d] = from_to(random, 1, std::min<std::int64_t>(2, problem.size[d]));
+    ASSERT_TRUE(Plan(problem, s, tile).time() == StaticSimulator(problem, s, tile).run().time) << i;
+  }
+}
+
 } // namespace
 } // namespace monet::test

@@ -85,7 +85,30 @@ inline std::vector<TileProduct> tile_products(const Structure& s, const Index& p
   return out;
 }
 
+/// What one step computes and asks for.
+struct Moves {
+  std::int64_t cycles = 0;
+  std::int64_t read = 0; ///< 1/256 bit
+  std::int64_t write = 0;
+};
+
+/// While a step computes, what the next one needs comes and what the one before finished goes.
+inline Wide time_of_steps(const PairProblem& p, const std::vector<Moves>& steps) {
+  Wide time = static_cast<Wide>(steps.front().read + steps.back().write) * p.move_units;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::int64_t reads = i + 1 < steps.size() ? steps[i + 1].read : 0;
+    const std::int64_t writes = i > 0 ? steps[i - 1].write : 0;
+    const Wide compute = static_cast<Wide>(steps[i].cycles) * p.cycle_units;
+    const Wide hidden = static_cast<Wide>(reads + (p.hide_writes ? writes : 0)) * p.move_units;
+    time += std::max(compute, hidden);
+    if (!p.hide_writes)
+      time += static_cast<Wide>(writes) * p.move_units;
+  }
+  return time;
+}
+
 struct SimulatedRun {
+  std::vector<Moves> steps;
   std::array<std::int64_t, 5> read{}; ///< 1/256 bit by operand
   std::array<std::int64_t, 5> write{};
   std::int64_t update = 0; ///< read and written
@@ -103,10 +126,6 @@ public:
       : p_(problem), s_(structure), tile_(tile), parts_(parts_of(problem, tile)) {}
 
   SimulatedRun run() {
-    struct Moves {
-      std::int64_t cycles = 0, read = 0, write = 0;
-    };
-    std::vector<Moves> steps;
     for (const TileProduct& op : tile_products(s_, parts_)) {
       read_ = write_ = 0;
       leave_regions(op);
@@ -115,19 +134,10 @@ public:
       count_room(op);
       finish(op);
       const std::int64_t cycles = p_.cycles(op.product, extents(op.index));
-      steps.push_back({cycles, read_, write_});
+      run_.steps.push_back({cycles, read_, write_});
       run_.cycles += cycles;
     }
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const std::int64_t reads = i + 1 < steps.size() ? steps[i + 1].read : 0;
-      const std::int64_t writes = i > 0 ? steps[i - 1].write : 0;
-      const Wide compute = static_cast<Wide>(steps[i].cycles) * p_.cycle_units;
-      const Wide hidden = static_cast<Wide>(reads + (p_.hide_writes ? writes : 0)) * p_.move_units;
-      run_.time += std::max(compute, hidden);
-      if (!p_.hide_writes)
-        run_.time += static_cast<Wide>(writes) * p_.move_units;
-    }
-    run_.time += static_cast<Wide>(steps.front().read + steps.back().write) * p_.move_units;
+    run_.time = time_of_steps(p_, run_.steps);
     return run_;
   }
 
