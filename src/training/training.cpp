@@ -297,6 +297,7 @@ std::int64_t total(const std::array<std::int64_t, kMemoryOwners>& bytes) {
 void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
   reading.parameters = training.trainable.parameters;
   reading.buffers = training.trainable.buffers;
+  reading.ties = training.trainable.ties;
   reading.explain = [training](const NetworkOutline& outline) {
     return explain_operators(outline, training);
   };

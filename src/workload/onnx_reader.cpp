@@ -417,9 +417,12 @@ private:
 Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
                       const OnnxReadOptions& options) {
   Model model = parse_model(bytes, origin);
+  ProblemList problems;
+  tie_weights(model, options, problems);
   inline_functions(model);
   order_nodes(model);
   Inference inference(model, options);
+  inference.problems.add(problems.problems());
   inference.run();
   if (inference.rewrites())
     recognise(model, inference.result.kept, inference.result.values);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace monet {
 namespace MONET_TEST_FILE {
@@ -193,6 +194,124 @@ TEST(Buffers, AreListedWithTheReason) {
   ASSERT_EQ(graph.buffers.size(), 1U);
   EXPECT_EQ(graph.buffers[0].name, "rope.inv_freq");
   EXPECT_EQ(graph.buffers[0].why, "its name");
+}
+
+/// Names of what may be either, "name: why", parameters and buffers apart.
+using Doubts = std::vector<std::string>;
+Doubts doubts_of(const Graph& graph) {
+  Doubts found;
+  for (const FoundBuffer& buffer : graph.buffers) {
+    if (buffer.is_guess)
+      found.push_back("buffer " + buffer.name + ": " + buffer.why);
+  }
+  for (const FoundBuffer& parameter : graph.doubtful)
+    found.push_back("parameter " + parameter.name + ": " + parameter.why);
+  return found;
+}
+
+/// A network of PyTorch that reads all its initialisers one after the other.
+ModelMaker module(const std::vector<std::pair<std::string, Numbers>>& numbers) {
+  ModelMaker model;
+  model.proto().set_producer_name("pytorch");
+  model.input("x", {2, 1}).output("y");
+  std::string last = "x";
+  for (const auto& [name, list] : numbers) {
+    add(model, name, {static_cast<std::int64_t>(list.size())}, list);
+    model.node("Add", {last, name}, {"after_" + name});
+    last = "after_" + name;
+  }
+  model.node("Identity", {last}, {"y"});
+  return model;
+}
+
+/// Centres of radial basis functions in sequence; their widths and mix, in front of no buffer.
+TEST(Parameters, ThatBeginInOrderPrecedeOthers) {
+  const Numbers centres = made(8, [](double i) { return 0.25 * i - 1.0; });
+  const ModelMaker model =
+      module({{"centres", centres}, {"widths", random(8)}, {"mix", random(8)}, {"t", centres}});
+  const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 24);
+  EXPECT_EQ(doubts_of(graph),
+            (Doubts{"buffer t: numbers in sequence", "parameter centres: numbers in sequence"}));
+}
+
+/// Two numbers in sequence in front of one of random ones: mostly two buffers and a third.
+TEST(Buffers, OutweighARandomOneBehindThem) {
+  const Numbers line = made(8, [](double i) { return 0.25 * i - 1.0; });
+  const Graph graph = read_onnx_bytes(
+      module({{"from", line}, {"to", line}, {"noise", random(8)}}).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 0);
+  EXPECT_EQ(doubts_of(graph).size(), 3U);
+}
+
+TEST(Buffers, OfNamesThatParametersShareAreGuesses) {
+  const Graph graph = read_onnx_bytes(
+      module({{"decay", {0.3F, -0.7F}}, {"slopes", {0.0625F, 0.00390625F}}}).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 2);
+  EXPECT_EQ(doubts_of(graph), Doubts{"buffer slopes: its name"});
+  const Graph certain = read_onnx_bytes(
+      module({{"inv_freq", {1.0F, 0.3F}}, {"mask", {1.0F, 0.0F}}}).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(certain), 0);
+  EXPECT_EQ(doubts_of(certain), Doubts{});
+}
+
+TEST(Parameters, WithNamesOfStatisticsAreDoubtful) {
+  const Graph graph = read_onnx_bytes(
+      module({{"class_prior_logits", random(5)}, {"gain", random(5)}}).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 10);
+  EXPECT_EQ(doubts_of(graph), Doubts{"parameter class_prior_logits: its name"});
+}
+
+/// Features are shifted and divided by what was measured, and logits by what stands behind that.
+TEST(Buffers, NormaliseTheInput) {
+  ModelMaker model;
+  model.proto().set_producer_name("pytorch");
+  model.input("x", {2, 6}).output("y");
+  add(model, "centre", {6}, random(6));
+  add(model, "spread", {6}, Numbers{1.1F, 0.9F, 1.3F, 0.7F, 1.0F, 0.8F});
+  add(model, "offset", {4}, random(4));
+  add(model, "l.weight", {6, 4}, random(24));
+  model.node("Sub", {"x", "centre"}, {"a"});
+  model.node("Div", {"a", "spread"}, {"b"});
+  model.node("MatMul", {"b", "l.weight"}, {"c"});
+  model.node("Add", {"c", "offset"}, {"y"});
+  const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 24);
+  EXPECT_EQ(doubts_of(graph), (Doubts{"buffer centre: what normalises the input",
+                                      "buffer spread: what normalises the input",
+                                      "buffer offset: its place behind a buffer of its module"}));
+}
+
+/// The weight of a layer may begin as filters that mirror themselves (a cosine transform), but
+/// hardly as one filter for all channels.
+TEST(Parameters, OfALayerMayBeginAsFilters) {
+  const Numbers edges{-1, 0, 1, -2, 0, 2, -1, 0, 1, -1, -2, -1, 0, 0, 0, 1, 2, 1};
+  const auto graph_of = [](const std::string& name, const Numbers& numbers) {
+    ModelMaker model;
+    model.proto().set_producer_name("pytorch");
+    model.input("x", {1, 1, 8, 8}).output("y");
+    add(model, name, {2, 1, 3, 3}, numbers);
+    ModelMaker::set(model.node("Conv", {"x", name}, {"y"}), "kernel_shape", test::Shape{3, 3});
+    return read_onnx_bytes(model.bytes(), "net.onnx");
+  };
+  EXPECT_EQ(parameter_count(graph_of("f.weight", edges)), 18);
+  EXPECT_EQ(doubts_of(graph_of("f.weight", edges)), Doubts{"parameter f.weight: a fixed filter"});
+  EXPECT_EQ(parameter_count(graph_of("f.edges", edges)), 0);
+  Numbers blur{1, 2, 1, 2, 4, 2, 1, 2, 1};
+  blur.insert(blur.end(), blur.begin(), blur.begin() + 9);
+  EXPECT_EQ(parameter_count(graph_of("f.weight", blur)), 0);
+}
+
+TEST(Parameters, ThatAreListedButSettingsAreGuesses) {
+  ModelMaker model;
+  model.input("x", {2, 3}).output("y");
+  add(model, "bound", {}, {2.5F});
+  model.node("Clip", {"x", "", "bound"}, {"y"});
+  auto& list = *model.proto().add_metadata_props();
+  list.set_key("monet.parameters");
+  list.set_value("bound");
+  EXPECT_EQ(doubts_of(read_onnx_bytes(model.bytes(), "net.onnx")),
+            Doubts{"buffer bound: its use as a setting of an operator"});
 }
 
 } // namespace MONET_TEST_FILE

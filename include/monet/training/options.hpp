@@ -295,6 +295,9 @@ struct TrainableOptions {
   /// looks like; for the reader of the network (OnnxReadOptions).
   std::vector<std::string> parameters;
   std::vector<std::string> buffers;
+  /// Glob patterns of initialisers that are tied to the one they equal; none: as the file suggests.
+  /// For the reader of the network (OnnxReadOptions).
+  std::optional<std::vector<std::string>> ties;
   std::optional<LayerRange> layers;
   std::optional<LoraOptions> lora;
   std::optional<SparseOptions> sparse;

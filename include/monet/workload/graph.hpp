@@ -120,12 +120,20 @@ inline auto present(std::span<const std::optional<TensorId>> ids) {
          std::views::transform([](const auto& id) { return *id; });
 }
 
-/// A floating tensor of a file that is kept but not trained, and what told so ("its name").
+/// A floating tensor of a file that looks like a buffer, and what makes it so ("its name").
 struct FoundBuffer {
   std::string name;
   std::string why;
-  bool is_guess = false; ///< neither its name nor the user nor the file's own list says so
+  bool is_guess = false; ///< no certain name, nor the user, nor the file's own list decides
   std::int64_t elements = 0;
+};
+
+/// An initialiser that has the numbers of another, bit for bit, or of its transpose.
+struct EqualWeights {
+  std::string name;
+  std::string of; ///< the first with these numbers
+  bool is_transposed = false;
+  bool is_tied = false; ///< one parameter, `of`, stands for both
 };
 
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.
@@ -135,6 +143,10 @@ public:
   std::string origin; ///< file it was read from
   /// What was taken for a buffer in the network's file, running statistics aside.
   std::vector<FoundBuffer> buffers;
+  /// Parameters of the network's file that may be buffers.
+  std::vector<FoundBuffer> doubtful;
+  /// What the network's file has twice. Empty where the file lists its parameters.
+  std::vector<EqualWeights> equal_weights;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 

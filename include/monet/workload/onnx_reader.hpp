@@ -38,6 +38,9 @@ struct OnnxReadOptions {
   /// they look like.
   std::vector<std::string> parameters;
   std::vector<std::string> buffers;
+  /// Patterns of initialisers that are one parameter with the initialiser whose numbers, or
+  /// transposed numbers, they have. None: those that PyTorch's exporter wrote twice.
+  std::optional<std::vector<std::string>> ties;
   /// A tensor larger than this is refused (a hostile file must not make us overflow).
   std::int64_t max_elements = std::int64_t{1} << 42;
   /// Words the problems of a network with unsupported operators, which the reader otherwise reports
@@ -54,8 +57,10 @@ struct OnnxReadOptions {
 /// (bounds of Clip, scales of Resize or of quantisation), scalars that an exporter made of
 /// constants (told by their names), and buffers: those that the file's metadata "monet.parameters"
 /// (names, one a line) leaves out, or without such a list what its name, its numbers (masks, tables
-/// of sines, sequences, fixed filters), or its place behind a buffer of the same module tells
-/// (Graph::buffers). 8-bit integers in weight positions are parameters too. Inputs 3 and 4 of
+/// of sines, sequences, fixed filters), or its place in its module tells (Graph::buffers, and
+/// Graph::doubtful for parameters that are only likely to be some). Initialisers that
+/// OnnxReadOptions::ties names, or that an exporter wrote twice, are one parameter
+/// (Graph::equal_weights). 8-bit integers in weight positions are parameters too. Inputs 3 and 4 of
 /// BatchNormalization become buffers, its outputs 1 and 2 alias them. In published MONET training
 /// graphs (some graph output is called "<weight>_optimizer_end") floating graph inputs after the
 /// first are parameters or, by name, optimiser states. Operators take the form of opset 17,

@@ -42,16 +42,63 @@ std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
   return std::nullopt;
 }
 
-/// A parameter that looks like a buffer would silently not be trained.
+SourceLoc tensor_in(const Graph& network, std::string_view name) {
+  return {network.origin, 0, 0, fmt::format("tensor '{}'", name)};
+}
+
+/// What looks like a buffer may be a parameter, and the reverse: neither passes in silence.
 void warn_of_guesses(const Graph& network) {
   for (const FoundBuffer& buffer : network.buffers) {
     if (!buffer.is_guess)
       continue;
-    warn({network.origin, 0, 0, fmt::format("tensor '{}'", buffer.name)},
+    warn(tensor_in(network, buffer.name),
          fmt::format("{} numbers are taken for a buffer and not trained, because of {}",
                      buffer.elements, buffer.why),
          fmt::format("to train them set `trainable: {{parameters: ['{}']}}`", buffer.name));
   }
+  for (const FoundBuffer& parameter : network.doubtful) {
+    warn(tensor_in(network, parameter.name),
+         fmt::format("{} numbers are taken for a parameter and trained, but may be a buffer, "
+                     "because of {}",
+                     parameter.elements, parameter.why),
+         fmt::format("to keep them set `trainable: {{buffers: ['{}']}}`", parameter.name));
+  }
+}
+
+std::string relation_text(const EqualWeights& pair) {
+  return fmt::format("'{}' is {}'{}'", pair.name, pair.is_transposed ? "the transpose of " : "",
+                     pair.of);
+}
+
+/// Weights that are equal to the last bit are mostly one parameter, or copies of a layer that has
+/// not been trained.
+void warn_of_equal_weights(const Graph& network) {
+  constexpr std::size_t kNamed = 3;
+  const auto is_parameter = [&](const std::string& name) {
+    const auto id = network.find_tensor(name);
+    return id && is_weight(network.tensor(*id));
+  };
+  std::vector<const EqualWeights*> apart;
+  for (const EqualWeights& pair : network.equal_weights) {
+    if (!is_parameter(pair.of))
+      continue;
+    if (!pair.is_tied && is_parameter(pair.name))
+      apart.push_back(&pair);
+    if (pair.is_tied)
+      warn(tensor_in(network, pair.name),
+           relation_text(pair) + ", bit for bit: both are trained as one parameter",
+           "to train them apart set `trainable: {ties: none}`");
+  }
+  if (apart.empty())
+    return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(apart.size(), kNamed); ++i)
+    text += (i == 0 ? "" : ", ") + relation_text(*apart[i]);
+  if (apart.size() > kNamed)
+    text += fmt::format(" and {} more", apart.size() - kNamed);
+  warn({network.origin, 0, 0, ""}, text + ", bit for bit: they are trained apart",
+       fmt::format("to train them as one parameter set `trainable: {{ties: ['{}']}}`",
+                   apart.front()->name));
 }
 
 void keep_layers(const Graph& network, const LayerRange& range, std::vector<bool>& trained) {
@@ -130,6 +177,7 @@ std::vector<bool> trained_parameters(const Graph& network, const TrainableOption
   freeze.report(network, "no parameter matches the freeze pattern '{}'", problems);
   problems.throw_if_any();
   warn_of_guesses(network);
+  warn_of_equal_weights(network);
   return trained;
 }
 

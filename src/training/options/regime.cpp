@@ -50,14 +50,26 @@ void read_sparse(const YamlNode& node, ProblemList& problems,
   map.finish();
 }
 
+/// all, none, auto, or patterns.
+void read_ties(const YamlNode& node, ProblemList& problems,
+               std::optional<std::vector<std::string>>& ties) {
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "auto")
+    return;
+  ties.emplace();
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "all")
+    ties->push_back("*");
+  else if (node.kind != YamlNode::Kind::scalar || node.scalar != "none")
+    read_patterns(node, problems, *ties);
+}
+
 } // namespace
 
 void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOptions& options) {
   if (node.kind == YamlNode::Kind::scalar) {
     if (node.scalar != "all") {
       problems.add(node.where, fmt::format("'{}' is not known here", node.scalar),
-                   "all, or a map with: train, freeze, parameters, buffers, train_last, layers, "
-                   "lora, sparse");
+                   "all, or a map with: train, freeze, parameters, buffers, ties, train_last, "
+                   "layers, lora, sparse");
     }
     return;
   }
@@ -66,6 +78,7 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
   read_key(map, problems, "freeze", read_patterns, options.freeze);
   read_key(map, problems, "parameters", read_patterns, options.parameters);
   read_key(map, problems, "buffers", read_patterns, options.buffers);
+  read_key(map, problems, "ties", read_ties, options.ties);
   read_key(map, problems, "layers", read_layers, options.layers);
   if (const YamlNode* last = map.find("train_last")) {
     const std::int64_t count = as_integer(*last, problems).value_or(1);

@@ -61,6 +61,8 @@ public:
     graph_.name = model_.name;
     graph_.origin = model_.origin;
     graph_.buffers = inferred_.kinds.buffers;
+    graph_.doubtful = inferred_.kinds.doubtful;
+    graph_.equal_weights = model_.equal_weights;
     for (const Declared& input : model_.inputs) {
       if (model_.initializers.count(input.name) != 0)
         continue;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -19,103 +18,10 @@ constexpr double kInfinite = 1e4;
 constexpr double kSineTolerance = 2e-3;
 constexpr double kSequenceTolerance = 1e-5;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-/// "h.0.attn.mask" -> "mask".
-std::string leaf_of(std::string_view name) {
-  const std::size_t dot = name.find_last_of("./");
-  return lower(dot == name.npos ? name : name.substr(dot + 1));
-}
-
 template <std::size_t N>
 bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
   return std::ranges::find(words, word) != words.end();
 }
-
-constexpr auto kBufferNames = std::to_array<std::string_view>({"running_mean",
-                                                               "running_var",
-                                                               "running_std",
-                                                               "num_batches_tracked",
-                                                               "inv_freq",
-                                                               "inv_freqs",
-                                                               "cos_cached",
-                                                               "sin_cached",
-                                                               "cos_cache",
-                                                               "sin_cache",
-                                                               "freqs_cos",
-                                                               "freqs_sin",
-                                                               "freqs_cis",
-                                                               "rope_cache",
-                                                               "causal_mask",
-                                                               "attn_mask",
-                                                               "masked_bias",
-                                                               "tril",
-                                                               "triu",
-                                                               "anchors",
-                                                               "anchor_grid",
-                                                               "alibi",
-                                                               "alibi_slopes",
-                                                               "slopes",
-                                                               "position_ids",
-                                                               "embed_avg",
-                                                               "cluster_size",
-                                                               "pixel_mean",
-                                                               "pixel_std",
-                                                               "image_mean",
-                                                               "image_std",
-                                                               "mel_basis",
-
-                                                               "laplacian",
-                                                               "frequencies",
-                                                               "freqs",
-                                                               "freq_bands",
-                                                               "projection_matrix",
-                                                               "betas",
-                                                               "alphas",
-                                                               "alphas_cumprod",
-                                                               "posterior_variance",
-                                                               "eye",
-                                                               "mean",
-                                                               "std",
-                                                               "target_mean",
-                                                               "target_std",
-                                                               "hann_window",
-                                                               "hamming_window",
-                                                               "dct",
-                                                               "idct",
-                                                               "blur_kernel",
-                                                               "sigmas",
-                                                               "levels",
-                                                               "strides",
-                                                               "class_weight",
-                                                               "class_weights",
-                                                               "pos_weight",
-                                                               "loss_weight",
-                                                               "loss_weights",
-                                                               "lut",
-                                                               "queue",
-                                                               "log_prior",
-                                                               "class_prior",
-                                                               "coords",
-                                                               "x_coords",
-                                                               "y_coords",
-                                                               "anchors_wh",
-                                                               "count",
-                                                               "time_scale"});
-
-/// What modules call parameters, too; they count where there are no numbers, or but two of them.
-constexpr std::array<std::string_view, 13> kLikelyBufferNames{
-    "adjacency", "adj",    "mask",  "cos",         "sin",   "pe",    "pos_table",
-    "grid",      "window", "fbank", "filter_bank", "bands", "frozen"};
-
-/// Beginnings of such names.
-constexpr std::array<std::string_view, 3> kBufferBeginnings{"ema_", "sqrt_alphas",
-                                                            "sqrt_one_minus"};
 
 // --- numbers ---
 
@@ -387,25 +293,32 @@ bool is_transform(const double* matrix, std::int64_t n) {
 
 // --- filters ---
 
-/// A convolution's weight [K, C, ...] whose windows all mirror themselves, or their negative, along
-/// every axis (Gauss, Sobel, Laplace, cosine transforms), or which has one filter for all channels.
-bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
+/// A convolution's weight [K, C, ...] which has one filter for all channels, or means or sums.
+bool is_same_filter(const Value& value, const std::vector<double>& numbers) {
   if (value.shape.size() < 3 || value.shape[0] < 1)
     return false;
   const auto filter = numbers.size() / static_cast<std::size_t>(value.shape[0]);
-  const auto rows = value.shape.size() >= 4 ? value.shape[value.shape.size() - 2] : 1;
-  const auto columns = value.shape.back();
-  const auto window = static_cast<std::size_t>(rows * columns);
-  bool same = value.shape[0] > 1;
-  for (std::size_t i = filter; same && i < numbers.size(); ++i)
-    same = numbers[i] == numbers[i - filter];
   if (all_equal(numbers)) { // a mean or a sum, or how some weight begins
+    const auto rows = value.shape.size() >= 4 ? value.shape[value.shape.size() - 2] : 1;
+    const auto window = rows * value.shape.back();
     const auto mean = static_cast<float>(1.0 / static_cast<double>(window));
     return window > 1 && (static_cast<float>(numbers.front()) == mean || numbers.front() == 1.0);
   }
-  if (same)
-    return true;
-  if (window < 3 || value.shape.size() > 4)
+  bool same = value.shape[0] > 1;
+  for (std::size_t i = filter; same && i < numbers.size(); ++i)
+    same = numbers[i] == numbers[i - filter];
+  return same;
+}
+
+/// A convolution's weight [K, C, ...] whose windows all mirror themselves, or their negative, along
+/// every axis: Gauss, Sobel, Laplace, cosine transforms.
+bool is_mirrored_filter(const Value& value, const std::vector<double>& numbers) {
+  if (value.shape.size() < 3 || value.shape.size() > 4 || all_equal(numbers))
+    return false;
+  const auto rows = value.shape.size() == 4 ? value.shape[value.shape.size() - 2] : 1;
+  const auto columns = value.shape.back();
+  const auto window = static_cast<std::size_t>(rows * columns);
+  if (window < 3)
     return false;
   const auto mirrors = [&](std::size_t at, bool by_rows, double sign) {
     for (std::size_t i = 0; i < window; ++i) {
@@ -435,19 +348,13 @@ bool is_fixed_filter(const Value& value, const std::vector<double>& numbers) {
 
 } // namespace
 
-std::string buffer_by_name(std::string_view name, const Value& value) {
-  const std::string leaf = leaf_of(name);
+std::optional<bool> has_two_numbers(const Value& value) {
   const auto* list = reals_of(value.values);
-  const bool likely = list == nullptr || is_binary({*list, {}});
-  const bool begins = std::ranges::any_of(
-      kBufferBeginnings, [&](std::string_view beginning) { return leaf.starts_with(beginning); });
-  if (one_of(leaf, kBufferNames) || begins || leaf.ends_with("_mask") ||
-      (likely && one_of(leaf, kLikelyBufferNames)))
-    return "its name";
-  return {};
+  return list == nullptr ? std::nullopt : std::optional(is_binary({*list, {}}));
 }
 
-std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
+BufferSign buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
+  using Strength = BufferSign::Strength;
   const auto* list = reals_of(value.values);
   if (list == nullptr || list->size() < 2)
     return {};
@@ -457,53 +364,38 @@ std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses) 
       numbers.axes.push_back(axis);
   }
   if (holds_infinities(numbers))
-    return "numbers that stand for infinity";
+    return {"numbers that stand for infinity", Strength::certain};
   if (all_equal(*list) && !is_weight_of_layer(uses))
     return {};
   const bool filter = std::ranges::any_of(
       uses, [](const Use& use) { return use.node->op_type == "Conv" && use.input == 1; });
-  if (filter && is_fixed_filter(value, *list))
-    return "a fixed filter";
+  if (filter && is_same_filter(value, *list))
+    return {"one filter for all channels", Strength::strong};
+  if (filter && is_mirrored_filter(value, *list))
+    return {"a fixed filter", Strength::weak};
   if (is_table_of_sequences(numbers))
-    return "numbers in sequence";
+    return {"numbers in sequence", Strength::weak};
   if (is_table_of_waves(numbers))
-    return "sines of its position";
+    return {"sines of its position", Strength::strong};
   if (is_monotone(numbers, uses))
-    return "numbers in order";
+    return {"numbers in order", Strength::weak};
   if (is_window(numbers))
-    return "numbers that mirror themselves";
+    return {"numbers that mirror themselves", Strength::weak};
   if (is_square(numbers, 3) && numbers.axes.size() == 2 && every_matrix(numbers, is_triangular))
-    return "a triangular matrix";
+    return {"a triangular matrix", Strength::strong};
   if (is_square(numbers, 3) && numbers.size() <= 1 << 16 && every_matrix(numbers, is_transform))
-    return "rows of a transform";
+    return {"rows of a transform", Strength::weak};
   if (is_weight_of_layer(uses))
     return {};
   if (is_mask(numbers, uses))
-    return "a mask of two numbers";
+    return {"a mask of two numbers", Strength::strong};
   if (is_square(numbers, 3) && every_matrix(numbers, is_symmetric))
-    return "a symmetric matrix";
+    return {"a symmetric matrix", Strength::strong};
   if (sums_to_one(numbers))
-    return "rows that sum to one";
+    return {"rows that sum to one", Strength::strong};
   if (is_mostly_zero(numbers))
-    return "mostly zeros";
+    return {"mostly zeros", Strength::strong};
   return {};
-}
-
-bool is_constant_name(std::string_view name) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
-  const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  if (std::ranges::all_of(name, digit) || !std::ranges::all_of(name, plain))
-    return true;
-  const std::string leaf = leaf_of(name);
-  return leaf.starts_with("val_") || leaf.starts_with("scalar_tensor") || leaf.starts_with("const");
-}
-
-bool is_named_number(std::string_view name, double value) {
-  const std::string leaf = leaf_of(name);
-  const bool small = value > 0.0 && value <= 1e-2;
-  return ((leaf == "eps" || leaf == "epsilon") && small) || (leaf == "one" && value == 1.0) ||
-         (leaf == "two" && value == 2.0) || (leaf == "half" && value == 0.5) ||
-         (leaf == "zero" && value == 0.0);
 }
 
 } // namespace monet::onnx_file

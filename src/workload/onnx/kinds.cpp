@@ -16,10 +16,6 @@ namespace monet::onnx_file {
 
 namespace {
 
-// Why a value is a buffer where neither its name nor its numbers decide.
-constexpr std::string_view kAskedFor = "asked for";
-constexpr std::string_view kListed = "the file's list of parameters";
-
 /// Inputs of an operator type: bit i is input i.
 struct Places {
   std::string_view op_type;
@@ -149,12 +145,6 @@ bool is_training_graph(const Model& model) {
       model.outputs, [](const Declared& output) { return output.name.ends_with(kUpdated); });
 }
 
-/// "encoder.layer.0.weight" -> "encoder.layer.0"; of a name without dots, nothing.
-std::string_view module_of(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == name.npos ? std::string_view() : name.substr(0, dot);
-}
-
 class KindRules {
 public:
   KindRules(const Model& model, const OnnxReadOptions& options)
@@ -189,10 +179,26 @@ public:
     return &input == &model_.inputs.front() ? TensorKind::input : TensorKind::parameter;
   }
 
-  /// `why_buffer`: told of a floating tensor that would be trained if it did not look like a
-  /// buffer.
-  TensorKind of_initializer(const std::string& name, const Value& value,
-                            std::string& why_buffer) const {
+  KindCandidate judge(const std::string& name, const Value& value) const {
+    KindCandidate candidate{.name = name, .elements = checked_product(value.shape)};
+    candidate.is_floating = is_floating(value.type);
+    candidate.is_layer = any(name, kWeights) || is_layer_name(name);
+    candidate.is_settled = matches(options_.parameters, name);
+    candidate.kind = kind_of(name, value, candidate.sign);
+    if (is_listed(name) && candidate.kind != TensorKind::parameter && candidate.is_floating)
+      candidate.sign = {"its use as a setting of an operator", BufferSign::Strength::strong};
+    if (candidate.kind == TensorKind::parameter && candidate.sign.why.empty() && !listed_ &&
+        candidate.is_floating && !candidate.is_settled && is_suspect_name(name))
+      candidate.sign = {"its name", BufferSign::Strength::weak};
+    return candidate;
+  }
+
+  /// PyTorch writes a module's parameters before its buffers.
+  bool has_module_order() const { return model_.producer == "pytorch" && !listed_; }
+
+private:
+  /// `sign`: set where a floating tensor looks like a buffer.
+  TensorKind kind_of(const std::string& name, const Value& value, BufferSign& sign) const {
     const TensorKind known = value.values ? TensorKind::constant : TensorKind::buffer;
     if (all(name, kRunningStatistics))
       return TensorKind::buffer;
@@ -205,8 +211,10 @@ public:
       return is_learned_scale(name) ? TensorKind::parameter : known;
     if (matches(options_.parameters, name))
       return TensorKind::parameter;
-    why_buffer = reason(name, value);
-    if (!why_buffer.empty())
+    sign = sign_of(name, value);
+    const bool begins_so = sign.strength == BufferSign::Strength::weak && has_module_order() &&
+                           is_layer_name(name); // a layer whose weight begins as a filter
+    if (!sign.why.empty() && !begins_so)
       return TensorKind::buffer;
     if (is_single(value) && value.values && !weight && !listed_ &&
         (is_constant_name(name) || is_named_number(name, number_of(value))))
@@ -218,14 +226,8 @@ public:
     return !training_graph_ || weight ? TensorKind::parameter : known;
   }
 
-  /// PyTorch writes a module's parameters before its buffers: what follows a buffer is one.
-  bool follows_buffer(const std::string& name, std::string_view buffer_module) const {
-    return model_.producer == "pytorch" && !listed_ && !name.empty() &&
-           name.find("::") == name.npos && name.find('/') == name.npos &&
-           module_of(name) == buffer_module && !matches(options_.parameters, name);
-  }
+  bool is_listed(const std::string& name) const { return listed_ && listed_->count(name) != 0; }
 
-private:
   /// Every reader takes it for a setting, as it is or cast or reshaped.
   bool only_set(std::string_view name, int depth) const {
     constexpr int kDepth = 8;
@@ -243,8 +245,7 @@ private:
 
   /// A scale of a quantisation is a setting unless the file or the user says that it is learned.
   bool is_learned_scale(const std::string& name) const {
-    return all(name, kScales) &&
-           (matches(options_.parameters, name) || (listed_ && listed_->count(name) != 0));
+    return all(name, kScales) && (matches(options_.parameters, name) || is_listed(name));
   }
 
   static bool matches(const std::vector<std::string>& patterns, const std::string& name) {
@@ -252,17 +253,20 @@ private:
         patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
   }
 
-  std::string reason(const std::string& name, const Value& value) const {
+  BufferSign sign_of(const std::string& name, const Value& value) const {
+    using Strength = BufferSign::Strength;
     if (matches(options_.buffers, name))
-      return std::string(kAskedFor);
+      return {"asked for", Strength::certain};
+    if (listed_ && !is_listed(name))
+      return {"the file's list of parameters", Strength::certain};
     if (listed_)
-      return listed_->count(name) != 0 ? "" : std::string(kListed);
-    std::string why = buffer_by_name(name, value);
-    if (why.empty())
-      why = buffer_by_numbers(value, uses_of(name));
-    if (why.empty() && normalises_input(name, value))
-      why = "what normalises the input";
-    return why;
+      return {};
+    BufferSign sign = buffer_by_name(name, has_two_numbers(value));
+    if (sign.why.empty())
+      sign = buffer_by_numbers(value, uses_of(name));
+    if (sign.why.empty() && (normalises_image(name, value) || normalises_features(name)))
+      sign = {"what normalises the input", Strength::strong};
+    return sign;
   }
 
   const std::vector<Use>& uses_of(const std::string& name) const {
@@ -273,7 +277,7 @@ private:
 
   /// A mean that images are shifted by, or a deviation that they are divided by after that: one
   /// number for each channel.
-  bool normalises_input(const std::string& name, const Value& value) const {
+  bool normalises_image(const std::string& name, const Value& value) const {
     const std::vector<Use>& uses = uses_of(name);
     if (uses.size() != 1 || uses[0].input != 1)
       return false;
@@ -287,6 +291,29 @@ private:
              n.outputs[0] == node.inputs[0];
     });
     return shifted != model_.nodes.end() && is_per_channel(value) && is_image(shifted->inputs[0]);
+  }
+
+  /// A mean that a graph input is shifted by before it is divided by another initialiser, or that
+  /// deviation.
+  bool normalises_features(const std::string& name) const {
+    const std::vector<Use>& uses = uses_of(name);
+    if (uses.size() != 1 || uses[0].input != 1)
+      return false;
+    const auto is_input = [&](const std::string& value) {
+      return std::ranges::any_of(model_.inputs,
+                                 [&](const Declared& input) { return input.name == value; });
+    };
+    const auto is_pair = [&](const Node& shift, const Node& division) {
+      return shift.op_type == "Sub" && shift.inputs.size() == 2 && division.op_type == "Div" &&
+             division.inputs.size() == 2 && is_input(shift.inputs[0]) &&
+             division.inputs[0] == shift.outputs[0] &&
+             model_.initializers.count(shift.inputs[1]) != 0 &&
+             model_.initializers.count(division.inputs[1]) != 0;
+    };
+    const Node& own = *uses[0].node;
+    return std::ranges::any_of(model_.nodes, [&](const Node& other) {
+      return is_pair(own, other) || is_pair(other, own);
+    });
   }
 
   /// [C, 1, 1] or [1, C, 1, 1] of few channels.
@@ -342,26 +369,19 @@ Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemLi
   Kinds kinds;
   for (const Declared& input : model.inputs)
     kinds.of[input.name] = rules.of_input(input);
-  const std::string* buffer = nullptr; // the last one met, while its module goes on
-  for (const std::string& name : model.initializer_order) {
-    const Value& value = model.initializers.at(name);
-    std::string why;
-    TensorKind kind = rules.of_initializer(name, value, why);
-    if (buffer != nullptr && module_of(name) != module_of(*buffer))
-      buffer = nullptr;
-    if (kind == TensorKind::parameter && buffer != nullptr && is_floating(value.type) &&
-        rules.follows_buffer(name, module_of(*buffer))) {
-      kind = TensorKind::buffer;
-      why = "its place behind a buffer of its module";
-    }
-    if (kind == TensorKind::buffer || kind == TensorKind::constant)
-      buffer = &name;
-    if (!why.empty()) {
-      const bool is_guess =
-          why != kAskedFor && why != kListed && buffer_by_name(name, value).empty();
-      kinds.buffers.push_back({name, why, is_guess, checked_product(value.shape)});
-    }
-    kinds.of[name] = kind;
+  std::vector<KindCandidate> candidates;
+  candidates.reserve(model.initializer_order.size());
+  for (const std::string& name : model.initializer_order)
+    candidates.push_back(rules.judge(name, model.initializers.at(name)));
+  if (rules.has_module_order())
+    apply_module_order(candidates);
+  for (const KindCandidate& candidate : candidates) {
+    kinds.of[candidate.name] = candidate.kind;
+    if (candidate.sign.why.empty())
+      continue;
+    const bool is_guess = candidate.sign.strength != BufferSign::Strength::certain;
+    auto& list = candidate.kind == TensorKind::parameter ? kinds.doubtful : kinds.buffers;
+    list.push_back({candidate.name, candidate.sign.why, is_guess, candidate.elements});
   }
   return kinds;
 }

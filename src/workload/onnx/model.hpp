@@ -107,6 +107,7 @@ struct Model {
   std::vector<std::string> initializer_order;
   std::unordered_map<std::string, Value> initializers;
   std::map<std::pair<std::string, std::string>, Function> functions; ///< by domain and name
+  std::vector<EqualWeights> equal_weights;
 };
 
 SourceLoc at_node(const Model& model, const Node& node, std::string_view detail = {});
@@ -118,6 +119,12 @@ SourceLoc at_tensor(const Model& model, std::string_view name);
 /// the Squeeze that is meant.
 void mend_repeat_interleave(InnerGraph& body);
 Model parse_model(std::string_view bytes, const std::string& origin);
+/// "onnx::MatMul_12": PyTorch's exporter computed it from other initialisers.
+bool is_folded_name(std::string_view name);
+/// Decides which of the model's equal weights are one parameter, by the options or the file, and
+/// replaces the second of such a pair by the first, or by a transposition of it. A pattern of the
+/// options that matches nothing is a problem.
+void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& problems);
 /// Replaces nodes that call model-local functions by the functions' nodes.
 void inline_functions(Model& model);
 /// Gives every node a unique name, checks that every value has one producer, sorts the nodes
@@ -141,9 +148,14 @@ std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxRe
 /// Names of a file's parameters, one a line, in its metadata: who writes this is believed.
 inline constexpr std::string_view kParameterList = "monet.parameters";
 
+/// Metadata of files whose external data are left out on purpose.
+inline constexpr std::string_view kWeights = "monet.weights";
+inline constexpr std::string_view kStrippedWeights = "stripped";
+
 struct Kinds {
   std::unordered_map<std::string, TensorKind> of; ///< graph inputs and initializers by name
   std::vector<FoundBuffer> buffers;
+  std::vector<FoundBuffer> doubtful; ///< parameters that may be buffers
 };
 /// Kind of every graph input and initializer by name, decided by the file's list of parameters, or
 /// by where the values are read and what they are (buffers.hpp). A pattern of the options that
@@ -228,13 +240,48 @@ struct Use {
   std::size_t input = 0;
 };
 
-/// Why an initialiser can be no parameter, told by its name ("inv_freq", "causal_mask"); empty = it
-/// can. Names that parameters have as well ("mask") count where no number speaks against it.
-std::string buffer_by_name(std::string_view name, const Value& value);
+/// What makes an initialiser look like a buffer.
+struct BufferSign {
+  /// A strong sign is rarely found in a parameter. A weak one may be how a parameter begins: it
+  /// yields to what surely is a parameter behind it in its module (kinds.cpp).
+  enum class Strength { none, weak, strong, certain };
 
-/// The same told by its numbers: infinities, triangles of ones, sines, sequences, fixed filters and
-/// so on, which no training leaves behind. `uses`: everything that reads it.
-std::string buffer_by_numbers(const Value& value, const std::vector<Use>& uses);
+  std::string why; ///< "its name"
+  Strength strength = Strength::none;
+};
+
+/// Whether a value has two numbers of which one is zero; none: its numbers are not known.
+std::optional<bool> has_two_numbers(const Value& value);
+
+/// The sign of a name ("inv_freq", "causal_mask"). Names that parameters often have as well
+/// ("mask") count where there are two numbers, or they are not known.
+BufferSign buffer_by_name(std::string_view name, std::optional<bool> has_two_numbers);
+
+/// The sign of numbers: infinities, triangles of ones, sines, sequences, fixed filters and so on,
+/// which no training leaves behind. `uses`: everything that reads it.
+BufferSign buffer_by_numbers(const Value& value, const std::vector<Use>& uses);
+
+/// The name has a word of statistics or fixed numbers ("feature_mean").
+bool is_suspect_name(std::string_view name);
+
+/// "conv1.weight": what the modules of PyTorch call their parameters.
+bool is_layer_name(std::string_view name);
+
+/// An initialiser whose kind is being decided.
+struct KindCandidate {
+  std::string name;
+  std::int64_t elements = 0;
+  TensorKind kind = TensorKind::parameter;
+  BufferSign sign; ///< may speak against the kind
+  bool is_floating = false;
+  bool is_layer = false;   ///< the weight of a product, by its reader or its name
+  bool is_settled = false; ///< the user says that it is a parameter
+};
+
+/// PyTorch writes the parameters of each module, then its buffers: decides where the latter begin
+/// so that as few signs as possible are wrong, and the kinds of all candidates with it. In the
+/// file's order.
+void apply_module_order(std::vector<KindCandidate>& candidates);
 
 /// A name that an exporter or optimiser gave ("/attn/Constant_output_0", "onnx::Div_37",
 /// "const_fold_opt__12"), not a module: a scalar of that name is a constant.

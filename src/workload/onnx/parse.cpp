@@ -246,6 +246,7 @@ void read_graph(const onnx::GraphProto& graph, Model& model) {
     }
     model.initializer_order.push_back(tensor.name());
   }
+  model.equal_weights = find_equal_weights(graph);
   for (const auto& tensor : graph.sparse_initializer()) {
     throw InputError(at_tensor(model, tensor.values().name()),
                      "sparse initializers are not supported");

@@ -8,6 +8,7 @@
 
 namespace onnx {
 class AttributeProto;
+class GraphProto;
 class ModelProto;
 class TensorProto;
 } // namespace onnx
@@ -24,6 +25,11 @@ void write_attribute(const std::string& name, const AttributeValue& value,
 
 /// InputError when the bytes are no model with a graph.
 onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin);
+
+/// Floating initialisers of the message (numbers in external data are not looked at) that equal an
+/// earlier one bit for bit, or its transpose; those of fewer than 4 elements, or of one number
+/// everywhere, are left out. None is tied yet.
+std::vector<EqualWeights> find_equal_weights(const onnx::GraphProto& graph);
 
 /// Little-endian numbers one after the other; nullopt for strings. An incomplete one at the end is
 /// left out.

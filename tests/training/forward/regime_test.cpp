@@ -92,6 +92,30 @@ TEST(Regimes, BuffersMayBeFrozenAndGuessesAreWarnings) {
             "['slopes.1']}`)");
 }
 
+TEST(Regimes, DoubtfulAndEqualWeightsAreWarnings) {
+  TinyNetwork n = network();
+  n.graph.doubtful = {{"scale", "numbers in sequence", true, 4}};
+  n.graph.equal_weights = {{"onnx::MatMul_3", "table", true, true},
+                           {"b1", "w2", false, false},
+                           {"gone", "w2", false, false}};
+  TrainingOptions options;
+  options.loss = NoLoss{};
+  const WarningScope scope;
+  make_training_graph(n.graph, options);
+  std::vector<std::string> texts;
+  for (const InputProblem& warning : scope.warnings())
+    texts.push_back(warning.to_string());
+  EXPECT_EQ(texts, (std::vector<std::string>{
+                       "tiny.onnx: 'b1' is 'w2', bit for bit: they are trained apart (to train "
+                       "them as one parameter set `trainable: {ties: ['b1']}`)",
+                       "tiny.onnx [tensor 'onnx::MatMul_3']: 'onnx::MatMul_3' is the transpose of "
+                       "'table', bit for bit: both are trained as one parameter (to train them "
+                       "apart set `trainable: {ties: none}`)",
+                       "tiny.onnx [tensor 'scale']: 4 numbers are taken for a parameter and "
+                       "trained, but may be a buffer, because of numbers in sequence (to keep "
+                       "them set `trainable: {buffers: ['scale']}`)"}));
+}
+
 TEST(Regimes, BatchNormCanKeepItsStatistics) {
   TinyNetwork n;
   const TensorId x = n.input("x", {2, 3, 4, 4});
