@@ -264,10 +264,10 @@ def gather_facts(layer_macs: dict[str, int], model: nn.Module, exported: onnx.Mo
 
 
 def list_parameters(model: nn.Module, exported: onnx.ModelProto) -> None:
-    """Which initialisers are trained, in the file's metadata: ONNX has no place for it."""
+    """Which initialisers are trained, and that their values are left out on purpose, in the file's metadata."""
     trained = {n for n, p in model.state_dict(keep_vars=True).items() if p.requires_grad}
     names = [t.name for t in exported.graph.initializer if t.name in trained]
-    onnx.helper.set_model_props(exported, {"monet.parameters": "\n".join(names)})
+    onnx.helper.set_model_props(exported, {"monet.parameters": "\n".join(names), "monet.weights": "stripped"})
 
 
 def export_weightless(name: str, network: Network, model: nn.Module, directory: Path,

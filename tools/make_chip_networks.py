@@ -32,7 +32,9 @@ def model(graph: str, nodes: list[Node], image: list[int], weights: Shapes, outp
     initializers = [weight(f"{graph}.weights", *one) for one in weights.items()]
     body = helper.make_graph(made, graph, ends[:1], ends[1:], initializers)
     opset = helper.make_opsetid("", 17)
-    return helper.make_model(body, producer_name="monet", ir_version=8, opset_imports=[opset]).SerializeToString()
+    made_model = helper.make_model(body, producer_name="monet", ir_version=8, opset_imports=[opset])
+    helper.set_model_props(made_model, {"monet.weights": "stripped"})
+    return made_model.SerializeToString()
 
 
 def convolution(name: str, source: str, kernel: int, pads: list[int], stride: int = 1, bias: bool = False) -> Node:

@@ -95,6 +95,7 @@ def strip(exported: onnx.ModelProto) -> None:
             tensor.ClearField("float_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="stripped.weights")
+    exported.metadata_props.add(key="monet.weights", value="stripped")
 
 
 # --- What MONET says -------------------------------------------------------------------------

@@ -206,6 +206,16 @@ std::int64_t set_by_name(Execution& execution, const TrainingGraph& step, std::s
   return count;
 }
 
+bool takes_numbers(const Execution& execution, const TrainingGraph& step, std::string_view name) {
+  const auto is_open = [&](std::string_view tensor) {
+    const auto id = step.graph.find_tensor(tensor);
+    return id && !step.graph.tensor(*id).producer && !execution.has(*id);
+  };
+  return is_open(name) || std::ranges::any_of(step.parts, [&](const WeightPart& part) {
+           return part.whole == name && is_open(part.name);
+         });
+}
+
 void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number) {
   if (step.step_number)
     execution.set(*step.step_number, std::array{static_cast<double>(number)});

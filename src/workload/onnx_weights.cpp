@@ -23,9 +23,16 @@ namespace fs = std::filesystem;
 
 class WeightReader {
 public:
-  explicit WeightReader(std::string origin) : origin_(std::move(origin)) {}
+  WeightReader(const onnx::ModelProto& proto, std::string origin, const NeedsNumbers& needs)
+      : origin_(std::move(origin)), needs_(needs) {
+    for (const auto& entry : proto.metadata_props())
+      is_stripped_ = is_stripped_ || (entry.key() == onnx_file::kWeights &&
+                                      entry.value() == onnx_file::kStrippedWeights);
+  }
 
   void read(const onnx::TensorProto& tensor) {
+    if (needs_ && !needs_(tensor.name()))
+      return;
     const auto type = onnx_file::element_type(tensor.data_type());
     if (!type)
       return;
@@ -37,24 +44,30 @@ public:
     const std::size_t count = std::visit([](const auto& list) { return list.size(); }, *numbers);
     const std::int64_t elements =
         checked_product(Integers(tensor.dims().begin(), tensor.dims().end()));
-    if (count == 0 && elements != 0)
-      return; // weights were stripped
+    if (count == 0 && elements != 0) {
+      ++stripped_;
+      return;
+    }
     if (static_cast<std::int64_t>(count) != elements)
       fail(tensor, fmt::format("{} values are stored for {} elements", count, elements));
     weights_.insert_or_assign(tensor.name(), std::move(*numbers));
   }
 
   std::map<std::string, ConstantValues> release() {
-    for (const auto& [location, tensors] : missing_)
+    problems_.throw_if_any();
+    if (stripped_ > 0)
       warn({origin_, 0, 0, {}},
-           fmt::format("external data '{}' are missing: the file has no numbers for {} tensors",
-                       location, tensors));
+           fmt::format("its weights were left out on purpose: {} tensors have no numbers",
+                       stripped_));
     return std::move(weights_);
   }
 
 private:
   [[noreturn]] void fail(const onnx::TensorProto& tensor, std::string_view what) const {
-    throw InputError({origin_, 0, 0, fmt::format("tensor '{}'", tensor.name())}, what);
+    throw InputError(place_of(tensor), what);
+  }
+  SourceLoc place_of(const onnx::TensorProto& tensor) const {
+    return {origin_, 0, 0, fmt::format("tensor '{}'", tensor.name())};
   }
 
   std::size_t number_of(const onnx::TensorProto& tensor, const std::string& text) const {
@@ -119,11 +132,13 @@ private:
       else if (entry.key() == "length")
         length = number_of(tensor, entry.value());
     }
-    if (!location) // as stripped weights have it
-      return std::nullopt;
-    const std::string* file = external_file(tensor, *location);
+    const std::string* file = location ? external_file(tensor, *location) : nullptr;
     if (file == nullptr) {
-      ++missing_[*location];
+      if (location && !is_stripped_)
+        problems_.add(place_of(tensor), fmt::format("external data '{}' are missing", *location),
+                      "the file has to be in the folder of the network");
+      else
+        ++stripped_;
       return std::nullopt;
     }
     if (offset > file->size() || length.value_or(0) > file->size() - offset)
@@ -134,23 +149,28 @@ private:
 
   std::string origin_;
   std::map<std::string, std::string> files_; ///< contents of external data by path
-  std::map<std::string, int> missing_;       ///< tensors by location
+  const NeedsNumbers& needs_;
+  bool is_stripped_ = false; ///< the file says that its external data do not exist
+  int stripped_ = 0;         ///< tensors without numbers
+  ProblemList problems_;
   std::map<std::string, ConstantValues> weights_;
 };
 
 } // namespace
 
 std::map<std::string, ConstantValues> read_onnx_weights_bytes(std::string_view bytes,
-                                                              const std::string& origin) {
+                                                              const std::string& origin,
+                                                              const NeedsNumbers& needs) {
   const onnx::ModelProto proto = onnx_file::parse_proto(bytes, origin);
-  WeightReader reader(origin);
+  WeightReader reader(proto, origin, needs);
   for (const onnx::TensorProto& tensor : proto.graph().initializer())
     reader.read(tensor);
   return reader.release();
 }
 
-std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path) {
-  return read_onnx_weights_bytes(read_file(path), path);
+std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path,
+                                                        const NeedsNumbers& needs) {
+  return read_onnx_weights_bytes(read_file(path), path, needs);
 }
 
 } // namespace monet

@@ -36,6 +36,28 @@ TEST(Graph, EveryParameterHasAGradientFile) {
   EXPECT_GE(parameters, 6);
 }
 
+/// The networks in data/workload say that their weights are left out on purpose.
+TEST(Graph, MissingExternalDataAreBadInputUnlessLeftOutOnPurpose) {
+  const Scratch scratch;
+  const auto executed = [](const std::string& network) {
+    return run_monet({"graph", network, "--batch", "1", "--execute"});
+  };
+  const Ran shipped = executed(repository("data/workload/resnet8_16.onnx"));
+  EXPECT_EQ(shipped.code, 0) << shipped.err;
+  EXPECT_NE(shipped.err.find("weights were left out on purpose"), std::string::npos) << shipped.err;
+  std::string bytes = read_file(repository("data/workload/resnet8_16.onnx"));
+  const std::size_t mark = bytes.find("stripped", bytes.find("monet.weights"));
+  ASSERT_NE(mark, bytes.npos);
+  bytes.replace(mark, 8, "separate");
+  write_file_atomically(scratch / "moved.onnx", bytes);
+  const Ran moved = executed(scratch / "moved.onnx");
+  EXPECT_EQ(moved.code, 3);
+  EXPECT_NE(moved.err.find("moved.onnx [tensor 'conv1.weight']: external data "
+                           "'resnet8_16.weights' are missing"),
+            std::string::npos)
+      << moved.err;
+}
+
 TEST(Graph, JsonAloneOnStdout) {
   const Ran ran = run_monet(
       {"graph", repository("data/workload/gpt2_nano.onnx"), "--batch", "2", "--json", "-"});

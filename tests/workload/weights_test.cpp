@@ -91,15 +91,45 @@ TEST(OnnxWeights, RefusesDataElsewhereAndOfAnotherSize) {
   for (const char* location : {".", "part", "inner"})
     EXPECT_NE(problem_of(location).find("no regular file"), std::string::npos) << location;
   EXPECT_NE(problem_of(std::string("data.bin\0.txt", 13)).find("NUL"), std::string::npos);
-  const WarningScope scope;
-  EXPECT_EQ(problem_of("missing.bin"), "");
-  ASSERT_EQ(scope.warnings().size(), 1U);
-  EXPECT_EQ(scope.warnings().front().what,
-            "external data 'missing.bin' are missing: the file has no numbers for 1 tensors");
+  EXPECT_NE(problem_of("missing.bin").find("[tensor 'w']: external data 'missing.bin' are missing"),
+            std::string::npos)
+      << problem_of("missing.bin");
   fs::remove_all(folder);
   ModelMaker model;
   add(model, "w", 3).add_float_data(1.0F);
   EXPECT_THROW(read_onnx_weights_bytes(model.proto().SerializeAsString(), "m.onnx"), InputError);
+}
+
+/// Weights that a file leaves out on purpose are a warning, in external data or without a place.
+TEST(OnnxWeights, MayBeLeftOutOnPurpose) {
+  ModelMaker model;
+  external(add(model, "w", 3), "location", "w.weights");
+  external(add(model, "v", 3), "location", "w.weights");
+  add(model, "u", 3);
+  auto& mark = *model.proto().add_metadata_props();
+  mark.set_key("monet.weights");
+  mark.set_value("stripped");
+  const WarningScope scope;
+  EXPECT_TRUE(read_onnx_weights_bytes(model.bytes(), "m.onnx").empty());
+  ASSERT_EQ(scope.warnings().size(), 1U);
+  EXPECT_EQ(scope.warnings().front().to_string(),
+            "m.onnx: its weights were left out on purpose: 3 tensors have no numbers");
+  mark.set_value("trained");
+  try {
+    read_onnx_weights_bytes(model.bytes(), "m.onnx");
+    FAIL() << "external data are missing";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problems().size(), 2U); // of 'w' and of 'v'
+  }
+}
+
+TEST(OnnxWeights, AreReadOfTensorsThatNeedThem) {
+  ModelMaker model;
+  external(add(model, "given", 3), "location", "gone.bin");
+  add(model, "there", 1).add_float_data(2.0F);
+  const auto weights = read_onnx_weights_bytes(
+      model.bytes(), "m.onnx", [](const std::string& name) { return name == "there"; });
+  EXPECT_EQ(weights.size(), 1U);
 }
 
 /// A decimal of few digits is what the exporting program meant; the rounded number is not.

@@ -84,7 +84,10 @@ void StepNumbers::give(const std::string& name, const std::vector<std::int64_t>&
 }
 
 void StepNumbers::from_network(const std::string& path) {
-  for (const auto& [name, values] : read_onnx_weights(path)) {
+  const auto needs = [&](const std::string& name) {
+    return takes_numbers(execution_, step_, name);
+  };
+  for (const auto& [name, values] : read_onnx_weights(path, needs)) {
     std::visit(
         [&](const auto& list) {
           const std::vector<double> numbers(list.begin(), list.end());

@@ -122,6 +122,8 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed);
 /// Tells the optimiser which step this is, counted from 1; optimisers that correct for their first
 /// steps need it. A new execution is at step 1.
 void set_step_number(Execution& execution, const TrainingGraph& step, std::int64_t number);
+/// Whether a tensor of that name, or a part of it, waits for numbers.
+bool takes_numbers(const Execution& execution, const TrainingGraph& step, std::string_view name);
 /// Gives every tensor of that name its numbers; of a weight that the step has in parts, each part
 /// its own. Skips what is computed, has numbers already, or has another size. How many tensors got
 /// numbers.

@@ -71,14 +71,20 @@ Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {});
 Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
                       const OnnxReadOptions& options = {});
 
-/// For executing, not for modelling: numbers by name of all initialisers whose numbers are in the
-/// file or in its external data. Strings and initialisers without numbers are left out. Warns
-/// of external data that are missing. Throws InputError for data that contradict the shape, and for
-/// external data that are no regular file or lie outside the file's folder, be it by a symbolic
-/// link.
-std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path);
+/// Whether a tensor of this name takes numbers of the file.
+using NeedsNumbers = std::function<bool(const std::string&)>;
+
+/// For executing, not for modelling: numbers by name of the initialisers that need them (all
+/// without `needs`), from the file or from its external data. Strings are left out, and
+/// initialisers without numbers in a file whose metadata "monet.weights" is "stripped", or without
+/// a place for them, which is a warning. Throws InputError for other external data that are
+/// missing, that contradict the shape, are no regular file or lie outside the file's folder, be it
+/// by a symbolic link.
+std::map<std::string, ConstantValues> read_onnx_weights(const std::string& path,
+                                                        const NeedsNumbers& needs = {});
 /// The same from bytes; external data lie beside `origin`.
 std::map<std::string, ConstantValues> read_onnx_weights_bytes(std::string_view bytes,
-                                                              const std::string& origin);
+                                                              const std::string& origin,
+                                                              const NeedsNumbers& needs = {});
 
 } // namespace monet

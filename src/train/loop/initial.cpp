@@ -115,7 +115,8 @@ void set_by_scheme(Execution& execution, const TrainingGraph& step, Scheme schem
 
 void set_from_onnx(Execution& execution, const TrainingGraph& step, const std::string& path) {
   const WarningScope ignored; // check_parameters() reports parameters without numbers
-  for (const auto& [name, values] : read_onnx_weights(path)) {
+  const auto needs = [&](const std::string& name) { return takes_numbers(execution, step, name); };
+  for (const auto& [name, values] : read_onnx_weights(path, needs)) {
     std::visit(
         [&, &of = name](const auto& list) {
           const std::vector<double> numbers(list.begin(), list.end());
