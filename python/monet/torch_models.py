@@ -309,7 +309,9 @@ def _list_parameters(module: Any, path: str) -> None:
             size >>= 7
         return bytes([tag << 3 | 2]) + length + bytes([size]) + data
 
-    names = "\n".join(name for name, tensor in module.state_dict(keep_vars=True).items() if tensor.requires_grad)
+    buffers = dict(module.named_buffers())  # optimisers do not move them, even those with gradients
+    state = module.state_dict(keep_vars=True)
+    names = "\n".join(name for name, tensor in state.items() if tensor.requires_grad and name not in buffers)
     with open(path, "ab") as file:
         file.write(field(14, field(1, PARAMETER_LIST.encode()) + field(2, names.encode())))
 

@@ -320,6 +320,41 @@ def test_frozen_parameters_and_buffers_are_not_trained() -> None:
     assert monet.from_torch(module, torch.randn(2, 6, 16)).parameters == all_of_it - 32 * 17
 
 
+class Tied(nn.Module):
+    """A head that reads the embedding, and a layer that runs twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(30, 8)
+        self.layer = nn.Linear(8, 8)
+        self.head = nn.Linear(8, 30, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.layer(torch.tanh(self.layer(self.embed(ids))))
+        return self.head(x)
+
+
+def test_tied_weights_are_one_parameter() -> None:
+    module = Tied()
+    assert monet.from_torch(module, tokens(2, 3)).parameters == 240 + 72
+    compared = monet.compare_with_torch(module, tokens(2, 3))
+    assert set(compared["name"]) == {"embed.weight", "layer.weight", "layer.bias"}
+    assert compared.worst < 1e-9
+    copied = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+    copied[2].load_state_dict(copied[0].state_dict())  # equal numbers, two parameters
+    assert monet.from_torch(copied, torch.randn(3, 4)).parameters == 40
+
+
+def test_what_looks_like_a_buffer_is_what_the_module_says() -> None:
+    module = nn.Linear(6, 6)
+    module.centres = nn.Parameter(torch.linspace(-1.0, 1.0, 6))
+    module.register_buffer("codes", torch.randn(6, requires_grad=True))
+    module.forward_ = module.forward
+    module.forward = lambda x: module.forward_(x - module.centres) * module.codes
+    assert monet.from_torch(module, torch.randn(2, 6)).parameters == 42 + 6
+
+
 def test_a_network_of_its_own_opset() -> None:
     for opset in (13, 17):
         assert monet.from_torch(mlp(), torch.randn(2, 12), opset=opset).parameters == 565
