@@ -156,6 +156,7 @@ async function check_phase_colours(page, step) {
 }
 
 async function check_zoom(page, step) {
+  await gantt(page).scrollIntoViewIfNeeded(); // lines above it may push it down
   const box = await gantt(page).boundingBox();
   const middle = [box.x + kGutter + (box.width - 150) / 2, box.y + 60];
   const full = await range(page);
