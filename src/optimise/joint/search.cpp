@@ -63,8 +63,8 @@ private:
   /// that, where one is needed.
   void search() {
     base();
-    if (result_.budget_bytes)
-      set_bound(); // it may be below what every way needs
+    if (result_.budget_bytes) // it may be below what every way needs
+      note(control_.finishes([&] { set_bound(); }));
     const bool is_needed = archive_.best(budget()) == nullptr;
     if (is_needed)
       note(control_.finishes([&] { fit_budget(); }));
@@ -78,8 +78,7 @@ private:
     for (const Tried& first : first_)
       try_each(archive_, other_orders(first.way));
     plan(base_way(), "");
-    if (for_budget_.tried().empty())
-      plan_for_budget();
+    plan_for_budget();
     cores_alone();
     for (std::int64_t round = 1; round < options_.rounds && !interrupted(); ++round)
       plan(JointWay(archive_.best(JointArchive::kAnyMemory)->way),
@@ -291,8 +290,9 @@ private:
 
   /// What the search for checkpoints alone finds for the budget.
   void plan_for_budget() {
-    if (interrupted() || options_.levels == 0 || !result_.budget_bytes)
+    if (interrupted() || options_.levels == 0 || !result_.budget_bytes || has_budget_plan_)
       return;
+    has_budget_plan_ = true;
     JointWay in_order = base_way();
     in_order.priority = Priority::order; // plans are orders
     const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(in_order)));
@@ -518,6 +518,7 @@ private:
   JointArchive for_budget_;          ///< does, and nothing else begins with it
   std::vector<Tried> first_;         ///< of first_ways()
   bool ended_early_ = false;         ///< a part of the search
+  bool has_budget_plan_ = false;     ///< plan_for_budget() has been made
   std::set<std::vector<OpId>> seen_; ///< plans of recomputation
   std::map<std::string, int> names_; ///< how often they were given
   std::int64_t searched_ = 0;        ///< schedules of the parts
