@@ -482,11 +482,32 @@ TEST(Divergence, SecondBuffersTakeRoom) {
       16);
 }
 
+// One product: an input of 8 bits is an eighth of a word of 64 bits, which costs 10 pJ. A word that
+// is full costs the same both ways.
+TEST(Divergence, PartWordsCost) {
+  for (const bool part : {false, true}) {
+    Core core = one_mac();
+    for (const std::int64_t width : {64, 8}) {
+      for (MemoryPort& port : core.memories[1].ports) {
+        port.bandwidth_min = 8;
+        port.bandwidth_max = width;
+      }
+      const Prepared p = prepare(product(1, 1, 1), core,
+                                 part ? zigzag_but(&ModelChoices::part_words_cost) : kZigZag);
+      const Candidate c = evaluate_order(p, {});
+      const double words_read = part || width == 8 ? 8.0 / static_cast<double>(width) : 0.0;
+      EXPECT_DOUBLE_EQ(level_energy(p.hierarchy, p.spatial.exact, c.exact, 1, 0), 10 * words_read);
+      EXPECT_EQ(words(p, c, 1, 0, Direction::tl), words_read > 0 ? 1 : 0);
+    }
+  }
+}
+
 TEST(Divergence, DefaultsAreThoseOfTheDocumentation) {
   const ModelChoices ours;
   EXPECT_TRUE(ours.first_partial_sums_free && ours.half_shared_loads_add &&
               ours.loads_keep_minimum && ours.gaps_not_fetched && ours.widest_step &&
-              ours.bypass_narrow_memories && ours.rows_shift_at_their_loop && ours.free_unrolling);
+              ours.bypass_narrow_memories && ours.part_words_cost &&
+              ours.rows_shift_at_their_loop && ours.free_unrolling);
   EXPECT_FALSE(ours.reserve_double_buffers || ours.port_stalls_add);
   EXPECT_NE(signature(ours), signature(kZigZag));
 }

@@ -95,12 +95,8 @@ void set_formats(const CoreArguments& arguments, CoreInputs& inputs) {
 /// What the mapping and the core's dataflow say, against the layers and the array.
 void check_names(const CoreInputs& inputs, ProblemList& problems) {
   MappingSubjects subjects;
-  for (const Layer& layer : inputs.layers) {
-    subjects.layers.insert(layer.name);
-    subjects.types.insert(layer.op_type);
-    for (const LoopDim& dim : layer.problem.dims)
-      subjects.loops.insert(dim.name);
-  }
+  for (const Layer& layer : inputs.layers)
+    subjects.add(layer.name, layer.op_type, layer.problem.dims);
   for (const SkippedOperator& layer : inputs.skipped) {
     subjects.layers.insert(layer.name);
     subjects.types.insert(layer.op_type);

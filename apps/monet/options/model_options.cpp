@@ -40,6 +40,8 @@ constexpr std::array kChoices{
            "latency is that of the widest step of an uneven unrolling"},
     Choice{"bypass-narrow-memories", &ModelChoices::bypass_narrow_memories,
            "memories narrower than an element are passed by"},
+    Choice{"part-words-cost", &ModelChoices::part_words_cost,
+           "data that fill no whole word cost their part of its energy"},
     Choice{"rows-shift-at-their-loop", &ModelChoices::rows_shift_at_their_loop,
            "rows of an array that computes in memory shift at the loop of their axis"},
     Choice{"instruction-costs", &ModelChoices::instruction_costs,

@@ -53,15 +53,25 @@ struct MappingFile {
 
 /// What entries may be about.
 struct MappingSubjects {
+  struct LoopsOfLayer {
+    std::string name;
+    std::string op_type;
+    std::vector<LoopDim> dims;
+  };
+
   std::set<std::string, std::less<>> layers; ///< their names
   std::set<std::string, std::less<>> types;  ///< of operators, beside those that we know
   LoopNames loops;
+  std::vector<LoopsOfLayer> sizes;
 
+  void add(const std::string& name, const std::string& op_type, const std::vector<LoopDim>& dims);
   void add(const Graph& graph);
 };
 
 /// Adds a problem for each entry with a misspelt name of a layer or operator type, and for each one
-/// that names a loop that no layer has. Warns of entries that apply to nothing.
+/// that names a loop that no layer has. Warns of entries that apply to nothing, and of unrollings
+/// that are wider than the loop of the layer that an entry names, or of all layers that it applies
+/// to.
 void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
                     ProblemList& problems);
 

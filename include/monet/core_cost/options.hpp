@@ -58,6 +58,9 @@ struct ModelChoices {
   bool widest_step = true;
   /// A memory narrower than one element of an operand is passed by. Off: the core cannot run it.
   bool bypass_narrow_memories = true;
+  /// Data that fill no whole word cost that part of the word's energy. Off: what operand, level and
+  /// direction have beyond whole words costs nothing.
+  bool part_words_cost = true;
   /// Where an array that computes in memory takes different inputs along its wordlines, so that its
   /// rows shift from column to column, the shift counts at the loop that shares the axis. Off: at
   /// another loop, by the order of a set of their names.
@@ -78,6 +81,7 @@ struct ModelChoices {
             .gaps_not_fetched = false,
             .widest_step = false,
             .bypass_narrow_memories = false,
+            .part_words_cost = false,
             .rows_shift_at_their_loop = false,
             .instruction_costs = false,
             .free_unrolling = false};

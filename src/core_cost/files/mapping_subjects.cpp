@@ -1,4 +1,5 @@
 #include "monet/base/text.hpp"
+#include "monet/base/units.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/workload/operators.hpp"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
+#include <map>
 
 namespace monet {
 
@@ -95,22 +98,83 @@ private:
   ProblemList& problems_;
 };
 
+/// The layers whose loop is shorter than an unrolling.
+struct Narrow {
+  std::string first;
+  std::int64_t size = 0; ///< of the first one's loop
+  std::size_t count = 0;
+  bool all = true; ///< no other layer with that loop is wide enough
+};
+
+/// The first unrolling of a loop takes as much of it as it can, the next one of what is left.
+Narrow layers_within(const MappingFile& mapping, const MappingEntry& entry,
+                     const MappingSubjects& subjects, const Unrolling& unrolling,
+                     std::int64_t before) {
+  Narrow narrow;
+  std::set<std::string_view> seen; // a network's layers are in its training step again
+  for (const MappingSubjects::LoopsOfLayer& layer : subjects.sizes) {
+    const auto dim = std::ranges::find(layer.dims, unrolling.dim, &LoopDim::name);
+    if (dim == layer.dims.end() || mapping.find(layer.name, layer.op_type) != &entry ||
+        !seen.insert(layer.name).second)
+      continue;
+    const std::int64_t left = ceil_div(dim->size, before);
+    if (left >= unrolling.factor) {
+      narrow.all = false;
+    } else if (++narrow.count == 1) {
+      narrow.first = layer.name;
+      narrow.size = dim->size;
+    }
+  }
+  return narrow;
+}
+
+/// An unrolling of all layers, or of a type, may be wider than some of them.
+void warn_of_width(const MappingFile& mapping, const MappingEntry& entry,
+                   const MappingSubjects& subjects) {
+  if (!entry.layer_dimension_names.empty())
+    return; // loops by other names
+  constexpr std::int64_t kWidest = std::numeric_limits<std::int64_t>::max();
+  std::map<std::string, std::int64_t> unrolled;
+  for (const auto& [array_dim, unrollings] : entry.spatial_mapping) {
+    for (const Unrolling& unrolling : unrollings) {
+      std::int64_t& before = unrolled.try_emplace(unrolling.dim, 1).first->second;
+      const Narrow narrow = layers_within(mapping, entry, subjects, unrolling, before);
+      before = before > kWidest / unrolling.factor ? kWidest : before * unrolling.factor;
+      if (narrow.count == 0 || (!subjects.layers.contains(entry.name) && !narrow.all))
+        continue;
+      const std::string more =
+          narrow.count > 1 ? fmt::format(" and {} more layers", narrow.count - 1) : "";
+      warn(entry.where,
+           fmt::format("'{}, {}' on {} is wider than {} of '{}' ({}){}: lanes stay idle",
+                       unrolling.dim, unrolling.factor, array_dim, unrolling.dim, narrow.first,
+                       narrow.size, more));
+    }
+  }
+}
+
 } // namespace
 
+void MappingSubjects::add(const std::string& name, const std::string& op_type,
+                          const std::vector<LoopDim>& dims) {
+  layers.insert(name);
+  types.insert(op_type);
+  for (const LoopDim& dim : dims)
+    loops.insert(dim.name);
+  sizes.push_back({name, op_type, dims});
+}
+
 void MappingSubjects::add(const Graph& graph) {
-  for (const Operator& op : graph.operators()) {
-    layers.insert(op.name);
-    types.insert(op.op_type);
-    for (const LoopDim& dim : op.nest.dims)
-      loops.insert(dim.name);
-  }
+  for (const Operator& op : graph.operators())
+    add(op.name, op.op_type, op.nest.dims);
 }
 
 void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
                     ProblemList& problems) {
   Check check(subjects, problems);
-  for (const MappingEntry& entry : mapping.entries)
+  for (const MappingEntry& entry : mapping.entries) {
     check.check(entry);
+    warn_of_width(mapping, entry, subjects);
+  }
 }
 
 } // namespace monet

@@ -1,4 +1,4 @@
-// Energy of a mapping: accesses of full words at every level, and the MACs. Its cycles: temporal
+// Energy of a mapping: accesses of words at every level, and the MACs. Its cycles: temporal
 // iterations, stalls on shared ports, and loading before and after.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace monet::core_cost_detail {
 
-/// pJ of one operand at one level; zero at the off-chip level.
+/// pJ of one operand at one level; zero at the off-chip level. `accesses` of words, a part of one
+/// as one.
 double level_energy(const Hierarchy& hierarchy, const SpatialForm& spatial,
                     const DataMovement& movement, std::size_t operand, std::size_t level,
                     std::array<std::int64_t, kDirections>* accesses = nullptr);

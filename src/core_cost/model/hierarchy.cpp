@@ -239,6 +239,7 @@ Hierarchy make_hierarchy(const CoreProblem& problem, const NestModel& model, con
     hierarchy.sums[d] = core.array[d].sums;
   }
   hierarchy.mac_energy_pj = core.mac_energy_pj;
+  hierarchy.part_words_cost = model.choices.part_words_cost;
   hierarchy.imc = core.imc;
   if (core.imc != nullptr)
     hierarchy.wave_cycles = core.imc->cycles_per_wave();

@@ -102,6 +102,7 @@ struct Hierarchy {
   std::shared_ptr<const ImcArray> imc; ///< see Core::imc
   std::int64_t wave_cycles = 1;        ///< cycles of one iteration of the temporal loops
   ProgramCycles program;               ///< of CoreProgram
+  bool part_words_cost = true;         ///< see ModelChoices
 
   bool is_offchip(std::size_t operand, std::size_t level) const {
     return nodes[levels[operand][level].node].memory == nullptr;

@@ -227,8 +227,8 @@ std::string signature(const ModelChoices& model) {
   for (const bool choice :
        {model.first_partial_sums_free, model.reserve_double_buffers, model.port_stalls_add,
         model.half_shared_loads_add, model.loads_keep_minimum, model.gaps_not_fetched,
-        model.widest_step, model.bypass_narrow_memories, model.rows_shift_at_their_loop,
-        model.instruction_costs, model.free_unrolling}) {
+        model.widest_step, model.bypass_narrow_memories, model.part_words_cost,
+        model.rows_shift_at_their_loop, model.instruction_costs, model.free_unrolling}) {
     bits.push_back(choice ? '1' : '0');
   }
   return bits;

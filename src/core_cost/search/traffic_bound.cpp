@@ -126,7 +126,9 @@ double TrafficBound::energy_across(std::size_t operand, std::size_t index,
         const double words = std::ceil(elements * bits / least) * (least / widest) * count *
                              spatial_.exact.operands[operand].units[level + 1];
         const bool write = direction == Direction::fh || direction == Direction::fl;
-        energy += std::floor(words * kBelow) * (write ? node.write_pj : node.read_pj);
+        const double counted =
+            hierarchy_.part_words_cost ? words * kBelow : std::floor(words * kBelow);
+        energy += counted * (write ? node.write_pj : node.read_pj);
       });
   return energy;
 }

@@ -1,6 +1,5 @@
-#include "monet/core_cost/mapping_file.hpp"
-
 #include "monet/base/warnings.hpp"
+#include "monet/core_cost/mapping_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -218,6 +217,33 @@ TEST(MappingFile, EntriesForOperatorsThatANetworkLacksArePassedOver) {
   EXPECT_EQ(scope.warnings().front().to_string(),
             "m.yaml:2:3: entry 'Tokeniser' is ignored: there is no such layer, nor a type of "
             "operators");
+}
+
+/// An entry for one layer says what that layer does; one for several may suit some better.
+TEST(MappingFile, UnrollingsWiderThanTheirLayersAreWarnings) {
+  MappingSubjects subjects;
+  subjects.add("conv1", "Conv", {{"K", 64}, {"C", 3}});
+  subjects.add("conv2", "Conv", {{"K", 64}, {"C", 64}});
+  subjects.add("fc", "Gemm", {{"K", 10}, {"C", 64}});
+  const auto warnings_of = [&](const std::string& text) {
+    const WarningScope scope;
+    ProblemList problems;
+    check_subjects(parse_mapping(text, "m.yaml"), subjects, problems);
+    EXPECT_TRUE(problems.empty());
+    std::string all;
+    for (const InputProblem& warning : scope.warnings())
+      all += warning.to_string() + "\n";
+    return all;
+  };
+  EXPECT_EQ(warnings_of("- {name: Conv, spatial_mapping: {D1: ['K, 64'], D2: ['C, 64']}}"), "");
+  EXPECT_EQ(warnings_of("- {name: conv1, spatial_mapping: {D1: ['K, 64'], D2: ['C, 8']}}"),
+            "m.yaml:1:3: 'C, 8' on D2 is wider than C of 'conv1' (3): lanes stay idle\n");
+  EXPECT_EQ(warnings_of("- {name: Gemm, spatial_mapping: {D1: ['K, 8'], D2: ['K, 2']}}"), "");
+  EXPECT_EQ(warnings_of("- {name: Gemm, spatial_mapping: {D1: ['K, 8'], D2: ['K, 4']}}"),
+            "m.yaml:1:3: 'K, 4' on D2 is wider than K of 'fc' (10): lanes stay idle\n");
+  EXPECT_EQ(warnings_of("- {name: default, spatial_mapping: {D1: ['K, 256']}}"),
+            "m.yaml:1:3: 'K, 256' on D1 is wider than K of 'conv1' (64) and 2 more layers: lanes "
+            "stay idle\n");
 }
 
 } // namespace
