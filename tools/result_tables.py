@@ -9,6 +9,9 @@ stored    bytes stored for the backward part of the reference networks
 study     the experiments in examples/study
 images    cycles per image of automatic schedules as the batch grows
 memories  automatic schedules on chips whose arrays have a share of their memory
+allocation  allocations that are searched for, against the automatic one and random ones
+pairs     both gradients of products in one operator against two
+spaces    designs of spaces of hardware, and the processor time of one
 """
 
 import argparse
@@ -73,7 +76,7 @@ def fused(wanted: list[str]) -> None:
     def row(what: str, step: dict) -> list:
         onchip = sum(core["peak_memory_bytes"] for core in step["cores"][:-1]) / 1e6
         return [what, step["latency_cycles"] / 1e6, step["energy_pj"] / 1e9, offchip_mb(step),
-                step["peak_memory_bytes"] / 1e6, onchip, sum(core["tiles"] for core in step["cores"])]
+                step["peak_memory_bytes"] / 1e6, onchip, f"{sum(core['tiles'] for core in step['cores']):,}"]
 
     for network, batch, chip in (("resnet18_cifar", 4, "tpu_like_quad_core"), ("resnet18_cifar", 4, "edge_tpu"),
                                  ("resnet18", 1, "tpu_like_quad_core"), ("resnet18", 1, "edge_tpu"),
@@ -115,6 +118,56 @@ def fusion(wanted: list[str]) -> None:
         print(f"### {network}, training, batch 1, on {chip}\n")
         table(["objective", "method", "latency, Mcycles", "energy, mJ", "off-chip, MB", "gap"], rows, 2)
         print("CPU: " + ", ".join(spent) + "\n")
+
+
+def allocation(wanted: list[str]) -> None:
+    def row(what: str, network: str, batch: int, training: str, mode: str) -> list:
+        result, seconds = run("optimise", "allocation", *step_of(network, batch, "tpu_like_quad_core", training), "--mode", mode,
+                              "--seed", 1, "--evaluations", 500, "--random", 500)
+        cycles = [one["latency_cycles"] / 1e6 for one in result["compared"]]
+        return [what, *(f"{one:.3f}" for one in cycles), f"{result['bound'] / 1e6:.3f}", f"{100 * result['gap']:.1f} %", f"{seconds:.0f} s"]
+
+    rows = [("resnet18, fused", "resnet18", 1, "inference", "fused"),
+            ("resnet18, layer by layer", "resnet18", 1, "inference", "layer-by-layer"),
+            ("mobilenet_v2, fused", "mobilenet_v2", 1, "inference", "fused"),
+            ("gpt2_nano, training with Adam, fused", "gpt2_nano", 1, "adam", "fused")]
+    table(["", "automatic", "best", "best of 500 random plans", "bound", "gap", "CPU"],
+          (row(*one) for one in rows if not wanted or one[1] in wanted))
+
+
+def pairs(wanted: list[str]) -> None:
+    """Megacycles of a step, and megabytes that the gradients of products move to and from the off-chip memory."""
+    def figures(network: str, batch: int, chip: str, mode: str) -> list:
+        steps = [run("schedule", *step_of(network, batch, chip, training), "--mode", mode)[0] for training in ("adam", "adam_paired")]
+        moved = [sum(value for layer in step["backward"] for key, value in layer.items() if key.endswith("_bytes"))
+                 for step in steps]
+        return [*(f"{step['latency_cycles'] / 1e6:.3f}" for step in steps), *(one / 1e6 for one in moved)]
+
+    rows = [("resnet18_cifar", 4, "edge_tpu"), ("resnet18_cifar", 4, "npu_small"), ("gpt2_nano", 4, "edge_tpu"),
+            ("lstm", 1, "edge_tpu"), ("unet", 2, "edge_tpu"), ("gpt2", 1, "fusemax")]
+    kinds = [f"{mode}, {unit} {kind}" for mode in ("layer by layer", "fused") for unit in ("Mcycles", "MB")
+             for kind in ("separate", "paired")]
+    table(["network, batch, chip", *kinds],
+          ([f"{network}, {batch}, `{chip}`", *figures(network, batch, chip, "layer-by-layer"), *figures(network, batch, chip, "fused")]
+           for network, batch, chip in rows if not wanted or network in wanted))
+
+
+# --- Spaces of hardware ------------------------------------------------------------------------
+
+
+def spaces(wanted: list[str]) -> None:
+    def row(space: str, budget: int | None) -> list:
+        options = ["--strategy", "nsga2", "--budget", budget, "--seed", 1] if budget else []
+        result, seconds = run("explore", space, "--jobs", 1, *options)
+        evaluated = result["evaluated"] + result["infeasible"]
+        return [f"`{space}`", f"{result['designs']:,}", f"{evaluated:,}" + (" by `nsga2`" if budget else ""), result["infeasible"],
+                f"{seconds:,.0f} s", f"{seconds / evaluated:.2g} s"]
+
+    rows: list[tuple[str, int | None]] = [
+        ("examples/spaces/small_edge.yaml", None), ("data/spaces/edge_study.yaml", 100), ("data/spaces/edge.yaml", 100),
+        ("data/spaces/fusemax_study.yaml", None), ("data/spaces/fusemax.yaml", 200)]
+    table(["space", "designs", "evaluated", "infeasible", "CPU", "CPU a design"],
+          (row(*one) for one in rows if not wanted or Path(one[0]).stem in wanted))
 
 
 # --- Stored activations ------------------------------------------------------------------------
@@ -219,7 +272,7 @@ def steps_of(wanted: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def images(wanted: list[str]) -> None:
-    batches = (1, 4, 16, 64)
+    batches = (1, 4, 16)
 
     def row(network: str, step: str, chip: str) -> list[str]:
         found = [[run("schedule", *step_of(network, batch, chip, step), "--mode", mode)[0]["latency_cycles"]
@@ -243,7 +296,7 @@ def write_scaled(folder: Path, share: float) -> None:
 
 
 def memories(wanted: list[str]) -> None:
-    shares = (0.5, 0.75, 1.0, 1.25, 2.0, 4.0)
+    shares = (0.5, 1.0, 2.0, 4.0)
     with tempfile.TemporaryDirectory() as folder:
         for share in shares:
             write_scaled(Path(folder) / f"{share:g}", share)
@@ -259,7 +312,7 @@ def memories(wanted: list[str]) -> None:
 
 def main() -> None:
     global MONET
-    tables = {one.__name__: one for one in (fused, fusion, stored, study, images, memories)}
+    tables = {one.__name__: one for one in (fused, fusion, stored, study, images, memories, allocation, pairs, spaces)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("monet")
     parser.add_argument("table", choices=tables)

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -128,6 +129,18 @@ private:
   std::string left_ = statements();
 };
 
+/// The least and the largest processor time of a design in the table of docs/results.md.
+std::string seconds_per_design() {
+  const std::string text = text_of("docs/results.md");
+  const std::regex row("\\n\\| `[a-z/_]+\\.yaml` \\|.* \\| ([0-9.]+) s \\|");
+  std::map<double, std::string> seconds;
+  for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at)
+    seconds.emplace(std::stod((*at)[1]), (*at)[1]);
+  if (seconds.size() < 2)
+    return "times of too few spaces";
+  return seconds.begin()->second + " to " + seconds.rbegin()->second;
+}
+
 void expect_fixtures(Readme& readme) {
   const auto networks =
       match_in("docs/networks.md", "([0-9]+) networks: ([0-9]+) load, ([0-9]+) train");
@@ -174,6 +187,7 @@ void expect_examples(Readme& readme) {
   const auto chips =
       match_in("examples/cluster/transformer_edge_space.yaml", "devices: \\[([0-9]+), ([0-9]+)\\]");
   readme.has("a step over {} chips", chips[0] + " or " + chips[1]);
+  readme.has("each in [{} s]", seconds_per_design());
   // A test of the planner counts them.
   readme.has("the best of {} ways to divide it",
              match_in("docs/cluster.md", "has ([0-9,]+) strategies")[0]);
