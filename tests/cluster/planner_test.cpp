@@ -237,6 +237,22 @@ TEST(Planner, SaysWhatCameClosestWhereNothingFits) {
   EXPECT_EQ(found.counts.too_large + found.counts.evaluated, found.counts.all());
 }
 
+/// Micro-batches that are known from smaller ones not to fit are never priced.
+TEST(Planner, AnswersWhereMicroBatchesAreTooLargeToPrice) {
+  PlanCase of = plan_case(1);
+  of.space.global_batch = 48;
+  of.space.micro_batch = {1, 2, 4, 8};
+  of.space.pipeline = {1};
+  of.space.zero = {0};
+  of.space.recompute = {RecomputeKind::none};
+  const PlannerResult all = plan_of(of, {});
+  ASSERT_TRUE(all.best);
+  of.cluster.memory_bytes = static_cast<double>(all.best->memory) / 2;
+  const PlannerResult found = plan_of(of, {});
+  EXPECT_GT(found.counts.too_large, 0);
+  EXPECT_LT(found.profiles, all.profiles);
+}
+
 TEST(Planner, KnowsEnergyOfChipsOnly) {
   EXPECT_THROW(plan_of(plan_case(1), {.objective = Objective::energy}), InfeasibleError);
 }

@@ -351,9 +351,11 @@ private:
     std::int64_t failed = 0;
     const Priced* first = nullptr;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
+      if (fates_[i] != Fate::impossible) // what is too large may have no price
+        continue;
       const auto own = profiles_.find(cluster_cost::profile_key(strategies_[i]));
       const Priced& priced = own == profiles_.end() ? base(strategies_[i]) : own->second;
-      if (fates_[i] != Fate::impossible || !priced.input_error)
+      if (!priced.input_error)
         continue;
       first = first ? first : &priced;
       ++failed;
