@@ -28,10 +28,14 @@ public:
     for (const auto& entry : proto.metadata_props())
       is_stripped_ = is_stripped_ || (entry.key() == onnx_file::kWeights &&
                                       entry.value() == onnx_file::kStrippedWeights);
+    for (const onnx::NodeProto& node : proto.graph().node()) {
+      if (node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1)
+        copies_.emplace(node.input(0), node.output(0));
+    }
   }
 
   void read(const onnx::TensorProto& tensor) {
-    if (needs_ && !needs_(tensor.name()))
+    if (!is_needed(tensor.name()))
       return;
     const auto type = onnx_file::element_type(tensor.data_type());
     if (!type)
@@ -55,6 +59,11 @@ public:
 
   std::map<std::string, ConstantValues> release() {
     problems_.throw_if_any();
+    for (const auto& [original, copy] : copies_) {
+      const auto found = weights_.find(original);
+      if (found != weights_.end() && (!needs_ || needs_(copy)))
+        weights_.emplace(copy, found->second);
+    }
     if (stripped_ > 0)
       warn({origin_, 0, 0, {}},
            fmt::format("its weights were left out on purpose: {} tensors have no numbers",
@@ -63,6 +72,13 @@ public:
   }
 
 private:
+  bool is_needed(const std::string& name) const {
+    if (!needs_ || needs_(name))
+      return true;
+    const auto [first, last] = copies_.equal_range(name);
+    return std::any_of(first, last, [&](const auto& copy) { return needs_(copy.second); });
+  }
+
   [[noreturn]] void fail(const onnx::TensorProto& tensor, std::string_view what) const {
     throw InputError(place_of(tensor), what);
   }
@@ -150,6 +166,7 @@ private:
   std::string origin_;
   std::map<std::string, std::string> files_; ///< contents of external data by path
   const NeedsNumbers& needs_;
+  std::multimap<std::string, std::string> copies_; ///< names under which initialisers are copied
   bool is_stripped_ = false; ///< the file says that its external data do not exist
   int stripped_ = 0;         ///< tensors without numbers
   ProblemList problems_;

@@ -105,6 +105,9 @@ TEST(Buffers, AreToldByTheirNumbers) {
                           return std::pow(std::fmod(i, 6) / 5, std::floor(i / 6));
                         })));
   EXPECT_FALSE(is_buffer({4}, {1, 0, 0, 0}));
+  EXPECT_TRUE(is_buffer({9}, made(9, [](double i) { // a period of a window
+                          return 0.54 - 0.46 * std::cos(2 * 3.14159265358979 * i / 9);
+                        })));
   EXPECT_TRUE(is_buffer({8}, made(8, [](double i) { return std::sqrt(0.1 + 0.1 * i); })));
   EXPECT_TRUE(is_buffer({3, 3}, {2, 1, 0.5F, 1, 2, 1, 0.5F, 1, 2}, "MatMul"));
   EXPECT_FALSE(is_buffer({8}, random(8)));
@@ -246,7 +249,7 @@ TEST(Buffers, OutweighARandomOneBehindThem) {
 
 TEST(Buffers, OfNamesThatParametersShareAreGuesses) {
   const Graph graph = read_onnx_bytes(
-      module({{"decay", {0.3F, -0.7F}}, {"slopes", {0.0625F, 0.00390625F}}}).bytes(), "net.onnx");
+      module({{"gain", {0.3F, -0.7F}}, {"slopes", {0.0625F, 0.00390625F}}}).bytes(), "net.onnx");
   EXPECT_EQ(parameter_count(graph), 2);
   EXPECT_EQ(doubts_of(graph), Doubts{"buffer slopes: its name"});
   const Graph certain = read_onnx_bytes(
@@ -300,6 +303,19 @@ TEST(Parameters, OfALayerMayBeginAsFilters) {
   Numbers blur{1, 2, 1, 2, 4, 2, 1, 2, 1};
   blur.insert(blur.end(), blur.begin(), blur.begin() + 9);
   EXPECT_EQ(parameter_count(graph_of("f.weight", blur)), 0);
+}
+
+TEST(Parameters, OfALayerMayBeginAsATransform) {
+  ModelMaker model;
+  model.proto().set_producer_name("pytorch");
+  model.input("x", {2, 8}).output("y");
+  add(model, "t.weight", {8, 8}, made(64, [](double i) {
+        return std::cos(3.14159265358979 / 8 * (std::fmod(i, 8) + 0.5) * std::floor(i / 8));
+      }));
+  model.node("MatMul", {"x", "t.weight"}, {"y"});
+  const Graph graph = read_onnx_bytes(model.bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(graph), 64);
+  EXPECT_EQ(doubts_of(graph), Doubts{"parameter t.weight: sines of its position"});
 }
 
 TEST(Parameters, ThatAreListedButSettingsAreGuesses) {

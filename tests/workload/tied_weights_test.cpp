@@ -128,9 +128,38 @@ Graph two_products(const std::string& first, const std::string& second) {
 /// One layer that runs twice, and copies of a layer that each learn on their own.
 TEST(TiedWeights, AreThoseOfOneModule) {
   EXPECT_EQ(parameter_count(two_products("/block/f", "/block/f")), 25);
+  EXPECT_EQ(parameter_count(two_products("/block/f", "/block_1/f_1")), 25); // its second run
   const Graph copies = two_products("/layers.0/f", "/layers.1/f");
   EXPECT_EQ(parameter_count(copies), 50);
   EXPECT_EQ(text_of(copies), "onnx::MatMul_8 is onnx::MatMul_7, apart");
+}
+
+/// Two layers of biases that are equal; where a network is not trained, PyTorch's exporter writes
+/// the first of them alone and an Identity in place of the other one.
+ModelMaker two_biases(const Numbers& numbers) {
+  ModelMaker model;
+  model.proto().set_producer_name("pytorch");
+  model.input("x", {2, 5}).output("y");
+  add_raw(model, "layers.0.bias", {5}, numbers);
+  model.node("Identity", {"layers.0.bias"}, {"layers.1.bias"});
+  model.node("Add", {"x", "layers.0.bias"}, {"a"}).set_name("/layers.0/Add");
+  model.node("Add", {"a", "layers.1.bias"}, {"y"}).set_name("/layers.1/Add");
+  return model;
+}
+
+TEST(TiedWeights, AreNotCopiesOfOtherNames) {
+  const Graph equal = read_onnx_bytes(two_biases(table(1, 5)).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(equal), 10);
+  EXPECT_EQ(text_of(equal), "layers.1.bias is layers.0.bias, apart");
+  const Graph zero = read_onnx_bytes(two_biases(Numbers(5, 0.0F)).bytes(), "net.onnx");
+  EXPECT_EQ(parameter_count(zero), 10);
+  EXPECT_EQ(text_of(zero), "");
+  const auto weights = read_onnx_weights_bytes(two_biases(table(1, 5)).bytes(), "net.onnx");
+  EXPECT_EQ(weights.at("layers.1.bias"), weights.at("layers.0.bias"));
+  OnnxReadOptions options;
+  options.ties = {"*"};
+  EXPECT_EQ(parameter_count(read_onnx_bytes(two_biases(table(1, 5)).bytes(), "net.onnx", options)),
+            5);
 }
 
 TEST(TiedWeights, AreNotNumbersThatManyWeightsBeginWith) {

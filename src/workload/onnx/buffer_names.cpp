@@ -16,10 +16,15 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// "h.0.attn.mask" -> "mask".
+/// "h.0.attn._mask" -> "mask".
 std::string leaf_of(std::string_view name) {
   const std::size_t dot = name.find_last_of("./");
-  return lower(dot == name.npos ? name : name.substr(dot + 1));
+  std::string_view leaf = dot == name.npos ? name : name.substr(dot + 1);
+  while (leaf.starts_with('_'))
+    leaf.remove_prefix(1);
+  while (leaf.ends_with('_'))
+    leaf.remove_suffix(1);
+  return lower(leaf);
 }
 
 template <std::size_t N>
@@ -111,9 +116,9 @@ constexpr std::array<std::string_view, 3> kCertainBeginnings{"ema_", "sqrt_alpha
 
 /// Words in names of statistics and fixed numbers, whose values look like any parameter's.
 constexpr auto kSuspectWords = std::to_array<std::string_view>(
-    {"adjustment", "average",    "avg",    "buffer", "codebook", "const",   "counts",
-     "ema",        "fixed",      "frozen", "mask",   "mean",     "prior",   "priors",
-     "running",    "statistics", "stats",  "std",    "var",      "variance"});
+    {"adjustment", "average", "avg",        "buffer", "codebook", "const", "counts",
+     "decay",      "ema",     "fixed",      "frozen", "mask",     "mean",  "prior",
+     "priors",     "running", "statistics", "stats",  "std",      "var",   "variance"});
 
 } // namespace
 

@@ -242,18 +242,27 @@ bool is_table_of_sequences(const Numbers& numbers) {
   return along_an_axis(numbers, least, is_sequence, /*varying=*/true);
 }
 
-/// A window: a vector that mirrors itself, zero at its ends at most.
+/// `count` numbers from `first` on mirror themselves, of which those at the ends at most are zero.
+bool is_mirrored(const std::vector<double>& all, std::size_t first) {
+  const std::size_t count = all.size() - first;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double own = all[first + i];
+    const double other = all[all.size() - 1 - i];
+    const bool inside = i > 0 && i + 1 < count;
+    if (std::abs(own - other) > 1e-6 * std::abs(other) || (inside && own == 0.0))
+      return false;
+  }
+  return true;
+}
+
+/// A window: a vector that mirrors itself, or one period of such numbers, which has its least
+/// number at its beginning alone.
 bool is_window(const Numbers& numbers) {
   const std::vector<double>& all = numbers.all;
   if (numbers.axes.size() != 1 || all.size() < 3 || all_equal(all))
     return false;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double other = all[all.size() - 1 - i];
-    const bool inside = i > 0 && i + 1 < all.size();
-    if (std::abs(all[i] - other) > 1e-6 * std::abs(other) || (inside && all[i] == 0.0))
-      return false;
-  }
-  return true;
+  const bool is_period = all.size() >= 8 && std::ranges::min(all) == all[0] && is_mirrored(all, 1);
+  return is_period || is_mirrored(all, 0);
 }
 
 /// Zero on one side of the diagonal and nowhere else: the matrix of a recurrence (HiPPO, say).
@@ -372,19 +381,19 @@ BufferSign buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
   if (filter && is_same_filter(value, *list))
     return {"one filter for all channels", Strength::strong};
   if (filter && is_mirrored_filter(value, *list))
-    return {"a fixed filter", Strength::weak};
+    return {"a fixed filter", Strength::weak, true};
   if (is_table_of_sequences(numbers))
-    return {"numbers in sequence", Strength::weak};
+    return {"numbers in sequence", Strength::weak, true};
   if (is_table_of_waves(numbers))
-    return {"sines of its position", Strength::strong};
+    return {"sines of its position", Strength::strong, true};
   if (is_monotone(numbers, uses))
-    return {"numbers in order", Strength::weak};
+    return {"numbers in order", Strength::weak, true};
   if (is_window(numbers))
-    return {"numbers that mirror themselves", Strength::weak};
+    return {"numbers that mirror themselves", Strength::weak, true};
   if (is_square(numbers, 3) && numbers.axes.size() == 2 && every_matrix(numbers, is_triangular))
-    return {"a triangular matrix", Strength::strong};
+    return {"a triangular matrix", Strength::strong, true};
   if (is_square(numbers, 3) && numbers.size() <= 1 << 16 && every_matrix(numbers, is_transform))
-    return {"rows of a transform", Strength::weak};
+    return {"rows of a transform", Strength::weak, true};
   if (is_weight_of_layer(uses))
     return {};
   if (is_mask(numbers, uses))

@@ -184,6 +184,7 @@ public:
     candidate.is_floating = is_floating(value.type);
     candidate.is_layer = any(name, kWeights) || is_layer_name(name);
     candidate.is_settled = matches(options_.parameters, name);
+    candidate.has_place = model_.copies.count(name) == 0;
     candidate.kind = kind_of(name, value, candidate.sign);
     if (is_listed(name) && candidate.kind != TensorKind::parameter && candidate.is_floating)
       candidate.sign = {"its use as a setting of an operator", BufferSign::Strength::strong};
@@ -212,8 +213,9 @@ private:
     if (matches(options_.parameters, name))
       return TensorKind::parameter;
     sign = sign_of(name, value);
-    const bool begins_so = sign.strength == BufferSign::Strength::weak && has_module_order() &&
-                           is_layer_name(name); // a layer whose weight begins as a filter
+    // A layer whose weight begins as filters, a transform, ...; embeddings of positions stay so.
+    const bool begins_so =
+        sign.may_begin && has_module_order() && is_layer_name(name) && !any(name, kGathered);
     if (!sign.why.empty() && !begins_so)
       return TensorKind::buffer;
     if (is_single(value) && value.values && !weight && !listed_ &&

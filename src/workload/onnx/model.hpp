@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace monet::onnx_file {
@@ -108,6 +109,7 @@ struct Model {
   std::unordered_map<std::string, Value> initializers;
   std::map<std::pair<std::string, std::string>, Function> functions; ///< by domain and name
   std::vector<EqualWeights> equal_weights;
+  std::unordered_set<std::string> copies; ///< initialisers that are not in their module's order
 };
 
 SourceLoc at_node(const Model& model, const Node& node, std::string_view detail = {});
@@ -121,6 +123,7 @@ void mend_repeat_interleave(InnerGraph& body);
 Model parse_model(std::string_view bytes, const std::string& origin);
 /// "onnx::MatMul_12": PyTorch's exporter computed it from other initialisers.
 bool is_folded_name(std::string_view name);
+/// Gives parameters of their own to the names under which PyTorch's exporter wrote equal ones once.
 /// Decides which of the model's equal weights are one parameter, by the options or the file, and
 /// replaces the second of such a pair by the first, or by a transposition of it. A pattern of the
 /// options that matches nothing is a problem.
@@ -248,6 +251,7 @@ struct BufferSign {
 
   std::string why; ///< "its name"
   Strength strength = Strength::none;
+  bool may_begin = false; ///< weights of layers are set so, to be trained on
 };
 
 /// Whether a value has two numbers of which one is zero; none: its numbers are not known.
@@ -276,6 +280,7 @@ struct KindCandidate {
   bool is_floating = false;
   bool is_layer = false;   ///< the weight of a product, by its reader or its name
   bool is_settled = false; ///< the user says that it is a parameter
+  bool has_place = true;   ///< among its module's initialisers
 };
 
 /// PyTorch writes the parameters of each module, then its buffers: decides where the latter begin

@@ -88,7 +88,7 @@ void decide_module(std::span<KindCandidate* const> module) {
 void apply_module_order(std::vector<KindCandidate>& candidates) {
   std::vector<KindCandidate*> module;
   for (KindCandidate& candidate : candidates) {
-    if (is_made_by_exporter(candidate.name))
+    if (is_made_by_exporter(candidate.name) || !candidate.has_place)
       continue;
     if (!module.empty() && module_of(module.front()->name) != module_of(candidate.name)) {
       decide_module(module);

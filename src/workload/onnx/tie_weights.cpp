@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
+#include <functional>
 #include <unordered_set>
 
 namespace monet::onnx_file {
@@ -18,12 +20,44 @@ std::string_view scope_of(std::string_view node) {
   return slash == node.npos ? std::string_view() : node.substr(0, slash);
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// "f" and, as PyTorch calls the second run of a module, "f_1".
+bool is_run_of(std::string_view run, std::string_view module) {
+  return run == module || (run.starts_with(module) && run.size() > module.size() + 1 &&
+                           run[module.size()] == '_' && is_number(run.substr(module.size() + 1)));
+}
+
+bool is_same_scope(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const std::size_t end_a = std::min(a.find('/', 1), a.size());
+    const std::size_t end_b = std::min(b.find('/', 1), b.size());
+    if (!is_run_of(a.substr(0, end_a), b.substr(0, end_b)) &&
+        !is_run_of(b.substr(0, end_b), a.substr(0, end_a)))
+      return false;
+    a.remove_prefix(end_a);
+    b.remove_prefix(end_b);
+  }
+  return a.empty() && b.empty();
+}
+
+bool is_filled_with_one_number(const Value& value) {
+  const auto* numbers = reals_of(value.values);
+  return numbers != nullptr &&
+         std::ranges::adjacent_find(*numbers, std::ranges::not_equal_to{}) == numbers->end();
+}
+
 class Tying {
 public:
   Tying(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {
     for (const Node& node : model.nodes) {
-      for (const std::string& input : node.inputs)
-        readers_.try_emplace(input, &node);
+      for (const std::string& input : node.inputs) {
+        if (node.op_type != "Identity")
+          readers_.try_emplace(input, scope_of(node.name));
+      }
     }
     for (const Declared& input : model.inputs)
       fixed_.insert(input.name);
@@ -31,7 +65,24 @@ public:
       fixed_.insert(output.name);
   }
 
-  void run() {
+  /// Where the network is not trained, PyTorch's exporter writes equal parameters once, and an
+  /// Identity that has the name of each other one. One parameter of two names would have no second.
+  void separate_copies() {
+    std::erase_if(model_.nodes, [&](const Node& node) {
+      if (!is_copy(node))
+        return false;
+      const std::string& name = node.outputs[0];
+      const Value& value = model_.initializers.at(node.inputs[0]);
+      model_.initializers.emplace(name, value);
+      model_.initializer_order.push_back(name);
+      model_.copies.insert(name);
+      if (!is_filled_with_one_number(value))
+        model_.equal_weights.push_back({name, node.inputs[0]});
+      return true;
+    });
+  }
+
+  void tie() {
     std::vector<Node> views;
     std::unordered_map<std::string, std::string> same;
     for (EqualWeights& pair : model_.equal_weights) {
@@ -56,14 +107,29 @@ public:
   }
 
 private:
+  bool is_asked_for(const std::string& name) const {
+    return std::ranges::any_of(
+        *options_.ties, [&](const std::string& pattern) { return glob_match(pattern, name); });
+  }
+
+  bool is_copy(const Node& node) const {
+    if (model_.producer != "pytorch" || node.op_type != "Identity" || !node.domain.empty() ||
+        node.inputs.size() != 1 || node.outputs.size() != 1)
+      return false;
+    const std::string& name = node.outputs[0];
+    const auto original = model_.initializers.find(node.inputs[0]);
+    if (original == model_.initializers.end() || !is_floating(original->second.type) ||
+        fixed_.count(name) != 0 || fixed_.count(node.inputs[0]) != 0 || name.find('/') != name.npos)
+      return false;
+    return !is_folded_name(name) || is_filled_with_one_number(original->second) ||
+           !is_same_module({name, node.inputs[0]});
+  }
+
   bool is_one_parameter(const EqualWeights& pair) const {
     if (fixed_.count(pair.name) != 0)
       return false;
-    if (options_.ties) {
-      return std::ranges::any_of(*options_.ties, [&](const std::string& pattern) {
-        return glob_match(pattern, pair.name);
-      });
-    }
+    if (options_.ties)
+      return is_asked_for(pair.name);
     return model_.producer == "pytorch" && is_folded_name(pair.name) && is_same_module(pair);
   }
 
@@ -77,7 +143,7 @@ private:
     const auto own = readers_.find(pair.name);
     const auto other = readers_.find(pair.of);
     return own != readers_.end() && other != readers_.end() &&
-           scope_of(own->second->name) == scope_of(other->second->name);
+           is_same_scope(own->second, other->second);
   }
 
   Node transpose(const EqualWeights& pair) const {
@@ -93,14 +159,14 @@ private:
 
   Model& model_;
   const OnnxReadOptions& options_;
-  std::unordered_map<std::string_view, const Node*> readers_;
-  std::unordered_set<std::string_view> fixed_; ///< names of graph inputs and outputs
+  std::unordered_map<std::string, std::string> readers_; ///< scope of the first reader
+  std::unordered_set<std::string_view> fixed_;           ///< names of graph inputs and outputs
 };
 
 } // namespace
 
 bool is_folded_name(std::string_view name) {
-  return name.find("::") != name.npos;
+  return name.find("::") != name.npos || is_number(name);
 }
 
 void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& problems) {
@@ -108,6 +174,9 @@ void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& prob
                         model.metadata.count("monet.tensors") != 0;
   if (is_known && !options.ties)
     model.equal_weights.clear(); // the file's names are those of its parameters
+  Tying tying(model, options);
+  if (!is_known)
+    tying.separate_copies();
   for (const std::string& pattern : options.ties.value_or(std::vector<std::string>())) {
     if (pattern != "*" && std::ranges::none_of(model.equal_weights, [&](const EqualWeights& pair) {
           return glob_match(pattern, pair.name);
@@ -117,8 +186,7 @@ void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& prob
                                "'ties'",
                                pattern));
   }
-  if (!model.equal_weights.empty())
-    Tying(model, options).run();
+  tying.tie();
 }
 
 } // namespace monet::onnx_file
