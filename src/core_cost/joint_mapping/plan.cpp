@@ -66,7 +66,7 @@ Wide Plan::compute_cycles() const {
   return sum;
 }
 
-/// In `lockstep`, how many turns later than the other product one comes to a tile of dY, in the
+/// In `lockstep`, how many turns later than the other product this one reaches a tile of dY, in the
 /// first iteration over k of both.
 std::int64_t Plan::lag(int product, std::int64_t m, std::int64_t n) const {
   const auto& own = stride_[at(product)];

@@ -18,18 +18,18 @@ struct SeamPlan {
   Choice choice;
   Wide rest = 0;             ///< time without the step at the seam and without its moves there
   std::int64_t cycles = 0;   ///< of the step at the seam
-  std::int64_t beside = 0;   ///< what moves behind that step anyhow, 1/256 bit
+  std::int64_t hidden = 0;   ///< what moves behind that step in any pair, 1/256 bit
   std::int64_t crossing = 0; ///< what is to move behind the other plan's step, 1/256 bit
 };
 
 bool is_no_worse(const SeamPlan& a, const SeamPlan& b) {
-  return a.rest <= b.rest && a.cycles <= b.cycles && a.beside <= b.beside &&
+  return a.rest <= b.rest && a.cycles <= b.cycles && a.hidden <= b.hidden &&
          a.crossing <= b.crossing;
 }
 
 Wide time_of(const PairProblem& problem, const SeamPlan& first, const SeamPlan& second) {
-  return first.rest + second.rest + longer(problem, first.cycles, second.crossing, first.beside) +
-         longer(problem, second.cycles, second.beside, first.crossing);
+  return first.rest + second.rest + longer(problem, first.cycles, second.crossing, first.hidden) +
+         longer(problem, second.cycles, second.hidden, first.crossing);
 }
 
 /// Finds the plans of one product that may belong to the fastest pair.
@@ -132,14 +132,14 @@ private:
     made.choice = {s, tile, plan.time(), bounds_[structure].moved(plan.parts())};
     if (is_first_) {
       made.cycles = ends.last.cycles;
-      made.beside = ends.last_but_one.write;
+      made.hidden = ends.last_but_one.write;
       made.crossing = ends.last.write;
-      made.rest = made.choice.time - longer(problem_, made.cycles, 0, made.beside);
+      made.rest = made.choice.time - longer(problem_, made.cycles, 0, made.hidden);
     } else {
       made.cycles = ends.first.cycles;
-      made.beside = ends.second.read;
+      made.hidden = ends.second.read;
       made.crossing = ends.first.read;
-      made.rest = made.choice.time - longer(problem_, made.cycles, made.beside, 0);
+      made.rest = made.choice.time - longer(problem_, made.cycles, made.hidden, 0);
     }
     made.rest -= static_cast<Wide>(made.crossing) * problem_.move_units;
     return made;

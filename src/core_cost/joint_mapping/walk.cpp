@@ -1,4 +1,4 @@
-// The time of two products that take turns, each in an order of its own: step by step, but for
+// The time of two products that take turns, each in its order: step by step, except for
 // stretches in which steps repeat.
 #include "core_cost/joint_mapping/plan.hpp"
 

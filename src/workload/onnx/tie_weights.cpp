@@ -133,7 +133,7 @@ private:
     return model_.producer == "pytorch" && is_folded_name(pair.name) && is_same_module(pair);
   }
 
-  /// PyTorch's exporter computes with weights and gives the results names of its own
+  /// PyTorch's exporter computes with weights and generates names for the results
   /// ("onnx::MatMul_12"). Such a copy is a second use of its weight if that still has its name, or
   /// is read in the same module. Layers that were copied begin with equal numbers, too, but not
   /// with transposed ones.
