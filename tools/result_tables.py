@@ -3,15 +3,15 @@
 
     tools/result_tables.py build/release/apps/monet/monet fused [NETWORK ...]
 
-fused     fused against layer by layer, inference and training, with every invariant checked
-fusion    fusion searched by cost against the original study's objectives, automatic stacks and none
-stored    bytes stored for the backward part of the reference networks
-study     the experiments in examples/study
-images    cycles per image of automatic schedules as the batch grows
-memories  automatic schedules on chips whose arrays have a share of their memory
+fused       fused against layer by layer, inference and training, with every invariant checked
+fusion      fusion searched by cost against the original study's objectives, automatic stacks and none
+stored      bytes stored for the backward part of the reference networks
+study       the experiments in examples/study
+images      cycles per image of automatic schedules as the batch grows
+memories    automatic schedules on chips whose arrays have a share of their memory
 allocation  allocations that are searched for, against the automatic one and random ones
-pairs     both gradients of products in one operator against two
-spaces    designs of spaces of hardware, and the processor time of one
+pairs       both gradients of products in one operator against two, layer by layer
+spaces      designs of spaces of hardware, and the processor time of one
 """
 
 import argparse
@@ -136,20 +136,18 @@ def allocation(wanted: list[str]) -> None:
 
 
 def pairs(wanted: list[str]) -> None:
-    """Megacycles of a step, and megabytes that the gradients of products move to and from the off-chip memory."""
-    def figures(network: str, batch: int, chip: str, mode: str) -> list:
-        steps = [run("schedule", *step_of(network, batch, chip, training), "--mode", mode)[0] for training in ("adam", "adam_paired")]
+    """Layer by layer: megacycles, and megabytes that the gradients of products move to and from the off-chip memory."""
+    def row(network: str, batch: int, chip: str) -> list:
+        steps = [run("schedule", *step_of(network, batch, chip, training), "--mode", "layer-by-layer")[0]
+                 for training in ("adam", "adam_paired")]
         moved = [sum(value for layer in step["backward"] for key, value in layer.items() if key.endswith("_bytes"))
                  for step in steps]
-        return [*(f"{step['latency_cycles'] / 1e6:.3f}" for step in steps), *(one / 1e6 for one in moved)]
+        return [f"{network}, {batch}, `{chip}`", *(f"{step['latency_cycles'] / 1e6:,.3f}" for step in steps), *(one / 1e6 for one in moved)]
 
-    rows = [("resnet18_cifar", 4, "edge_tpu"), ("resnet18_cifar", 4, "npu_small"), ("gpt2_nano", 4, "edge_tpu"),
-            ("lstm", 1, "edge_tpu"), ("unet", 2, "edge_tpu"), ("gpt2", 1, "fusemax")]
-    kinds = [f"{mode}, {unit} {kind}" for mode in ("layer by layer", "fused") for unit in ("Mcycles", "MB")
-             for kind in ("separate", "paired")]
-    table(["network, batch, chip", *kinds],
-          ([f"{network}, {batch}, `{chip}`", *figures(network, batch, chip, "layer-by-layer"), *figures(network, batch, chip, "fused")]
-           for network, batch, chip in rows if not wanted or network in wanted))
+    rows = [("gpt2", 1, "fusemax"), ("resnet18_cifar", 4, "edge_tpu"), ("resnet18_cifar", 4, "npu_small"), ("resnet50", 1, "npu_small"),
+            ("gpt2_nano", 4, "edge_tpu"), ("lstm", 1, "edge_tpu"), ("unet", 2, "edge_tpu")]
+    table(["network, batch, chip", "Mcycles, separate", "paired", "MB, separate", "paired"],
+          (row(*one) for one in rows if not wanted or one[0] in wanted))
 
 
 # --- Spaces of hardware ------------------------------------------------------------------------
@@ -272,7 +270,7 @@ def steps_of(wanted: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def images(wanted: list[str]) -> None:
-    batches = (1, 4, 16)
+    batches = (1, 4, 16, 64)
 
     def row(network: str, step: str, chip: str) -> list[str]:
         found = [[run("schedule", *step_of(network, batch, chip, step), "--mode", mode)[0]["latency_cycles"]
@@ -296,7 +294,7 @@ def write_scaled(folder: Path, share: float) -> None:
 
 
 def memories(wanted: list[str]) -> None:
-    shares = (0.5, 1.0, 2.0, 4.0)
+    shares = (0.5, 0.75, 1.0, 1.25, 2.0, 4.0)
     with tempfile.TemporaryDirectory() as folder:
         for share in shares:
             write_scaled(Path(folder) / f"{share:g}", share)
