@@ -38,7 +38,7 @@ public:
 
   void run() {
     const std::vector<std::string> keys = [&] {
-      const WarningScope again; // what is warned of has been said
+      const WarningScope again; // discards warnings that the step has reported
       return find();
     }();
     for (const std::string& key : keys)
@@ -140,7 +140,7 @@ private:
     workload("workload: transformer: causal", !shape.causal, without);
   }
 
-  /// A chip's step is long to schedule, so there it has to do with another graph.
+  /// Scheduling a step on a chip takes long, so there only the graphs are compared.
   void find_in_training() {
     const TrainingOptions& given = inputs_.workload.training;
     if (inputs_.device.chip) {

@@ -1,4 +1,4 @@
-// Warnings of options that change nothing of what they are given for.
+// Warnings about options without an effect.
 #pragma once
 
 #include "options/cluster_experiment.hpp"
@@ -13,8 +13,8 @@ namespace monet::cli {
 TrainingGraph make_step(const Graph& network, const TrainingOptions& options,
                         const SourceLoc& where);
 
-/// Warns of each key of `parallel`, `cluster`, `workload` and `training` without which the step of
-/// the cluster has the same figures. On chips `training` is looked at for its operators alone.
+/// Warns about each key of `parallel`, `cluster`, `workload` and `training` without which the step
+/// has the same figures. For chips, keys of `training` are compared by the operators of the step.
 void warn_of_unused(const ClusterExperiment& experiment, const ClusterInputs& inputs,
                     const ClusterStep& step);
 

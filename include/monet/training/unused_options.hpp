@@ -1,4 +1,4 @@
-// Options of a training step that change nothing of it.
+// Options of a training step that have no effect on it.
 #pragma once
 
 #include "monet/training/options.hpp"
@@ -9,18 +9,18 @@
 
 namespace monet {
 
-/// Options of which one is as it is without its key.
+/// Training options without one of their keys.
 struct OptionLeftOut {
   std::string key; ///< as in a training file: "precision: accumulate"
   TrainingOptions options;
 };
 
-/// One for every option that is not so already. Not of losses and of the numbers of optimisers
-/// (rates, betas), which always count for who computes the step.
+/// Returns one entry for each option that differs from its default. Losses and the numbers of
+/// optimisers (rates, betas) are not included: they matter whenever the step is executed.
 std::vector<OptionLeftOut> each_option_left_out(const TrainingOptions& options);
 
-/// Keys of options without which make_training_graph(network, options) makes the same `step`. None
-/// of steps of more than 5,000 operators, which take long to make.
+/// Returns the keys without which make_training_graph(network, options) makes the same `step`.
+/// Returns nothing if the step has more than 5,000 operators, because each key costs another graph.
 std::vector<std::string> options_without_effect(const Graph& network,
                                                 const TrainingOptions& options,
                                                 const TrainingGraph& step);

@@ -11,11 +11,11 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Operators between the two products of attention, from either.
-constexpr int kMostBetween = 12;
+/// Operators followed from a mask to either product of attention.
+constexpr int kMaxBetween = 12;
 
-/// A constant matrix of truths, one for all samples and heads: libraries are told of a causal mask
-/// by a flag. Where its numbers are known, it is the triangle.
+/// A constant square matrix of booleans, shared by all samples and heads. If its values are known,
+/// they are the triangle; a larger mask is assumed to be causal.
 bool is_causal_mask(const Tensor& tensor) {
   const std::vector<std::int64_t>& shape = tensor.shape;
   if (tensor.producer || tensor.type != ElementType::boolean || shape.size() < 2 ||
@@ -41,7 +41,7 @@ bool is_ours(const Operator& op, std::string_view type) {
   return op.domain == kMonetDomain && op.op_type == type;
 }
 
-/// Which operand of an operator says where scores count.
+/// The operand that selects scores: the condition of a Where or of fused attention.
 std::optional<TensorId> condition_of(const Operator& op) {
   const bool fused = is_ours(op, "Attention");
   const bool gradient = is_ours(op, "AttentionGrad");
@@ -83,7 +83,7 @@ private:
 
   /// The product that made the scores.
   void mark_before(OpId id) {
-    for (int steps = 0; steps < kMostBetween; ++steps) {
+    for (int steps = 0; steps < kMaxBetween; ++steps) {
       const std::int64_t size = element_count(graph_.tensor(*graph_.op(id).outputs[0]));
       std::optional<OpId> next;
       for (const TensorId input : present(graph_.op(id).inputs)) {
@@ -103,7 +103,7 @@ private:
 
   /// The products that read the probabilities.
   void mark_after(OpId id) {
-    for (int steps = 0; steps < kMostBetween; ++steps) {
+    for (int steps = 0; steps < kMaxBetween; ++steps) {
       std::optional<OpId> next;
       for (const OpId reader : graph_.tensor(*graph_.op(id).outputs[0]).consumers) {
         if (graph_.op(reader).phase == Phase::forward)
@@ -153,10 +153,10 @@ std::set<TensorId> causal_masks(const TrainingGraph& step, const RankStep& ranks
 
 namespace {
 
-/// Of an operator's products, or those it is a gradient of: what a token needs that is at as many
-/// experts as it chose. Places that stay empty are none, nor are products with one-hot numbers,
-/// which only move tokens to experts and back.
-double needed_of_experts(const Graph& graph, const Operator& op, const TransformerShape& shape) {
+/// The share of an operator's multiplications that the model needs, for a transformer with experts.
+/// Empty places in an expert's buffer and the products with one-hot tensors, which only move
+/// tokens, are not needed. A gradient has the share of its forward product.
+double share_of_experts(const Graph& graph, const Operator& op, const TransformerShape& shape) {
   const Operator& product = op.forward_op ? graph.op(*op.forward_op) : op;
   if (product.name.find(".moe.dispatched") != std::string::npos ||
       product.name.find(".moe.combined") != std::string::npos)
@@ -186,7 +186,7 @@ Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bo
     const double all = 2 * static_cast<double>(macs(op.nest));
     // Of the five products of the gradient, one makes the scores again.
     const double needed = (gradient ? all * 4 / 5 : all) *
-                          (mixes && all > 0 ? needed_of_experts(graph, op, *shape) : 1);
+                          (mixes && all > 0 ? share_of_experts(graph, op, *shape) : 1);
     const double share = causal[i] ? 0.5 : 1;
     made.model.push_back(op.phase == Phase::recompute ? 0 : needed * share);
     made.masked.push_back(op.phase == Phase::recompute ? 0 : needed * (1 - share));

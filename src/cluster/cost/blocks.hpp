@@ -35,8 +35,7 @@ struct Block {
   double gradients = 0;  ///< ns of exchanging gradients, once a step
   double parameters = 0; ///< ns of gathering updated parameters, once a step
   double update = 0;     ///< ns, once a step
-  /// ns of adding up gradients with another stage that has the same weights, once a step, when both
-  /// have theirs.
+  /// ns of the all-reduce of gradients with another stage that has the same weights, once a step.
   double between_stages = 0;
   double state_copy = 0; ///< ns of copying states from the host's memory, and of copying them back
   std::int64_t parameter_count = 0;
@@ -49,8 +48,8 @@ struct Block {
   std::int64_t weight_bytes = 0;
 };
 
-/// What two blocks both have, and a stage with both of them has once: a tied table. Both blocks'
-/// sums count its bytes and its update; the rest is counted in the first one's alone.
+/// Weights that two blocks share, such as a tied table. The sums of both blocks include their bytes
+/// and their update; everything else is in the sums of the first block only.
 struct SharedWeights {
   std::size_t first = 0, second = 0; ///< blocks
   std::int64_t count = 0, parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;

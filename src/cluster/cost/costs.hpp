@@ -53,15 +53,15 @@ std::vector<Kernel> kernels_of(const Graph& graph, std::span<const OperatorPlace
 /// Inputs of a rank's step that are causal masks, whole or the rows of a rank's tokens. `step`:
 /// what was divided.
 std::set<TensorId> causal_masks(const TrainingGraph& step, const RankStep& ranks);
-/// The operator is attention, or fills scores, under one of `masks`.
+/// Whether the operator is fused attention with one of `masks`, or fills scores by it.
 bool is_masked(const Graph& graph, const Operator& op, const std::set<TensorId>& masks);
 
-/// Floating-point operations of products, by operator: what the network needs, what it would need
-/// of masked scores, and what runs. Attention as one operator makes the scores again in its
-/// gradient and, with `skips_masked`, leaves masked ones out. Masks are half of the scores: ranks
-/// that share tokens are taken to have as many each (Megatron-LM gives a rank one chunk from either
-/// end). Of a transformer with experts the network needs neither places that stay empty nor the
-/// products that move tokens.
+/// Floating-point operations of products, by operator: `model` of the network without masked
+/// scores, `masked` of the masked scores, `hardware` of what runs. Fused attention recomputes the
+/// scores in its gradient and, with `skips_masked`, skips masked scores. A causal mask removes half
+/// of the scores, also of each context rank: Megatron-LM balances them, with one chunk from either
+/// end. In a transformer with experts, `model` excludes empty places and the products that move
+/// tokens.
 struct Operations {
   std::vector<double> model, masked, hardware;
 };

@@ -17,8 +17,8 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Of a tensor of all data ranks' samples together: its bits are counted in 64 bits.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 54;
+/// Limit of a tensor with the samples of all data ranks: its size in bits fits into 64 bits.
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 54;
 
 /// "h.12.mlp.fc" belongs to layer 12; none of what is before and after them.
 std::optional<std::int64_t> layer_of(const std::string& name) {
@@ -187,7 +187,7 @@ std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
   const Graph network =
       workload.transformer
-          ? make_transformer(shortened(*workload.transformer, strategy), kMostElements)
+          ? make_transformer(shortened(*workload.transformer, strategy), kMaxElements)
           : workload.network(strategy.micro_batch * strategy.data);
   TrainingOptions training = workload.training;
   const std::vector<std::string> again = recomputed(network, strategy, training.attention);

@@ -149,7 +149,8 @@ private:
     finish(graph().op(id));
   }
 
-  /// A cast of a weight is made when somebody reads it: a product says which shard of it.
+  /// Whether the operator is added later, for its first reader: the product that reads a cast of a
+  /// weight determines the shard.
   bool waits(const Operator& op) const {
     if ((!axis_.weights && !axis_.experts) || op.phase != Phase::forward || !casts_weight(op))
       return false;
@@ -168,7 +169,7 @@ private:
       make(waiting_.begin()->second, waiting_.begin()->first, std::nullopt);
   }
 
-  /// Makes what waits, with a result as a reader wants it.
+  /// Adds a waiting operator, with `result` in the placement `wanted` if that is possible.
   void make(OpId id, TensorId result, const std::optional<Placement>& wanted) {
     for (const TensorId output : present(graph().op(id).outputs))
       waiting_.erase(output);
@@ -415,7 +416,7 @@ private:
   Chooser chooser_;
   std::size_t pass_ = 0;             ///< counts phases as operators run through them
   std::vector<OpId> places_;         ///< by operator of the source
-  std::map<TensorId, OpId> waiting_; ///< casts of weights that nobody has read, by result
+  std::map<TensorId, OpId> waiting_; ///< casts of weights without a reader yet, by result
   std::map<TensorId, TensorId> finals_;
   std::unordered_set<OpId> cut_gathers_;
   std::optional<TensorId> rank_;

@@ -25,9 +25,9 @@ public:
   /// Operators are asked about in their order: gradients of a cut product follow it.
   /// InfeasibleError where a rule wants a cut that sizes do not allow.
   Choice choose(OpId id, std::size_t pass);
-  /// The same of an operator whose result is wanted in a form, where it can be made so.
+  /// Prefers a cut that makes `result` in the placement `wanted`.
   Choice choose_for(OpId id, TensorId result, const Placement& wanted, std::size_t pass);
-  /// A parameter, or a cast of one.
+  /// Whether the tensor is a parameter, or a cast of one.
   bool is_weight(TensorId id) const { return is_weight_[id.index()]; }
 
 private:

@@ -22,7 +22,7 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop);
 /// The operator may be cut along a loop that is coupled: batch normalisation, whose ranks normalise
 /// by statistics of their own samples.
 bool has_local_statistics(const Operator& op, std::size_t loop);
-/// Makes another type of a weight, or finds the scale for that.
+/// Whether the operator converts the type of a weight, or computes the scale of such a conversion.
 bool casts_weight(const Operator& op);
 /// Sums of results are the result of sums: what is applied to terms may be added up later.
 bool is_sum_of_operands(const Operator& op);

@@ -47,10 +47,10 @@ std::string offload_misfit(const HostLink& link, const ParallelStrategy& strateg
 cluster_cost::Profile offloaded(const cluster_cost::Profile& profile, const HostLink& link,
                                 const ParallelStrategy& strategy);
 
-/// The same blocks where stages have what blocks share: both on one stage update it once; on two,
-/// each adds up, exchanges and updates its own, and both add up their gradients when they have them
-/// (Megatron-LM's embedding group). `begins` of the parts. Without a cluster, what no stages take
-/// less than.
+/// Assigns the costs of shared weights to stages. A stage with both blocks updates the weights
+/// once. If two stages have one block each, both accumulate, exchange and update a copy, and
+/// all-reduce the gradients of the copies (Megatron-LM's embedding group). `begins`: first block of
+/// each part, and the end. Without a cluster, the result is a lower bound for every assignment.
 cluster_cost::Profile with_shared_weights(const cluster_cost::Profile& profile,
                                           const Cluster* cluster, const ParallelStrategy& strategy,
                                           std::span<const std::size_t> begins);

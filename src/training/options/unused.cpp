@@ -9,7 +9,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostOperators = 5'000;
+constexpr std::size_t kMaxOperators = 5'000;
 
 class LeftOut {
 public:
@@ -79,7 +79,7 @@ private:
           [](TrainingOptions& o) { o.trainable.sparse.reset(); });
   }
 
-  /// A type that a role has in any case is written for people, and no option without an effect.
+  /// A type that equals the default of its role documents the file and is not reported.
   void add_precision() {
     const Precision& given = options_.precision;
     const ElementType weights = given.weights.value_or(ElementType::fp32);
@@ -152,9 +152,9 @@ std::vector<std::string> options_without_effect(const Graph& network,
                                                 const TrainingOptions& options,
                                                 const TrainingGraph& step) {
   std::vector<std::string> keys;
-  if (step.graph.operators().size() > kMostOperators)
+  if (step.graph.operators().size() > kMaxOperators)
     return keys;
-  const WarningScope again; // what is warned of has been said
+  const WarningScope again; // discards warnings that the first graph has reported
   for (const OptionLeftOut& left : each_option_left_out(options)) {
     try {
       if (is_same(make_training_graph(network, left.options), step))
