@@ -39,8 +39,8 @@ std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::in
   return std::nullopt;
 }
 
-bool is_expert(const MeshAxis& axis, const Tensor& parameter) {
-  return axis.experts && parameter.shape.size() >= 3;
+bool is_expert(const PassAxis& axis, const Tensor& parameter) {
+  return (axis.experts || axis.experts_later) && parameter.shape.size() >= 3;
 }
 
 Chooser::Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
@@ -215,6 +215,8 @@ std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
   for (const Access& access : op.nest.operands) {
     const TensorKind kind = graph().tensor(access.tensor).kind;
     if (!reads(access) || (kind != TensorKind::parameter && kind != TensorKind::parameter_gradient))
+      continue;
+    if (axis_.experts_later && is_expert(axis_, graph().tensor(access.tensor)))
       continue;
     const auto shard = kept_shard(access.tensor);
     if (!shard || !shard->is(PlacementKind::shard))

@@ -65,8 +65,8 @@ private:
   std::vector<bool> is_weight_;
 };
 
-/// Under an axis of experts a parameter of three axes is one of them.
-bool is_expert(const MeshAxis& axis, const Tensor& parameter);
+/// Whether a parameter with three axes belongs to experts, which this axis or a later one shares.
+bool is_expert(const PassAxis& axis, const Tensor& parameter);
 /// The first axis of a shape that so many ranks divide.
 std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::int64_t ranks);
 

@@ -19,7 +19,9 @@ namespace monet::mesh {
 /// An axis of the mesh, and the ranks of axes that divide the step after it.
 struct PassAxis : MeshAxis {
   std::int64_t later_ranks = 1;
-  std::int64_t later_inputs = 1;   ///< of those along the same axis of the inputs
+  std::int64_t later_inputs = 1; ///< of those along the same axis of the inputs
+  /// An axis that divides the step after it shares experts: their weights are left to it.
+  bool experts_later = false;
   std::int64_t earlier_inputs = 1; ///< that have divided them already: some inputs are in shards
 };
 

@@ -62,6 +62,7 @@ mesh::PassAxis pass_axis(std::span<const MeshAxis> mesh, std::size_t at) {
   mesh::PassAxis axis{mesh[at]};
   for (const MeshAxis& later : mesh.first(at)) {
     axis.later_ranks *= later.size;
+    axis.experts_later = axis.experts_later || (later.experts && later.size > 1);
     if (axis.inputs && later.inputs == axis.inputs)
       axis.later_inputs *= later.size;
   }
