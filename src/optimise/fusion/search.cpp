@@ -86,10 +86,19 @@ private:
       return;
     }
     FusionPlan plan = fusion_of(problem_.step, problem_.chip, way.tiling);
-    offer(best.method, plan, way.figures);
+    StepFigures figures = way.figures;
+    if (!way.tiling.stacks) { // explicit stacks may be tiled differently from automatic ones
+      try {
+        figures = evaluator_.must(plan, std::numeric_limits<std::size_t>::max());
+      } catch (const InfeasibleError& error) {
+        best.why_not = error.what();
+        return;
+      }
+    }
+    offer(best.method, plan, figures);
     const Objective objective = options_.objective;
-    if (!best.figures || way.figures.value(objective) < best.figures->value(objective)) {
-      best.figures = way.figures;
+    if (!best.figures || figures.value(objective) < best.figures->value(objective)) {
+      best.figures = figures;
       best.plan = std::move(plan);
     }
   }
