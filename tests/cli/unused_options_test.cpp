@@ -155,7 +155,7 @@ const std::array kTrainingOptions{
     Option{"precision", "master_weights", "fp64"},
     Option{"precision", "activations", "bf16"},
     Option{"precision", "gradients", "bf16"},
-    Option{"precision", "weight_gradients", "bf16"},
+    Option{"precision", "weight_gradients", "fp16"},
     Option{"precision", "optimizer_state", "bf16"},
     Option{"precision", "accumulate", "bf16"},
     Option{"precision", "reductions", "fp64"},
