@@ -106,9 +106,7 @@ private:
     for (const ParameterRecord& record : step().parameters) {
       if (parts_reading(record.weight).size() < 2)
         continue;
-      std::optional<OpId> made = graph().tensor(record.gradient).producer;
-      while (made && op(made->index()).inputs.size() == 1 && op(made->index()).inputs[0])
-        made = graph().tensor(*op(made->index()).inputs[0]).producer;
+      const std::optional<OpId> made = sum_behind(record.gradient);
       if (made && op(made->index()).phase == Phase::backward && op(made->index()).domain.empty())
         shared_sums_.emplace(*made, PassCost{});
     }
@@ -223,15 +221,17 @@ private:
   }
 
   PassCost sum_of(TensorId gradient) const {
-    for (std::optional<OpId> made = graph().tensor(gradient).producer; made;) {
-      if (const auto found = shared_sums_.find(*made); found != shared_sums_.end())
-        return found->second;
-      const Operator& by = op(made->index());
-      if (by.inputs.size() != 1 || !by.inputs[0])
-        break;
-      made = graph().tensor(*by.inputs[0]).producer;
-    }
-    return {};
+    const std::optional<OpId> made = sum_behind(gradient);
+    const auto found = made ? shared_sums_.find(*made) : shared_sums_.end();
+    return found == shared_sums_.end() ? PassCost{} : found->second;
+  }
+
+  /// The first operator before a gradient that has several operands.
+  std::optional<OpId> sum_behind(TensorId gradient) const {
+    std::optional<OpId> made = graph().tensor(gradient).producer;
+    while (made && op(made->index()).inputs.size() == 1 && op(made->index()).inputs[0])
+      made = graph().tensor(*op(made->index()).inputs[0]).producer;
+    return made;
   }
 
   /// The sum so far is read from the off-chip memory, where the gradient goes in any case; on a
@@ -296,12 +296,7 @@ private:
   }
 
   std::set<std::int64_t> parts_reading(TensorId id) const {
-    std::set<std::int64_t> parts;
-    for (const OpId reader : graph().tensor(id).consumers) {
-      if (graph().op(reader).phase != Phase::update)
-        parts.insert(layout_.places[reader.index()].part);
-    }
-    return parts;
+    return cluster_cost::parts_reading(layout_, id);
   }
 
   /// Gradients are added up before they are exchanged, but in shards where those are all that is

@@ -20,6 +20,9 @@
 
 namespace monet::cluster_cost {
 
+/// The blocks that read a weight in their passes.
+std::set<std::int64_t> parts_reading(const RankLayout& layout, TensorId weight);
+
 /// Of an operator before the update: the pass of its block.
 PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::size_t op);
 

@@ -159,7 +159,10 @@ private:
   void add_once(std::size_t i, bool gathers, Collective kind,
                 const std::vector<std::string_view>& axes, double bytes) {
     bucket(i, gathers ? &Block::parameters : &Block::gradients, kind, axes) += bytes;
-    const std::set<std::int64_t> parts = parts_reading(weight_of(i));
+    const auto weight = shared_.empty() ? std::nullopt : weight_of(i);
+    if (!weight)
+      return;
+    const std::set<std::int64_t> parts = parts_reading(layout_, *weight);
     for (SharedWeights& both : shared_) {
       const bool here = parts.size() > 1 &&
                         static_cast<std::int64_t>(both.first) == *parts.begin() &&
@@ -189,17 +192,6 @@ private:
     }
   }
 
-  std::set<std::int64_t> parts_reading(std::optional<TensorId> weight) const {
-    std::set<std::int64_t> parts;
-    if (!weight)
-      return parts;
-    for (const OpId reader : graph().tensor(*weight).consumers) {
-      if (graph().op(reader).phase != Phase::update)
-        parts.insert(layout_.places[reader.index()].part);
-    }
-    return parts;
-  }
-
   const GroupPlacement& group(const std::vector<std::string_view>& axes) {
     const auto found = groups_.find(axes);
     if (found != groups_.end())
@@ -219,6 +211,16 @@ private:
 };
 
 } // namespace
+
+std::set<std::int64_t> parts_reading(const RankLayout& layout, TensorId weight) {
+  const Graph& graph = layout.ranks.step.graph;
+  std::set<std::int64_t> parts;
+  for (const OpId reader : graph.tensor(weight).consumers) {
+    if (graph.op(reader).phase != Phase::update)
+      parts.insert(layout.places[reader.index()].part);
+  }
+  return parts;
+}
 
 PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::size_t i) {
   Block& of = blocks.at(static_cast<std::size_t>(layout.places[i].part));
