@@ -125,7 +125,7 @@ private:
     if (request.evaluations > 0)
       set_effort(options, request.evaluations);
     FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1), 0, {}};
-    problem.starts.emplace(); // what the step comes to without the search is known
+    problem.starts.emplace(); // the baseline without the search is known
     if (tiling_.mode == TilingMode::fused)
       problem.starts->push_back(fusion_of(step_, chip(), tiling_));
     const FusionResult found = session_.stage(
