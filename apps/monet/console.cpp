@@ -229,9 +229,10 @@ void Progress::search(const SearchProgress& state, double seconds_left) {
   search_->seconds_left = seconds_left;
 }
 
-void Progress::note_stop(const std::atomic<bool>* flag) {
+void Progress::note_stop(const std::atomic<bool>* flag, const std::atomic<bool>* at_once) {
   const std::lock_guard lock(mutex_);
   stop_ = flag;
+  stop_at_once_ = at_once;
 }
 
 double Progress::seconds() const {
@@ -285,7 +286,7 @@ void Progress::watch(const std::stop_token& stop) {
   std::string shown;
   double next_line = 0; // of a search, where lines cannot be drawn over
   while (!stop.stop_requested()) {
-    if (search_ && stop_ != nullptr && stop_->load()) {
+    if (search_ && stop_ != nullptr && stop_->load() && !stop_at_once_->load()) {
       stop_ = nullptr;
       clear_line();
       say("interrupted: the search ends with what it has, as soon as the plan of monet schedule is "

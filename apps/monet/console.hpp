@@ -122,8 +122,9 @@ public:
   /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
   void search(const SearchProgress& state,
               double seconds_left = std::numeric_limits<double>::infinity());
-  /// Where the flag is set while a search is under way, the display says that it ends.
-  void note_stop(const std::atomic<bool>* flag);
+  /// Where `flag` is set while a search is under way, and `at_once` is not, the display says how
+  /// the search ends.
+  void note_stop(const std::atomic<bool>* flag, const std::atomic<bool>* at_once);
   /// Told every search(), in its thread, in place of the display; empty: nobody.
   std::function<void(const SearchProgress&, double seconds_left)> listener;
   /// Since the command began.
@@ -148,6 +149,7 @@ private:
   std::string stage_;
   std::optional<Search> search_;
   const std::atomic<bool>* stop_ = nullptr; ///< once it is set and shown, null again
+  const std::atomic<bool>* stop_at_once_ = nullptr;
   bool line_drawn_ = false;
   bool terminal_;
   bool quiet_;
@@ -169,6 +171,7 @@ struct Session {
   /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with
   /// what they have.
   const std::atomic<bool>* interrupted = nullptr;
+  const std::atomic<bool>* terminated = nullptr; ///< SIGTERM
   const OwnParts* own = nullptr; ///< of an exploration (commands/explore.hpp)
   Progress progress;
   WarningScope warnings; ///< written with every result, too

@@ -26,8 +26,8 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// Ctrl-C, or a job scheduler that wants its machine back.
 extern "C" void on_interrupt(int signal) {
-  terminated.store(signal == SIGTERM);
   interrupted.store(true);
+  terminated.store(signal == SIGTERM);
   for (const int any : {SIGINT, SIGTERM}) // a second one ends the process at once
     std::signal(any, SIG_DFL);
 }
@@ -59,7 +59,8 @@ int run(const Action& action) {
       session.progress.stage(name);
     };
     session.interrupted = &interrupted;
-    session.progress.note_stop(&interrupted);
+    session.terminated = &terminated;
+    session.progress.note_stop(&interrupted, &terminated);
     session.context.stop.flag = &interrupted;
     const monet::StopScope scope(&session.context.stop);
     const int code = action(session);

@@ -5,6 +5,7 @@
 #include "schedule/random_systems.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
@@ -95,6 +96,11 @@ public:
     control.stop = &flag_;
     control.progress = [this](const SearchProgress&) { flag_ = flag_ || --ticks_ <= 0; };
   }
+  /// As SIGTERM does.
+  Stop& at_once() {
+    control.stop_at_once = &flag_;
+    return *this;
+  }
 
   SearchControl control;
 
@@ -130,6 +136,27 @@ TEST(Starts, NoSearchIsWorseThanTheAutomaticChoiceWheneverItEnds) {
   }
   EXPECT_GT(3 * fused, steps);
   EXPECT_GT(interrupted, steps);
+}
+
+TEST(Starts, TerminationEndsTheStartWithAWarning) {
+  int without_start = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Started c(seed);
+    if (!c.automatic)
+      continue;
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const auto check = [&](const auto& search, auto certificate) {
+      const WarningScope scope;
+      Stop stop(1); // once layer by layer is known
+      const auto result = (c.*search)(stop.at_once().control);
+      EXPECT_TRUE((result.*certificate).interrupted);
+      EXPECT_EQ(scope.warnings().size(), 1);
+      without_start += (result.*certificate).best > c.value() ? 1 : 0;
+    };
+    check(&Started::search_groups, &FusionResult::certificate);
+    check(&Started::search_jointly, &JointResult::found);
+  }
+  EXPECT_GT(without_start, 4);
 }
 
 TEST(Starts, JointBeginsWithWhatTheSearchForGroupsFinds) {

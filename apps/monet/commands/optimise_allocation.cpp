@@ -37,17 +37,14 @@ struct AllocationArguments {
   }
 };
 
-/// Begins with what `monet schedule` does, which no limit of the search ends.
+/// Begins with what `monet schedule` does.
 class AllocationRun {
 public:
   AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
       : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
         chip_(inputs.files.chip), control_(search_control(arguments.common, session)),
-        evaluator_(step_, chip_,
-                   choose_step(inputs.experiment, chip_, step_, inputs.tiling_options(), costs_,
-                               session, {})
-                       .tiling,
-                   inputs.schedule_options(1)) {} // plans are evaluated side by side
+        evaluator_(step_, chip_, chosen_tiling(), inputs.schedule_options(1)) {
+  } // plans are evaluated side by side
 
   int run() {
     found_.result = session_.stage(
@@ -81,6 +78,13 @@ public:
   }
 
 private:
+  TilingOptions chosen_tiling() {
+    const StopScope scope(StopRequest{control_.stop_at_once});
+    return choose_step(inputs_.experiment, chip_, step_, inputs_.tiling_options(), costs_, session_,
+                       {})
+        .tiling;
+  }
+
   /// The best is what it is said to be, and no better than the bound.
   void check(const AllocationResult& result) const {
     const CoreAllocation allocation = evaluator_.allocation(result.best.plan);

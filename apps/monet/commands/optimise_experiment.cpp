@@ -102,11 +102,19 @@ private:
       more["stored_bytes"] = point.stored_bytes;
       more["overhead"] = static_cast<double>(point.cost) / static_cast<double>(everything.cost) - 1;
       const std::vector<OpId> runs = runs_of(*found.plan);
-      step_ = with_recomputation(inputs_.step, runs);
-      export_ = with_recomputation(inputs_.graph, inputs_.step, runs);
-      tiling_ = tiling_options(inputs_.experiment, inputs_.files, step_, &*export_);
-      take(choose_step(inputs_.experiment, chip(), step_, tiling_, costs_, session_, "recomputed")
-               .tiling);
+      TrainingGraph step = with_recomputation(inputs_.step, runs);
+      TrainingGraph with_views = with_recomputation(inputs_.graph, inputs_.step, runs);
+      TilingOptions tiling = tiling_options(inputs_.experiment, inputs_.files, step, &with_views);
+      TilingOptions chosen;
+      control_.begin([&] {
+        chosen = choose_step(inputs_.experiment, chip(), step, tiling, costs_, session_,
+                             "recomputed")
+                     .tiling;
+      });
+      step_ = std::move(step);
+      export_ = std::move(with_views);
+      tiling_ = std::move(tiling);
+      take(chosen);
     } else if (!found.interrupted) {
       throw InfeasibleError(fmt::format(
           "checkpointing: {} within {} bytes{}",

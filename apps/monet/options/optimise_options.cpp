@@ -117,6 +117,7 @@ SearchControl search_control(const OptimiseArguments& arguments, Session& sessio
   control.seed = arguments.seed;
   control.jobs = arguments.jobs;
   control.stop = session.interrupted;
+  control.stop_at_once = session.terminated;
   control.deadline = session.context.stop.deadline;
   session.context.stop = {}; // from here on both end the search, not the command
   const auto deadline = control.deadline;

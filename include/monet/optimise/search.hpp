@@ -31,6 +31,8 @@ struct SearchControl {
   std::uint64_t seed = 1;
   int jobs = 1; ///< threads; results are the same for any number
   const std::atomic<bool>* stop = nullptr;
+  /// Ends the plans that a search begins with, too; whoever sets it sets `stop` first. May be null.
+  const std::atomic<bool>* stop_at_once = nullptr;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::function<void(const SearchProgress&)> progress; ///< may be empty
 
@@ -54,6 +56,9 @@ struct SearchControl {
       return false;
     }
   }
+  /// Makes the plans that a search begins with, which only `stop_at_once` ends: then with a warning
+  /// that the answer may be worse, and Stopped.
+  void begin(const std::function<void()>& make) const;
   /// What a search throws that was interrupted and has nothing to give.
   Stopped stopped(const std::string& when) const;
   /// Seconds until the deadline, at least 0; infinite without one.

@@ -136,7 +136,8 @@ public:
 
 private:
   void search() {
-    begin();
+    control_.begin([&] { begin(); });
+    bound();
     const StopScope scope(control_.stop_request());
     const AllocationBounds& bounds = *bounds_;
     for (const AllocationPlan& plan : {bounds.balanced(), bounds.fastest()})
@@ -154,8 +155,7 @@ private:
     }
   }
 
-  /// Plans and a bound, without which nothing can be said. No limit of the search ends the
-  /// schedules of what the step comes to without it.
+  /// What the step comes to without the search.
   void begin() {
     const AllocationPlan automatic = evaluator_.automatic();
     result_.automatic = {automatic, evaluator_.evaluate(automatic)};
@@ -164,6 +164,9 @@ private:
       take(plan, evaluator_.evaluate(plan));
       start_ = evaluator_.evaluate(plan).value(options_.objective); // of the one given
     }
+  }
+
+  void bound() {
     const StopScope scope(control_.first_plan_request());
     for (const AllocationPlan& plan : options_.starts)
       try_plan(plan);

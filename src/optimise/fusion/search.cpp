@@ -34,9 +34,11 @@ public:
 
 private:
   void search() {
-    layer_by_layer();
-    if (options_.method == FusionMethod::cost || options_.method == FusionMethod::automatic)
-      start();
+    control_.begin([&] {
+      layer_by_layer();
+      if (options_.method == FusionMethod::cost || options_.method == FusionMethod::automatic)
+        start();
+    });
     bound();
     const StopScope scope(control_.stop_request());
     if (options_.method == FusionMethod::cost)

@@ -62,13 +62,13 @@ private:
   /// does, for no less than that finds in the same time. A plan within the budget comes before all
   /// that, where one is needed.
   void search() {
-    base();
+    control_.begin([&] { base(); });
     if (result_.budget_bytes) // it may be below what every way needs
       note(control_.finishes([&] { set_bound(); }));
     const bool is_needed = archive_.best(budget()) == nullptr;
     if (is_needed)
       note(control_.finishes([&] { fit_budget(); }));
-    first_fused();
+    control_.begin([&] { first_fused(); });
     note(control_.finishes([&] { groups_alone(); }));
     if (!result_.budget_bytes)
       set_bound();

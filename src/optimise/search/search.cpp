@@ -1,5 +1,7 @@
 #include "monet/optimise/search.hpp"
 
+#include "monet/base/warnings.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +10,18 @@ namespace monet {
 bool SearchControl::interrupted() const {
   return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
          std::chrono::steady_clock::now() >= deadline;
+}
+
+void SearchControl::begin(const std::function<void()>& make) const {
+  const StopScope scope(StopRequest{stop_at_once});
+  try {
+    make();
+  } catch (const Stopped&) {
+    if (stop_at_once != nullptr && stop_at_once->load(std::memory_order_relaxed))
+      warn({}, "the search was terminated before the plan of monet schedule was there: its answer "
+               "may be worse");
+    throw;
+  }
 }
 
 Stopped SearchControl::stopped(const std::string& when) const {
