@@ -1,4 +1,4 @@
-// The optimum of a layer's backward pass on the NPUs of docs/backward-dataflow.md, on one thread.
+// The optimum of a layer's backward pass on the NPUs of docs/explanation/backward-dataflow.md, on one thread.
 // Each case checks its answers before it is timed.
 #include "monet/core_cost/backward.hpp"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What MONET says of the networks that people bring against PyTorch, as docs/networks.md.
+"""What MONET says of the networks that people bring against PyTorch, as docs/reference/networks.md.
 
-    tools/network_table.py build/release/apps/monet/monet --write docs/networks.md
+    tools/network_table.py build/release/apps/monet/monet --write docs/reference/networks.md
 
 Every network of network_list/ is exported by PyTorch and given to `monet graph`; parameters and
 multiply-accumulates are compared with those of the step that PyTorch takes.
@@ -37,7 +37,7 @@ Networks that people bring, as PyTorch 1.13 exports them for training, and what 
 and the multiply-accumulates of one step. One figure where PyTorch, watched while it takes the step, has the same; else MONET's / PyTorch's.
 278 small networks, of these and more kinds, are compared in every gradient by a test (`tests/fixtures/training/`, `execute_test --gtest_filter='*TrainingCases*'`).
 
-    tools/network_table.py build/release/apps/monet/monet --write docs/networks.md
+    tools/network_table.py build/release/apps/monet/monet --write docs/reference/networks.md
 """
 HEADER = ("| network | family | loads | trains | parameters | MACs forward | MACs dX | MACs dW | because |",
           "|---|---|---|---|---:|---:|---:|---:|---|")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of docs/results.md and docs/training.md.
+"""Tables of docs/results.md and docs/explanation/training.md.
 
     tools/result_tables.py build/release/apps/monet/monet fused [NETWORK ...]
 

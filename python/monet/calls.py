@@ -217,7 +217,7 @@ class Ran:
 
 
 class Answer:
-    """A command's result: by key what its JSON has (docs/result.md names every key)."""
+    """A command's result: by key what its JSON has (docs/reference/result.md names every key)."""
 
     def __init__(self, ran: Ran) -> None:
         self._ran = ran

@@ -89,7 +89,7 @@ ArrayCosts = Callable[[str, Mapping[str, Any]], Mapping[str, float] | None]
 def read_chip(
     chip: FileOrDict, *, memory_costs: MemoryCosts | None = None, array_costs: ArrayCosts | None = None
 ) -> Chip:
-    """A system or core file (docs/hardware.md), or a system as a dict, whose `cores` may be dicts as
+    """A system or core file (docs/reference/hardware.md), or a system as a dict, whose `cores` may be dicts as
     well as names of core files. `memory_costs` and `array_costs`: functions that say what memories and
     arrays cost, in place of the files' figures or models; called once each, here. InputError with every
     problem, at its line or key."""

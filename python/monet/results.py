@@ -137,7 +137,7 @@ class Result:
         return self._json + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as Python has it; docs/result.md names every key."""
+        """The same as Python has it; docs/reference/result.md names every key."""
         return dict(json.loads(self._json))
 
     @property

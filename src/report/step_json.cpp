@@ -1,4 +1,4 @@
-// The JSON of one modelled step; docs/result.md describes every key.
+// The JSON of one modelled step; docs/reference/result.md describes every key.
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/timeline_json.hpp"

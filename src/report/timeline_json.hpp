@@ -1,4 +1,4 @@
-// The parts of a step's JSON that follow time; docs/result.md describes them.
+// The parts of a step's JSON that follow time; docs/reference/result.md describes them.
 #pragma once
 
 #include "monet/report/result.hpp"

@@ -1,4 +1,4 @@
-// The layer that docs/core-cost.md works out by hand, from the files it names.
+// The layer that docs/explanation/core-cost.md works out by hand, from the files it names.
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"

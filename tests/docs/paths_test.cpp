@@ -17,12 +17,16 @@ const fs::path kRoot = MONET_SOURCE_DIR;
 
 std::vector<fs::path> markdown_files() {
   std::vector<fs::path> files;
-  for (const char* folder : {"", "docs", "tools", "web", "tests", "fuzz/corpus"}) {
-    for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
-      if (entry.path().extension() == ".md" && entry.path().filename() != "CHANGELOG.md")
-        files.push_back(entry.path());
-    }
+  const auto add = [&](const fs::path& path) {
+    if (path.extension() == ".md" && path.filename() != "CHANGELOG.md")
+      files.push_back(path);
+  };
+  for (const char* folder : {"", "tools", "web", "tests", "fuzz/corpus"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot / folder))
+      add(entry.path());
   }
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
+    add(entry.path());
   return files;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# readme_commands.sh SOURCE MONET FILES [LEFT_OUT...]: runs every line (with what a backslash continues it) that starts with "monet " in the README's, docs/cli.md's and docs/results.md's
+# readme_commands.sh SOURCE MONET FILES [LEFT_OUT...]: runs every line (with what a backslash continues it) that starts with "monet " in the README's, docs/reference/command-line.md's and docs/results.md's
 # shell blocks and the README's experiment, in a scratch folder with the data and examples of FILES; once where several say the same. Any failure fails.
 # Commands with a word of LEFT_OUT, of which there must be some, are left to other tests.
 set -euo pipefail
@@ -30,7 +30,7 @@ while IFS= read -r line; do
 done < <(awk '/^```sh/{on=1;next} /^```/{on=0} on && /^monet / {
   while (sub(/\\$/, "")) { getline more; $0 = $0 more }
   print
-}' "$source/README.md" "$source/docs/cli.md" "$source/docs/results.md")
+}' "$source/README.md" "$source/docs/reference/command-line.md" "$source/docs/results.md")
 # The experiment file that the README shows.
 awk '/^```yaml/{on=1;next} /^```/{on=0} on' "$source/README.md" >examples/from_readme.yaml
 # Choosing what is fused takes long.

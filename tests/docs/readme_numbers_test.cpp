@@ -143,7 +143,7 @@ std::string seconds_per_design() {
 
 void expect_fixtures(Readme& readme) {
   const auto networks =
-      match_in("docs/networks.md", "([0-9]+) networks: ([0-9]+) load, ([0-9]+) train");
+      match_in("docs/reference/networks.md", "([0-9]+) networks: ([0-9]+) load, ([0-9]+) train");
   EXPECT_EQ(networks, std::vector<std::string>(3, networks[0]));
   readme.has("[{} that people bring]", networks[0]);
   readme.has("{} small ones have PyTorch's gradients",
@@ -190,7 +190,7 @@ void expect_examples(Readme& readme) {
   readme.has("each in [{} s]", seconds_per_design());
   // A test of the planner counts them.
   readme.has("the best of {} ways to divide it",
-             match_in("docs/cluster.md", "has ([0-9,]+) strategies")[0]);
+             match_in("docs/explanation/cluster.md", "has ([0-9,]+) strategies")[0]);
 }
 
 void expect_constants(Readme& readme) {

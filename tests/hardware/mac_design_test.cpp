@@ -145,7 +145,8 @@ TEST(MacDesign, SystemsAreWithinFivePercent) {
   }
 }
 
-/// What three constants come to without one of the systems: docs/hardware.md says these figures.
+/// What three constants come to without one of the systems: docs/reference/hardware.md says these
+/// figures.
 TEST(MacDesign, SystemsLeftOutAreToldApart) {
   const auto around = [](const System& system) {
     const double single = system.design.multiply == kSinglePrecision ? 0 : 1;

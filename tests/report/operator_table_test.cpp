@@ -1,4 +1,4 @@
-// docs/operators.md is generated from the code's own tables.
+// docs/reference/operators.md is generated from the code's own tables.
 #include "monet/base/files.hpp"
 #include "monet/report/operator_table.hpp"
 
@@ -10,8 +10,9 @@ namespace monet {
 namespace {
 
 TEST(OperatorTable, IsWhatTheDocumentationShows) {
-  EXPECT_EQ(operator_table(), read_file(std::string(MONET_SOURCE_DIR) + "/docs/operators.md"))
-      << "run: monet graph --operators > docs/operators.md";
+  EXPECT_EQ(operator_table(),
+            read_file(std::string(MONET_SOURCE_DIR) + "/docs/reference/operators.md"))
+      << "run: monet graph --operators > docs/reference/operators.md";
 }
 
 TEST(OperatorTable, TellsViewsGradientsAndFusion) {

@@ -44,7 +44,7 @@ def section(tool: Tool) -> Section:
         "Products on an A100",
         """\
 Rows x columns x terms of products in fp16, one at a time, as measured for LLMCompass (Zhang et al., ISCA 2024), on `data/hardware/a100.yaml`: 108 multiprocessors with 20 MB of shared
-memory, 40 MB of cache and 2,039 GB/s, tiles in waves, and a host that starts every kernel (docs/hardware.md, *Processors and GPUs*). Tiles and their shares are those that cuBLAS has; `sustained` is from
+memory, 40 MB of cache and 2,039 GB/s, tiles in waves, and a host that starts every kernel (docs/reference/hardware.md, *Processors and GPUs*). Tiles and their shares are those that cuBLAS has; `sustained` is from
 another source's fastest product; the host's 26 us are what the smallest product of this table takes beside its work, so that one is fitted.""",
         [
             Block(f"Each dimension at least {LEAST}:", [row(size, CHIP) for size in large]),

@@ -18,7 +18,7 @@ PHASES = ("forward", "backward_input", "backward_weight")
 
 
 def raw(name: str, seed: int, count: int) -> list[int]:
-    """The generator of docs/execution.md."""
+    """The generator of docs/explanation/execution.md."""
     key = fnv1a(name.encode()) ^ (seed * GOLDEN & MASK)
     return [random_bits(key, place) for place in range(count)]
 

@@ -1,4 +1,4 @@
-// The result as the viewer uses it. docs/result.md describes the file; here every absent or malformed part becomes an
+// The result as the viewer uses it. docs/reference/result.md describes the file; here every absent or malformed part becomes an
 // empty one, so that the views need no checks of their own.
 
 export const kOwners = ["parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"] as const;

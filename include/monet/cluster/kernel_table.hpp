@@ -1,5 +1,5 @@
-// A device known by measured kernels instead of by its parts. docs/cluster.md has the files, how
-// times are interpolated, and how far held-out points are missed.
+// A device known by measured kernels instead of by its parts. docs/explanation/cluster.md has the
+// files, how times are interpolated, and how far held-out points are missed.
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

@@ -8,7 +8,7 @@
 // Techniques are those of Kim, Na, Lee, Lee and Huh, "Improving Data Reuse in NPU On-chip Memory
 // with Interleaved Gradient Order for DNN Training", MICRO 2023 (doi 10.1145/3613424.3614299), and
 // the exact optimum of the space that holds them all. Space and equations are in
-// docs/backward-dataflow.md.
+// docs/explanation/backward-dataflow.md.
 #pragma once
 
 #include "monet/hardware/chip.hpp"

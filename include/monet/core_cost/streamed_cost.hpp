@@ -43,8 +43,8 @@ struct StreamedCost {
 
 /// The mapping with the least ceil(used / available off-chip bandwidth) * floor(latency), of equal
 /// ones the first in ZigZag's order, in ZigZag 3.8's model. What counts as used is in
-/// docs/scheduling.md ("Core costs of stream-coala"). `offchip` is a core with one memory.
-/// InfeasibleError as core_cost().
+/// docs/explanation/scheduling.md ("Core costs of stream-coala"). `offchip` is a core with one
+/// memory. InfeasibleError as core_cost().
 StreamedCost streamed_cost(const StreamedProblem& problem, const Core& core, const Core& offchip);
 
 /// Memory operands in the order in which ZigZag walks a set of them that was filled in the order

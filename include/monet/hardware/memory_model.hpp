@@ -10,13 +10,14 @@
 
 namespace monet {
 
-/// An on-chip memory. docs/hardware.md has the ranges; outside them memory_cost throws
+/// An on-chip memory. docs/reference/hardware.md has the ranges; outside them memory_cost throws
 /// InfeasibleError.
 struct MemoryQuery {
   Bits size;
   std::int64_t word_bits = 64; ///< of one access
   double node_nm = 22;
-  int ports = 1; ///< 1: one for reads and writes; 2: one each; more cost more (docs/hardware.md)
+  int ports =
+      1; ///< 1: one for reads and writes; 2: one each; more cost more (docs/reference/hardware.md)
 };
 
 inline constexpr std::int64_t kMostModelledBits = std::int64_t{8} << 30; ///< 1 GiB

@@ -1,5 +1,5 @@
 // YAML -> Core and Chip. Both memory schemas (named ports; r_bw/w_bw with port counts) and both
-// link styles are read as they stand; docs/hardware.md describes every key.
+// link styles are read as they stand; docs/reference/hardware.md describes every key.
 #pragma once
 
 #include "monet/base/yaml.hpp"

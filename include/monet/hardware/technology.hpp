@@ -1,4 +1,5 @@
-// How figures known at one technology node carry over to others. docs/hardware.md has the sources.
+// How figures known at one technology node carry over to others. docs/reference/hardware.md has the
+// sources.
 #pragma once
 
 namespace monet {

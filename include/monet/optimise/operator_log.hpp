@@ -12,7 +12,8 @@
 namespace monet {
 
 /// A log as a problem: a buffer per storage, an operator per CALL and MUTATE in the log's order,
-/// all of which may run again; costs in nanoseconds. See docs/optimisation.md, "Operator logs".
+/// all of which may run again; costs in nanoseconds. See docs/explanation/optimisation.md,
+/// "Operator logs".
 struct OperatorLog {
   RecomputeProblem problem;
   /// Of the log as written: what RELEASE drops is freed when its last name goes, constants never.

@@ -1,4 +1,4 @@
-// What is supported, as a table for people: docs/operators.md is this text.
+// What is supported, as a table for people: docs/reference/operators.md is this text.
 #pragma once
 
 #include <string>

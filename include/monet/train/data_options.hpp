@@ -1,5 +1,5 @@
-// The `data:` part of an experiment, and the images it names; docs/training_runs.md describes every
-// key.
+// The `data:` part of an experiment, and the images it names; docs/explanation/training-runs.md
+// describes every key.
 #pragma once
 
 #include "monet/base/yaml.hpp"

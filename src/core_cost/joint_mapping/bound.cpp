@@ -1,4 +1,4 @@
-// Bounds of any schedule, by the argument of docs/backward-dataflow.md#bounds.
+// Bounds of any schedule, by the argument of docs/explanation/backward-dataflow.md#bounds.
 #include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/core_cost/backward.hpp"

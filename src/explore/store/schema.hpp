@@ -1,4 +1,5 @@
-// The tables of a store, and how a result becomes a row. docs/exploration.md shows them to users.
+// The tables of a store, and how a result becomes a row. docs/explanation/exploration.md shows them
+// to users.
 #pragma once
 
 #include "explore/store/sqlite.hpp"

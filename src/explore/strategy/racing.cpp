@@ -1,7 +1,7 @@
 // Racing against the fronts: lower bounds of every design, and evaluations of those only that may
 // be on a front. Results raise the bar; a design that some result beats even at its lower bounds
 // goes. Bounds rise while a design is evaluated, so that most are given up on the way.
-// docs/exploration.md has the proof that the fronts are those of all designs.
+// docs/explanation/exploration.md has the proof that the fronts are those of all designs.
 #include "explore/strategy/design_fronts.hpp"
 #include "explore/strategy/main_effects.hpp"
 #include "explore/strategy/shuffled.hpp"

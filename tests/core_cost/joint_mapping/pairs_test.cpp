@@ -37,8 +37,8 @@ BackwardOptions array_sized() {
   return options;
 }
 
-// docs/backward-dataflow.md, "A layer by hand". A tile of 2 x 2 x 2 takes 2 + 2 * 2 + 2 - 2 = 6
-// cycles, moving one of its operands 4.
+// docs/explanation/backward-dataflow.md, "A layer by hand". A tile of 2 x 2 x 2 takes 2 + 2 * 2 + 2
+// - 2 = 6 cycles, moving one of its operands 4.
 //
 // dX, then dW: of dX's four steps the first reads dY and W (8 cycles), the second too, the others
 // only dY; dX leaves after the second and the fourth:
