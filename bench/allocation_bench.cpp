@@ -1,5 +1,5 @@
 // Time to place the buffers of the eleven MiniMalloc instances within their capacity.
-#include "training/memory/allocation_files.hpp"
+#include "training_graph/memory/allocation_files.hpp"
 
 #include <benchmark/benchmark.h>
 

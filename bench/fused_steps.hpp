@@ -2,7 +2,7 @@
 #pragma once
 
 #include "schedule/small_steps.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"

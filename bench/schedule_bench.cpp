@@ -19,8 +19,8 @@ namespace {
 using bench::FusedStep;
 
 /// verify(TileGraph) compares all pairs of tiles: seconds beyond this.
-constexpr std::size_t kMostPairsVerified = 5000;
-constexpr std::size_t kMostVerified = 200000;
+constexpr std::size_t kMaxPairsVerified = 5000;
+constexpr std::size_t kMaxVerified = 200000;
 
 /// A step with its tiles and every core cost it needs; both products hold their invariants.
 struct Prepared {
@@ -39,9 +39,9 @@ struct Prepared {
     bytes_per_tile =
         static_cast<double>(bench::heap_peak() - before) / static_cast<double>(tiles.tiles.size());
     internal_check(timeline.runs.size() == tiles.tiles.size(), "not every tile runs once");
-    if (tiles.tiles.size() <= kMostPairsVerified)
+    if (tiles.tiles.size() <= kMaxPairsVerified)
       verify(tiles, fused.step);
-    if (tiles.tiles.size() <= kMostVerified)
+    if (tiles.tiles.size() <= kMaxVerified)
       verify(timeline, tiles, fused.step, fused.chip);
   }
 };

@@ -2,7 +2,7 @@
 #include "gpt.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <benchmark/benchmark.h>

@@ -71,7 +71,7 @@ set(monet_common_headers <algorithm> <array> <cmath> <cstdint> <functional> <lim
   <set> <span> <string> <variant> <vector> <fmt/core.h>)
 set(monet_test_headers ${monet_common_headers} <atomic> <chrono> <filesystem> <fstream> <random> <sstream> <thread> <fmt/format.h> <fmt/ranges.h>
   <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp> <onnx/onnx_pb.h> <rapidcheck/gtest.h>
-  "${PROJECT_SOURCE_DIR}/include/monet/training/training.hpp" "${PROJECT_SOURCE_DIR}/include/monet/workload/onnx_reader.hpp")
+  "${PROJECT_SOURCE_DIR}/include/monet/training_graph/training.hpp" "${PROJECT_SOURCE_DIR}/include/monet/workload/onnx_reader.hpp")
 # monet_precompile(target FROM owner HEADERS ...): the headers are compiled with `owner` and used by all others.
 function(monet_precompile target)
   cmake_parse_arguments(ARG "" "FROM" "HEADERS" ${ARGN})

@@ -2,8 +2,8 @@
 """The data set `generated` of `monet train` once more, for people and for its test.
 
 Draws docs/pictures/generated_shapes.png, a row for each of the ten classes, and prints the hashes
-(FNV-1a of all bytes) that tests/train/shapes_test.cpp expects. Written from the description of the
-data set, pixel by pixel in Python's integers; it shares nothing with src/train/data/shapes.cpp.
+(FNV-1a of all bytes) that tests/fit/shapes_test.cpp expects. Written from the description of the
+data set, pixel by pixel in Python's integers; it shares nothing with src/fit/data/shapes.cpp.
 
     tools/draw_shapes.py            # the hashes
     tools/draw_shapes.py --picture  # the picture, too (needs matplotlib)

@@ -101,7 +101,7 @@ public:
   void folder(const std::string& path);
 
 private:
-  std::map<std::string, HeldFolder> folders_; ///< two options may name the same
+  std::map<std::string, LockedFolder> folders_; ///< two options may name the same
 };
 
 /// Says on stderr what is going on, once a command takes longer than two seconds: on a terminal
@@ -172,7 +172,7 @@ struct Session {
   /// what they have.
   const std::atomic<bool>* interrupted = nullptr;
   const std::atomic<bool>* terminated = nullptr; ///< SIGTERM
-  const OwnParts* own = nullptr; ///< of an exploration (commands/explore.hpp)
+  const OwnParts* own = nullptr;                 ///< of an exploration (commands/explore.hpp)
   Progress progress;
   WarningScope warnings; ///< written with every result, too
 

@@ -10,8 +10,8 @@
 #include "monet/report/cluster_result.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/training_graph/training.hpp"
+#include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_writer.hpp"
 #include "monet/workload/views.hpp"
 

@@ -64,7 +64,7 @@ void read_parallel(std::string_view text) {
   if (const YamlNode* node = map.find("parallel")) {
     const ParallelStrategy strategy = read_strategy(*node, problems);
     to_string(strategy);
-    misfits(strategy, 1024);
+    find_misfits(strategy, 1024);
   }
   if (const YamlNode* node = map.find("space"))
     read_strategy_space(*node, problems);

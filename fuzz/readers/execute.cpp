@@ -37,7 +37,7 @@ TrainingGraph step_of(const Graph& network, std::uint64_t choice) {
 
 /// A network may ask for more than there is time for.
 bool takes_long(const Graph& graph) {
-  constexpr double kMostIterations = 3e6;
+  constexpr double kMaxIterations = 3e6;
   double sum = 0;
   for (const Operator& op : graph.operators()) {
     double product = 1;
@@ -45,7 +45,7 @@ bool takes_long(const Graph& graph) {
       product *= static_cast<double>(dim.size);
     sum += product;
   }
-  return sum > kMostIterations;
+  return sum > kMaxIterations;
 }
 
 void run_step(const TrainingGraph& step, std::string_view model, const ExecuteOptions& options) {

@@ -13,7 +13,7 @@ namespace monet::fuzz {
 
 namespace {
 
-constexpr std::size_t kMostElements = 4096;
+constexpr std::size_t kMaxElements = 4096;
 
 /// What an element was rounded to is a number of the format, which its code stands for.
 void check_element(const TensorFormat& format, double element) {
@@ -38,7 +38,7 @@ void quantise_array(std::string_view bytes) {
   internal_check(parse_number_format(name_of(format->element)) == format->element,
                  "a format's name is read as the format");
   const NpyArray array = parse_npy(bytes.substr(end + 1), "fuzz.npy");
-  if (!is_emulated(format->element) || array.size() > kMostElements)
+  if (!is_emulated(format->element) || array.size() > kMaxElements)
     return;
   if (shape) {
     if (!format->blocks)

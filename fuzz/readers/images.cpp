@@ -1,7 +1,7 @@
 // Readers of images: what is read holds its invariants, and a batch can be filled with it.
 #include "readers/readers.hpp"
 
-#include "monet/train/readers.hpp"
+#include "monet/fit/readers.hpp"
 
 #include <algorithm>
 

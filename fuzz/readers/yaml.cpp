@@ -4,11 +4,11 @@
 
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
+#include "monet/fit/data_options.hpp"
+#include "monet/fit/study.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
-#include "monet/train/data_options.hpp"
-#include "monet/train/study.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/transformer.hpp"
 #include "monet/workload/views.hpp"
 

@@ -167,8 +167,8 @@ bool change_version(const Place& place) {
 bool change_subgraph(const Place& place) {
   Random& random = place.random;
   NodeProto* node = some_node(place);
-  constexpr std::size_t kMostBytes = 4096; // copies of copies double
-  if (node == nullptr || place.graph.ByteSizeLong() > kMostBytes)
+  constexpr std::size_t kMaxBytes = 4096; // copies of copies double
+  if (node == nullptr || place.graph.ByteSizeLong() > kMaxBytes)
     return false;
   const onnx::GraphProto copy = place.graph;
   constexpr const char* kNames[]{"body", "then_branch", "else_branch"};

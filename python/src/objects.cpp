@@ -6,8 +6,8 @@
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/training_graph/training.hpp"
+#include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <fmt/core.h>

@@ -68,7 +68,7 @@ bool is_at(int file, const std::string& path) {
 
 } // namespace
 
-HeldFolder::HeldFolder(const std::string& path)
+LockedFolder::LockedFolder(const std::string& path)
     : path_(path), lock_((fs::path(path) / ".monet.lock").string()) {
   try {
     make_folders();
@@ -79,13 +79,13 @@ HeldFolder::HeldFolder(const std::string& path)
   }
 }
 
-HeldFolder::~HeldFolder() {
+LockedFolder::~LockedFolder() {
   if (is_at(file_, lock_))
     ::unlink(lock_.c_str());
   give_up();
 }
 
-void HeldFolder::make_folders() {
+void LockedFolder::make_folders() {
   fs::path folder;
   for (const fs::path& part : fs::path(path_)) {
     folder /= part;
@@ -99,7 +99,7 @@ void HeldFolder::make_folders() {
   }
 }
 
-void HeldFolder::take_lock() {
+void LockedFolder::take_lock() {
   constexpr mode_t kAll = 0666; // less what the user's umask takes
   for (;;) {
     file_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kAll);
@@ -124,7 +124,7 @@ void HeldFolder::take_lock() {
   }
 }
 
-void HeldFolder::give_up() {
+void LockedFolder::give_up() {
   if (file_ >= 0)
     ::close(file_);
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)

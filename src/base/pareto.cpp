@@ -12,7 +12,7 @@ namespace monet {
 
 namespace {
 
-using Point = std::array<double, kMostObjectives>;
+using Point = std::array<double, kMaxObjectives>;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// Points of two objectives that no other is at most in both, kept while points come in, and the
@@ -161,7 +161,7 @@ std::vector<std::size_t> non_dominated(std::span<const Objectives> points, Equal
   std::vector<Indexed> ordered(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Objectives& point = points[i];
-    internal_check(!point.empty() && point.size() <= kMostObjectives &&
+    internal_check(!point.empty() && point.size() <= kMaxObjectives &&
                        std::none_of(point.begin(), point.end(),
                                     [](double value) { return std::isnan(value); }),
                    "a point of no or too many objectives, or of one that is no number");
@@ -190,7 +190,7 @@ std::vector<std::size_t> non_dominated(std::span<const Objectives> points, Equal
 
 double hypervolume(std::span<const Objectives> points, std::span<const double> reference) {
   const std::size_t count = reference.size();
-  internal_check(count >= 1 && count <= kMostObjectives, "hypervolume: one to four objectives");
+  internal_check(count >= 1 && count <= kMaxObjectives, "hypervolume: one to four objectives");
   std::vector<Objectives> inside;
   for (const Objectives& point : points) {
     internal_check(point.size() == count, "hypervolume: as many objectives as the reference has");

@@ -109,7 +109,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 enum class IntegerFault { none, fraction, overflow };
 
 IntegerFault to_integer(Decimal number, std::int64_t& value) {
-  constexpr std::int64_t kMostDigits = 19;
+  constexpr std::int64_t kMaxDigits = 19;
   value = 0;
   if (number.digits.empty())
     return IntegerFault::none;
@@ -118,7 +118,7 @@ IntegerFault to_integer(Decimal number, std::int64_t& value) {
       return IntegerFault::fraction;
     number.digits.pop_back();
   }
-  if (std::ssize(number.digits) + number.scale > kMostDigits)
+  if (std::ssize(number.digits) + number.scale > kMaxDigits)
     return IntegerFault::overflow;
   number.digits.append(static_cast<std::size_t>(number.scale), '0');
   const std::string text = (number.negative ? "-" : "") + number.digits;

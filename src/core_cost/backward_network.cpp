@@ -27,7 +27,7 @@ PartitionedCost in_parts(const GemmPair& pair, const BackwardPlan& plan, Techniq
     return partitioned(pair, machine, technique, *plan.scheme, machine.cores, plan.options);
   std::optional<PartitionedCost> best;
   std::optional<InfeasibleError> refused;
-  for (std::int64_t parts = 2; parts <= std::max<std::int64_t>(2, plan.most_parts); parts *= 2) {
+  for (std::int64_t parts = 2; parts <= std::max<std::int64_t>(2, plan.max_parts); parts *= 2) {
     try {
       PartitionedCost cost =
           partitioned(pair, machine, technique, *plan.scheme, parts, plan.options);
@@ -44,7 +44,7 @@ PartitionedCost in_parts(const GemmPair& pair, const BackwardPlan& plan, Techniq
 
 PartitionedCost cost_of(const GemmPair& pair, const BackwardPlan& plan, Technique technique) {
   if (!plan.scheme)
-    return best_partition(pair, plan.machine, technique, plan.most_parts, plan.options);
+    return best_partition(pair, plan.machine, technique, plan.max_parts, plan.options);
   if (*plan.scheme == PartitionScheme::none)
     return partitioned(pair, plan.machine, technique, *plan.scheme, 1, plan.options);
   return in_parts(pair, plan, technique);

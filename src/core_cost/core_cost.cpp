@@ -1,6 +1,6 @@
 #include "monet/core_cost/core_cost.hpp"
 
-#include "core_cost/scatter/input_gradient.hpp"
+#include "core_cost/input_gradient/input_gradient.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -26,9 +26,9 @@ bool is_pooling(std::string_view op_type) {
 } // namespace
 
 Cycles LatencyParts::whole() const {
-  constexpr double kMost = 0x1p53;
+  constexpr double kMax = 0x1p53;
   const double cycles = total();
-  if (!(cycles <= kMost))
+  if (!(cycles <= kMax))
     throw InfeasibleError(fmt::format("a tile takes {:.3g} cycles, more than 2^53", cycles));
   return {static_cast<std::int64_t>(cycles)};
 }

@@ -1,4 +1,4 @@
-#include "core_cost/scatter/input_gradient.hpp"
+#include "core_cost/input_gradient/input_gradient.hpp"
 
 #include "monet/base/stop.hpp"
 #include "monet/core_cost/core_cost.hpp"

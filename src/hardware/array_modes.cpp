@@ -142,7 +142,7 @@ Core in_mode(const Core& core, const ArrayMode& mode) {
   return made;
 }
 
-double most_products(const Core& core) {
+double max_products(const Core& core) {
   std::int64_t most = 1;
   for (const ArrayMode& mode : core.modes)
     most = std::max(most, mode.products);
@@ -157,7 +157,7 @@ double products_per_cycle(const Core& core) {
   return static_cast<double>(core.lanes()) / static_cast<double>(cycles_per_product(core));
 }
 
-double most_energy_pj(const Core& core) {
+double max_energy_pj(const Core& core) {
   if (core.imc != nullptr)
     return imc_peak_energy_pj(*core.imc).total();
   double most = core.modes.empty() ? core.mac_energy_pj : 0;

@@ -55,7 +55,7 @@ public:
 
   /// Ways of some hops at most from a core to all others that avoid some links.
   void run(CoreId from, const std::vector<LinkId>& avoided,
-           std::size_t most_hops = std::numeric_limits<std::size_t>::max()) {
+           std::size_t max_hops = std::numeric_limits<std::size_t>::max()) {
     steps_.assign(chip_.cores.size(), {});
     exhausted_.assign(chip_.links.size(), false);
     for (const LinkId link : avoided)
@@ -63,7 +63,7 @@ public:
     steps_[from.index()].hops = 0;
     steps_[from.index()].narrowest = std::numeric_limits<std::int64_t>::max();
     std::vector<CoreId> layer{from};
-    for (std::size_t hops = 0; hops < most_hops && !layer.empty(); ++hops) {
+    for (std::size_t hops = 0; hops < max_hops && !layer.empty(); ++hops) {
       std::erase_if(layer, [&](CoreId here) { return here != from && !passes_on(chip_, here); });
       std::vector<CoreId> next;
       for (const CoreId here : layer)
@@ -204,7 +204,7 @@ std::optional<double> peak_power_w(const Chip& chip) {
   for (std::size_t i = 0; i < chip.cores.size(); ++i) {
     const Core& core = chip.cores[i];
     if (i < chip.compute_cores())
-      picojoules += most_energy_pj(core);
+      picojoules += max_energy_pj(core);
     for (std::size_t m = 0; m < core.memories.size(); ++m) {
       const Memory& memory = core.memories[m];
       if (counted_before(chip, {CoreId(i), m}))

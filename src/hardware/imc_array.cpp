@@ -251,7 +251,7 @@ double imc_precharge_pj(const ImcArray& a, double weight_reads) {
 /// That of the full array. What the array takes as a whole and what a column takes are then shared
 /// by most; a row takes the same in an analog array, and of trees none takes less for a row: half a
 /// tree with its way to the root as much, any other part more.
-double least_imc_energy_pj(const ImcArray& a) {
+double min_imc_energy_pj(const ImcArray& a) {
   const ImcParts wave = imc_energy_pj(a, {a.rows, a.columns, 1, 0});
   constexpr double kBelow = 1 - 1e-12;
   return wave.total() / (number(a.rows) * number(a.columns)) * kBelow;

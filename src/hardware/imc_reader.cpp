@@ -15,8 +15,8 @@ namespace monet {
 namespace {
 
 constexpr const char* kWeightCells = "cells";
-constexpr std::int64_t kMostBits = 64; ///< of an operand
-constexpr std::int64_t kMostAdcBits = 32;
+constexpr std::int64_t kMaxBits = 64; ///< of an operand
+constexpr std::int64_t kMaxAdcBits = 32;
 
 bool is_power_of_two(std::int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
@@ -24,7 +24,7 @@ bool is_power_of_two(std::int64_t value) {
 
 /// Bits that come in powers of two; else 1.
 std::int64_t read_bits(const YamlNode& node, std::string_view what, ProblemList& problems) {
-  const auto bits = integer_within(node, what, 1, kMostBits, problems);
+  const auto bits = integer_within(node, what, 1, kMaxBits, problems);
   if (bits && !is_power_of_two(*bits)) {
     problems.add(node.where, fmt::format("{} must be a power of two, is {}", what, *bits));
     return 1;
@@ -88,12 +88,12 @@ void check_cells(const YamlNode& node, const Core& core, const ImcArray& imc,
                                          imc.weight_bits, memory.size.value));
   if (!memory.automatic_cost)
     return;
-  if (imc.columns * imc.weight_bits > kMostWordBits ||
-      memory.size.value > kMostModelledBits / (imc.columns * imc.rows)) {
+  if (imc.columns * imc.weight_bits > kMaxWordBits ||
+      memory.size.value > kMaxModelledBits / (imc.columns * imc.rows)) {
     problems.add(at("auto_cost_extraction"),
                  fmt::format("auto_cost_extraction knows rows of weights up to {} bits and macros "
                              "up to {} bits",
-                             kMostWordBits, kMostModelledBits));
+                             kMaxWordBits, kMaxModelledBits));
   }
 }
 
@@ -115,7 +115,7 @@ void read_imc_keys(YamlMap& map, ProblemList& problems, Core& core) {
   if (serial != nullptr)
     imc.serial_bits = read_bits(*serial, "bit_serial_precision", problems);
   if (adc != nullptr)
-    imc.adc_bits = integer_within(*adc, "adc_resolution", 0, kMostAdcBits, problems).value_or(0);
+    imc.adc_bits = integer_within(*adc, "adc_resolution", 0, kMaxAdcBits, problems).value_or(0);
   if (serial != nullptr && problems.size() == before && imc.serial_bits > imc.activation_bits)
     problems.add(serial->where,
                  fmt::format("bit_serial_precision {} is more than the {} bits of an activation",

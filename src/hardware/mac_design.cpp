@@ -53,8 +53,8 @@ FpgaFigure fitted(double luts, double dsps = 0) {
 /// Look-up tables of a variant, of those of CFG-1. Published: CFG-5 and 6 take less than half; what
 /// the steps between take is not, and here each takes as much away.
 double share_of(Multiplier variant) {
-  constexpr double kMostOfLast = 0.48;
-  constexpr double kStep = (1 - kMostOfLast) / 4;
+  constexpr double kMaxShareOfLast = 0.48;
+  constexpr double kStep = (1 - kMaxShareOfLast) / 4;
   switch (variant) {
   case Multiplier::rounded:
   case Multiplier::cfg1:
@@ -68,7 +68,7 @@ double share_of(Multiplier variant) {
     return 1 - 3 * kStep;
   case Multiplier::cfg5:
   case Multiplier::cfg6:
-    return kMostOfLast;
+    return kMaxShareOfLast;
   }
   return 1;
 }

@@ -34,7 +34,7 @@ constexpr int kFirstSize = -3;
 constexpr int kLastSize = 30;
 constexpr int kFirstWord = 0;
 constexpr int kLastWord = 16;
-constexpr int kMostSplits = 8; // 2^8 macros
+constexpr int kMaxSplits = 8; // 2^8 macros
 // A register of Aladdin's 40 nm library (Shao et al., ISCA 2014), taken as 45 nm.
 constexpr double kRegisterPj = 0.009;       // a bit, read or written
 constexpr double kRegisterMm2 = 5.98e-6;    // a bit
@@ -151,7 +151,7 @@ void NodeModel::choose_split(int size, int word, double wire_pj) {
   const Built one = built(size, word, 0, wire_pj);
   Built best = one;
   int best_m = 0;
-  for (int m = 1; m <= kMostSplits; ++m) {
+  for (int m = 1; m <= kMaxSplits; ++m) {
     if (!is_macro(size - m, word - m))
       continue;
     const Built parts = built(size, word, m, wire_pj);
@@ -260,12 +260,11 @@ void check(const MemoryQuery& query) {
   if (query.node_nm < kSmallestNode || query.node_nm > kLargestNode)
     refuse(fmt::format("{:g} nm is not between {:g} and {:g} nm", query.node_nm, kSmallestNode,
                        kLargestNode));
-  if (query.size.value < 1 || query.size.value > kMostModelledBits)
+  if (query.size.value < 1 || query.size.value > kMaxModelledBits)
     refuse(fmt::format("{} bits are not between 1 and {} (1 GiB)", query.size.value,
-                       kMostModelledBits));
-  if (query.word_bits < 1 || query.word_bits > kMostWordBits)
-    refuse(
-        fmt::format("words of {} bits are not between 1 and {}", query.word_bits, kMostWordBits));
+                       kMaxModelledBits));
+  if (query.word_bits < 1 || query.word_bits > kMaxWordBits)
+    refuse(fmt::format("words of {} bits are not between 1 and {}", query.word_bits, kMaxWordBits));
   if (query.ports < 1)
     refuse(fmt::format("{} ports", query.ports));
 }

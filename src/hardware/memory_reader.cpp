@@ -222,14 +222,14 @@ void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemLis
 
 /// `banks`, `row_bits` and `t_row` of `dram: {...}`, all or none.
 void read_dram_rows(YamlMap& map, Memory& memory, ProblemList& problems) {
-  constexpr std::int64_t kMostBanks = 65536;
-  constexpr std::int64_t kMostCycles = std::int64_t{1} << 20;
+  constexpr std::int64_t kMaxBanks = 65536;
+  constexpr std::int64_t kMaxCycles = std::int64_t{1} << 20;
   if (!map.has("banks") && !map.has("row_bits") && !map.has("t_row"))
     return;
   DramRows rows;
-  rows.banks = integer_from(map, "banks", 1, kMostBanks, problems);
+  rows.banks = integer_from(map, "banks", 1, kMaxBanks, problems);
   rows.row_bits = integer_from(map, "row_bits", 1, kMaxWidth, problems);
-  rows.t_row = integer_from(map, "t_row", 0, kMostCycles, problems);
+  rows.t_row = integer_from(map, "t_row", 0, kMaxCycles, problems);
   memory.dram_rows = rows;
 }
 
@@ -249,11 +249,11 @@ const YamlNode* read_dram_kind(const YamlNode& dram, Memory& memory, ProblemList
 
 /// `dram: lpddr5`, `dram_channels: 4`. The kind prices the memory unless the file has figures.
 void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
-  constexpr std::int64_t kMostChannels = 1024;
+  constexpr std::int64_t kMaxChannels = 1024;
   const YamlNode* dram = map.find("dram");
   const YamlNode* kind = dram != nullptr ? read_dram_kind(*dram, memory, problems) : nullptr;
   if (const YamlNode* channels = map.find("dram_channels")) {
-    memory.dram_channels = positive(map, "dram_channels", kMostChannels, problems);
+    memory.dram_channels = positive(map, "dram_channels", kMaxChannels, problems);
     if (kind == nullptr)
       problems.add(channels->where, "'dram_channels' needs the kind of DRAM, like dram: lpddr5");
   }
@@ -280,16 +280,16 @@ void require_modelled_range(const Memory& memory, const SourceLoc& where, Proble
   std::int64_t word = 0;
   for (const MemoryPort& port : memory.ports)
     word = std::max(word, port.bandwidth_max);
-  if (memory.size.value > kMostModelledBits) {
+  if (memory.size.value > kMaxModelledBits) {
     problems.add(where,
                  fmt::format("auto_cost_extraction knows on-chip memories up to {} bits (1 GiB), "
                              "this one has {}",
-                             kMostModelledBits, memory.size.value),
+                             kMaxModelledBits, memory.size.value),
                  "off-chip memories are priced by kind, like dram: lpddr5");
   }
-  if (word > kMostWordBits) {
+  if (word > kMaxWordBits) {
     problems.add(where, fmt::format("auto_cost_extraction knows ports up to {} bits, one has {}",
-                                    kMostWordBits, word));
+                                    kMaxWordBits, word));
   }
 }
 
@@ -304,14 +304,14 @@ std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const S
 }
 
 double read_figure(YamlMap& map, const char* key, bool required, ProblemList& problems) {
-  constexpr double kMost = 1e15; // keeps totals of a step finite
+  constexpr double kMax = 1e15; // keeps totals of a step finite
   const YamlNode* node = required ? map.require(key) : map.find(key);
   if (node == nullptr)
     return 0;
   const auto value = as_number(*node, problems);
-  if (!value || (*value >= 0 && *value <= kMost))
+  if (!value || (*value >= 0 && *value <= kMax))
     return value.value_or(0);
-  problems.add(node->where, fmt::format("'{}' must be between 0 and {:g}", key, kMost));
+  problems.add(node->where, fmt::format("'{}' must be between 0 and {:g}", key, kMax));
   return 0;
 }
 

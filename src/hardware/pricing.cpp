@@ -14,13 +14,13 @@ namespace monet {
 namespace {
 
 /// Bits of the widest port that reads and the widest that writes; of the other where there is none.
-struct Words {
+struct WordBits {
   std::int64_t read = 0;
   std::int64_t write = 0;
 };
 
-Words words_of(const Memory& memory) {
-  Words words;
+WordBits words_of(const Memory& memory) {
+  WordBits words;
   for (const MemoryPort& port : memory.ports) {
     if (port.type != PortType::write)
       words.read = std::max(words.read, port.bandwidth_max);
@@ -35,7 +35,7 @@ Words words_of(const Memory& memory) {
 void price_dram(Memory& memory) {
   const DramKind* kind = find_dram_kind(memory.dram_kind.empty() ? kDefaultDram : memory.dram_kind);
   internal_check(kind != nullptr, "a kind of DRAM that the reader let pass");
-  const Words words = words_of(memory);
+  const WordBits words = words_of(memory);
   memory.read_energy_pj = kind->pj_per_bit * static_cast<double>(words.read);
   memory.write_energy_pj = kind->pj_per_bit * static_cast<double>(words.write);
   ModelledMemory& model = memory.modelled.emplace();
@@ -46,7 +46,7 @@ void price_dram(Memory& memory) {
 }
 
 void price_sram(Memory& memory, double node_nm) {
-  const Words words = words_of(memory);
+  const WordBits words = words_of(memory);
   MemoryQuery query;
   query.size = memory.size;
   query.node_nm = node_nm;
@@ -131,7 +131,7 @@ void price_imc(Core& core) {
   if (cells.automatic_cost)
     price_cells(imc, cells);
   imc.cell_area_mm2 = cells.area_mm2;
-  core.mac_energy_pj = least_imc_energy_pj(imc);
+  core.mac_energy_pj = min_imc_energy_pj(imc);
   core.array_area_mm2 = imc_area_mm2(imc).total() / static_cast<double>(core.lanes());
   core.imc = std::make_shared<const ImcArray>(imc);
 }

@@ -15,15 +15,15 @@ namespace monet {
 
 namespace {
 
-constexpr double kMostCycles = 1e12;
+constexpr double kMaxCycles = 1e12;
 
 IssueCosts read_issue(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   IssueCosts issue;
-  issue.cycles_per_mac = figure_within(map, "cycles_per_mac", 1, kMostCycles, 1.0, problems);
-  issue.loop_overhead = figure_within(map, "loop_overhead", 0, kMostCycles, 0.0, problems);
-  issue.im2col = figure_within(map, "im2col", 0, kMostCycles, 0.0, problems);
-  issue.dma_setup = figure_within(map, "dma_setup", 0, kMostCycles, 0.0, problems);
+  issue.cycles_per_mac = figure_within(map, "cycles_per_mac", 1, kMaxCycles, 1.0, problems);
+  issue.loop_overhead = figure_within(map, "loop_overhead", 0, kMaxCycles, 0.0, problems);
+  issue.im2col = figure_within(map, "im2col", 0, kMaxCycles, 0.0, problems);
+  issue.dma_setup = figure_within(map, "dma_setup", 0, kMaxCycles, 0.0, problems);
   map.finish();
   return issue;
 }
@@ -48,7 +48,7 @@ KernelCosts read_kernels(const YamlNode& node, ProblemList& problems, const Core
     read_tile_shapes(*tiles, kernels.waves, problems);
   kernels.waves.fill = figure_within(map, "fill", 0, 1e6, 0.0, problems);
   kernels.sustained = figure_within(map, "sustained", 1e-6, 1, 1.0, problems);
-  kernels.host_cycles = figure_within(map, "host_cycles", 0, kMostCycles, 0.0, problems);
+  kernels.host_cycles = figure_within(map, "host_cycles", 0, kMaxCycles, 0.0, problems);
   map.finish();
   return kernels;
 }

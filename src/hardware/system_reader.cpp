@@ -56,17 +56,17 @@ void add_link(Link link, bool bus, Chip& chip) {
 }
 
 std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 32;
-  return integer_within(node, "'bandwidth'", 1, kMost, problems, " bits per cycle").value_or(1);
+  constexpr std::int64_t kMax = std::int64_t{1} << 32;
+  return integer_within(node, "'bandwidth'", 1, kMax, problems, " bits per cycle").value_or(1);
 }
 
 /// `latency_cycles` of a link, or of all links of the file; the fallback where it is absent.
 std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& problems) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  constexpr std::int64_t kMax = std::int64_t{1} << 20;
   const YamlNode* node = map.find("latency_cycles");
   if (node == nullptr)
     return fallback;
-  return integer_within(*node, "'latency_cycles'", 0, kMost, problems, " cycles").value_or(0);
+  return integer_within(*node, "'latency_cycles'", 0, kMax, problems, " cycles").value_or(0);
 }
 
 /// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}

@@ -10,12 +10,12 @@ namespace {
 /// Terms of sums that the units take one wave after another, times a tile's area.
 double wave_area(const TileWaves& waves, const TileWaves::TileShape& tile,
                  const ProductSize& product) {
-  constexpr double kMostCuts = 16;
+  constexpr double kMaxWaveSplits = 16;
   const double tiles = std::ceil(product.rows / tile.rows) *
                        std::ceil(product.columns / tile.columns) * product.batch;
   double best = std::ceil(tiles / waves.units) * (product.sums + waves.fill);
-  for (double cuts = 2; cuts <= kMostCuts && tiles * cuts <= waves.units && cuts <= product.sums;
-       cuts *= 2)
+  for (double cuts = 2;
+       cuts <= kMaxWaveSplits && tiles * cuts <= waves.units && cuts <= product.sums; cuts *= 2)
     best =
         std::min(best, std::ceil(tiles * cuts / waves.units) * (product.sums / cuts + waves.fill));
   return best * tile.rows * tile.columns / tile.share;

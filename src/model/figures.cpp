@@ -2,7 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/tile_costs.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <algorithm>
 #include <limits>

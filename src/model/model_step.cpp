@@ -27,10 +27,10 @@ TileGraph tiles_of(const TrainingGraph& step, const Chip& chip, const StepOption
   else
     tiles = context.planner->tiles(options.tiling.allocation != nullptr ? *options.tiling.allocation
                                                                         : context.planner->given());
-  if (tiles.tiles.size() > options.most_tiles)
+  if (tiles.tiles.size() > options.max_tiles)
     throw InfeasibleError(fmt::format(
         "about {} tiles that read each other {} times: a search schedules up to {} tiles",
-        tiles.tiles.size(), tiles.edges.size(), options.most_tiles));
+        tiles.tiles.size(), tiles.edges.size(), options.max_tiles));
   return tiles;
 }
 

@@ -13,8 +13,8 @@ namespace monet {
 
 namespace {
 
-constexpr int kMostBits = 64;
-constexpr int kMostExponentBits = 30;
+constexpr int kMaxBits = 64;
+constexpr int kMaxExponentBits = 30;
 
 using NamedFormat = Named<NumberFormat>;
 
@@ -48,7 +48,7 @@ constexpr std::array kEndings{Ending{"", TopCodes::ieee}, Ending{"_fn", TopCodes
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0 || value > kMostBits)
+  if (error != std::errc{} || value < 0 || value > kMaxBits)
     return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
   return value;
@@ -73,8 +73,7 @@ std::optional<NumberFormat> parse_fixed(std::string_view text) {
   const auto whole = take_number(text);
   const bool point = take(text, ".");
   const auto fraction = take_number(text);
-  if (!whole || !point || !fraction || !text.empty() || *whole < 1 ||
-      *whole + *fraction > kMostBits)
+  if (!whole || !point || !fraction || !text.empty() || *whole < 1 || *whole + *fraction > kMaxBits)
     return std::nullopt;
   return fixed_format(*whole, *fraction);
 }
@@ -84,8 +83,8 @@ std::optional<NumberFormat> parse_floating(std::string_view text) {
   const auto exponent = take_number(text);
   const bool middle = take(text, "m");
   const auto mantissa = take_number(text);
-  if (!exponent || !middle || !mantissa || *exponent < 1 || *exponent > kMostExponentBits ||
-      *exponent + *mantissa + 1 > kMostBits)
+  if (!exponent || !middle || !mantissa || *exponent < 1 || *exponent > kMaxExponentBits ||
+      *exponent + *mantissa + 1 > kMaxBits)
     return std::nullopt;
   for (const Ending& ending : kEndings) {
     if (ending.text == text)
@@ -103,7 +102,7 @@ std::optional<NumberFormat> parse_sized(std::string_view text) {
 }
 
 std::uint64_t ones(int bits) {
-  return bits == 0 ? 0 : ~std::uint64_t{0} >> (kMostBits - bits);
+  return bits == 0 ? 0 : ~std::uint64_t{0} >> (kMaxBits - bits);
 }
 
 /// Of the finite numbers, without the sign.
@@ -206,12 +205,12 @@ std::vector<std::string> common_format_names() {
 }
 
 bool is_emulated(const NumberFormat& format) {
-  constexpr int kMostEmulated = 32;
+  constexpr int kMaxEmulated = 32;
   constexpr int kDoubleExponentBits = 11;
   if (format == kDoublePrecision)
     return true;
   const int exponent_bits = format.exponent_bits + (format.top == TopCodes::ieee ? 0 : 1);
-  return format.bits() <= kMostEmulated &&
+  return format.bits() <= kMaxEmulated &&
          (!format.floating || exponent_bits <= kDoubleExponentBits);
 }
 

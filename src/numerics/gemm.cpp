@@ -183,7 +183,7 @@ void set_scales(ProductRange& range, const std::vector<double>& scales) {
   }
   if (least > largest)
     return;
-  range.least_scale += least;
+  range.min_scale += least;
   range.largest_scale += largest;
 }
 

@@ -65,7 +65,7 @@ Added exact_products(const ProductRange& range) {
   added.bits = range.left.significand_bits + range.right.significand_bits;
   if (range.chunk > 1)
     added.bits = added.largest == 0 ? 0 : exponent_of(added.largest) + 1 - added.lowest_bit;
-  added.lowest_bit += range.least_scale;
+  added.lowest_bit += range.min_scale;
   added.largest = std::ldexp(added.largest, range.largest_scale);
   return added;
 }
@@ -87,7 +87,7 @@ bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& r
   if (!(added.finite || infinity_stays) || !is_on_grid(added, step.format) ||
       !step.format.has_sign) // what is negative becomes 0
     return false;
-  const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.least_scale);
+  const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.min_scale);
   return !step.rounding.flush_subnormals || range.chunk > 1 ||
          smallest >= smallest_normal(step.format);
 }
@@ -287,7 +287,7 @@ lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding) 
   grid.largest = static_cast<Real>(largest_number(format));
   if (format.floating) {
     grid.mantissa_bits = format.mantissa_bits;
-    grid.least_exponent = smallest_exponent(format);
+    grid.min_exponent = smallest_exponent(format);
     grid.lowest = -grid.largest;
     grid.clamps = rounding.saturate || format.top == TopCodes::numbers;
     grid.overflow = format.top == TopCodes::nan ? std::numeric_limits<Real>::quiet_NaN()
@@ -298,7 +298,7 @@ lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding) 
   }
   const int binade = format.whole_bits - (format.has_sign ? 2 : 1);
   grid.mantissa_bits = binade + format.mantissa_bits;
-  grid.least_exponent = binade;
+  grid.min_exponent = binade;
   grid.lowest = full ? static_cast<Real>(lowest_number(format)) : -grid.largest;
   if (!format.has_sign)
     grid.lowest = 0;

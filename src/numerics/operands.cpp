@@ -40,7 +40,7 @@ void read_run(std::span<float> run, const Mac& mac, Instructions instructions) {
   round_tensor(shape, run, format, {}, 0, 1, instructions);
   if (!zero_wins(mac))
     return;
-  lanes::Reading reading;
+  lanes::SubnormalRule reading;
   reading.least = static_cast<float>(smallest_normal(mac.product));
   reading.base = static_cast<float>(std::ldexp(1.0, -mac.product.bias()));
   reading.as_normal = mac.multiplier == Multiplier::cfg5;

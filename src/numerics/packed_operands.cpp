@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kRowsOfPiece = 32; ///< of A
 
 /// Some rows of A, or a strip of B: what one task packs.
-struct Piece {
+struct PackingTask {
   bool of_a = true;
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -35,7 +35,7 @@ bool pack_pieces(PackedOperands<Real>& packed, int jobs, F pack) {
   parallel_for(facts.size(), jobs, [&](std::size_t task) {
     check_stop();
     const auto number = static_cast<std::int64_t>(task);
-    Piece piece;
+    PackingTask piece;
     piece.of_a = number < of_a;
     piece.first = piece.of_a ? number * kRowsOfPiece : (number - of_a) * kStrip;
     piece.count = std::min(piece.of_a ? kRowsOfPiece : kStrip,
@@ -51,14 +51,14 @@ bool pack_pieces(PackedOperands<Real>& packed, int jobs, F pack) {
 
 /// f(where a row of a strip of B begins, where it is packed) for all of its rows.
 template <class F>
-void for_each_row(const GemmShape& shape, const Piece& strip, F f) {
+void for_each_row(const GemmShape& shape, const PackingTask& strip, F f) {
   for (std::int64_t q = 0; q < shape.k; ++q)
     f(q * shape.n + strip.first, q * strip.count);
 }
 
 /// False where a number is not in single precision.
-bool narrow_strip(const GemmShape& shape, const Piece& strip, std::span<const double> b, float* to,
-                  const lanes::Kernels& kernels) {
+bool narrow_strip(const GemmShape& shape, const PackingTask& strip, std::span<const double> b,
+                  float* to, const lanes::Kernels& kernels) {
   bool singles = true;
   for_each_row(shape, strip, [&](std::int64_t from, std::int64_t row) {
     singles = kernels.narrow(b.data() + from, to + row, strip.count) && singles;
@@ -79,7 +79,7 @@ public:
     packed.b_scales.resize(static_cast<std::size_t>(packed.shape.n * blocks_));
   }
 
-  bool pack_rows(const Piece& piece, OperandFacts& facts) const {
+  bool pack_rows(const PackingTask& piece, OperandFacts& facts) const {
     const std::int64_t k = packed_.shape.k;
     float* to = packed_.a.get() + piece.first * k;
     if (!kernels_.narrow(a_.data() + piece.first * k, to, piece.count * k))
@@ -91,7 +91,7 @@ public:
   }
 
   /// Its columns are rows while they are rounded.
-  bool pack_strip(const Piece& piece, OperandFacts& facts) const {
+  bool pack_strip(const PackingTask& piece, OperandFacts& facts) const {
     const auto [m, n, k] = packed_.shape;
     float* to = packed_.b.get() + piece.first * k;
     if (!narrow_strip(packed_.shape, piece, b_, to, kernels_))
@@ -139,7 +139,7 @@ std::optional<PackedOperands<float>> pack_singles(const GemmShape& shape, std::s
                                                   const GemmOptions& options) {
   PackedOperands<float> packed(shape, mac.lanes);
   const lanes::Kernels& kernels = kernels_of(options.instructions);
-  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+  const auto pack = [&](const PackingTask& piece, OperandFacts& facts) {
     float* to = (piece.of_a ? packed.a.get() : packed.b.get()) + piece.first * shape.k;
     const bool singles =
         piece.of_a ? kernels.narrow(a.data() + piece.first * shape.k, to, piece.count * shape.k)
@@ -159,7 +159,7 @@ PackedOperands<double> pack_doubles(const GemmShape& shape, std::span<const doub
   const auto read = [&](const double* from, double* to, std::int64_t count) {
     std::transform(from, from + count, to, [&](double x) { return decoded_operand(mac, x); });
   };
-  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+  const auto pack = [&](const PackingTask& piece, OperandFacts& facts) {
     double* to = (piece.of_a ? packed.a.get() : packed.b.get()) + piece.first * shape.k;
     if (piece.of_a)
       read(a.data() + piece.first * shape.k, to, piece.count * shape.k);
@@ -179,7 +179,7 @@ pack_vector_blocks(const GemmShape& shape, std::span<const double> a, std::span<
                    const NumberFormat& element, const GemmOptions& options) {
   PackedOperands<float> packed(shape, BlockPacker::kBlock);
   const BlockPacker packer(packed, a, b, element, options.instructions);
-  const auto pack = [&](const Piece& piece, OperandFacts& facts) {
+  const auto pack = [&](const PackingTask& piece, OperandFacts& facts) {
     return piece.of_a ? packer.pack_rows(piece, facts) : packer.pack_strip(piece, facts);
   };
   return pack_pieces(packed, options.jobs, pack) ? std::optional(std::move(packed)) : std::nullopt;

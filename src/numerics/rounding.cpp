@@ -19,16 +19,16 @@ constexpr std::array kModes{NamedMode{"even", RoundTo::even}, NamedMode{"away", 
                             NamedMode{"stochastic", RoundTo::stochastic},
                             NamedMode{"hysteresis", RoundTo::hysteresis}};
 
-constexpr int kMostRandomBits = 24;
+constexpr int kMaxRandomBits = 24;
 
 /// A magnitude between two neighbours.
-struct Between {
+struct NeighbourPair {
   double lower; ///< in steps
   double rest;  ///< how many steps above the lower one, less than one
   bool odd;     ///< the code of the lower one
 };
 
-Between place_between(const NumberFormat& format, double steps, int step) {
+NeighbourPair place_between(const NumberFormat& format, double steps, int step) {
   const double lower = std::floor(steps);
   bool odd = std::fmod(lower, 2.0) != 0;
   if (format.floating && format.mantissa_bits == 0 && lower != 0) // codes are exponents
@@ -36,7 +36,7 @@ Between place_between(const NumberFormat& format, double steps, int step) {
   return {lower, steps - lower, odd};
 }
 
-bool goes_up(const Between& at, double x, const Rounding& rounding, const RoundingAid& aid) {
+bool goes_up(const NeighbourPair& at, double x, const Rounding& rounding, const RoundingAid& aid) {
   const double rest = at.rest;
   switch (rounding.mode) {
   case RoundTo::even:
@@ -93,7 +93,7 @@ std::optional<Rounding> parse_rounding(std::string_view text) {
     return rounding;
   rounding.random_bits = number_in<int>(text.substr(colon + 1)).value_or(0);
   if (*mode != RoundTo::stochastic || rounding.random_bits < 1 ||
-      rounding.random_bits > kMostRandomBits)
+      rounding.random_bits > kMaxRandomBits)
     return std::nullopt;
   return rounding;
 }
@@ -111,7 +111,7 @@ double round_to(const NumberFormat& format, double x, const Rounding& rounding,
   const double steps = std::ldexp(magnitude, -step);
   if (std::isinf(steps)) // far beyond any fixed format
     return clamp_fixed(format, std::copysign(steps, x), rounding);
-  const Between at = place_between(format, steps, step);
+  const NeighbourPair at = place_between(format, steps, step);
   const double whole = at.lower + (goes_up(at, x, rounding, aid) ? 1 : 0);
   const double q = std::copysign(std::ldexp(whole, step), x);
   if (!format.floating)

@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Kinds of reasons that are told apart.
-constexpr std::size_t kMostReasons = 100;
+constexpr std::size_t kMaxReasons = 100;
 
 Json value_json(const ParameterValue& value) {
   if (!value.is_number)
@@ -264,7 +264,7 @@ struct Reason {
   const DesignResult* example = nullptr;
 };
 
-/// Most frequent first; of the last, what is beyond kMostReasons.
+/// Most frequent first; of the last, what is beyond kMaxReasons.
 std::vector<Reason> reasons_of(Results results) {
   std::map<std::string, Reason> by_kind;
   for (const DesignResult& result : results) {
@@ -272,7 +272,7 @@ std::vector<Reason> reasons_of(Results results) {
       continue;
     const std::string kind = kind_of(result.reason);
     Reason& reason =
-        by_kind[by_kind.size() < kMostReasons || by_kind.contains(kind) ? kind : "other"];
+        by_kind[by_kind.size() < kMaxReasons || by_kind.contains(kind) ? kind : "other"];
     ++reason.designs;
     if (reason.example == nullptr)
       reason.example = &result;
@@ -371,7 +371,7 @@ Json row_json(const Space& space, const DesignResult& design,
 std::vector<const DesignResult*> rows_of(Results results, const std::set<DesignId>& kept,
                                          std::uint64_t seed) {
   std::vector<const DesignResult*> rows;
-  if (results.size() <= kMostExploreRows) {
+  if (results.size() <= kMaxExploreRows) {
     for (const DesignResult& result : results)
       rows.push_back(&result);
     return rows;
@@ -387,7 +387,7 @@ std::vector<const DesignResult*> rows_of(Results results, const std::set<DesignI
   const auto by_number = [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : a.second->id < b.second->id;
   };
-  const std::size_t wanted = std::min(drawn.size(), kMostExploreRows);
+  const std::size_t wanted = std::min(drawn.size(), kMaxExploreRows);
   std::nth_element(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(wanted), drawn.end(),
                    by_number);
   for (std::size_t i = 0; i < wanted; ++i)

@@ -41,9 +41,9 @@ const char* key_of(const std::string& objective) {
 }
 
 Json part_of_box(std::vector<Objectives> points, const Objectives& best, const Objectives& worst) {
-  constexpr std::size_t kMostPoints = 20'000;
-  constexpr std::size_t kMostPointsOfFour = 1'000;
-  if (points.size() > (best.size() > 3 ? kMostPointsOfFour : kMostPoints))
+  constexpr std::size_t kMaxPoints = 20'000;
+  constexpr std::size_t kMaxPointsOfFour = 1'000;
+  if (points.size() > (best.size() > 3 ? kMaxPointsOfFour : kMaxPoints))
     return nullptr;
   for (Objectives& values : points) {
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -81,8 +81,8 @@ std::string parameters(const Json& design) {
 namespace {
 
 /// Of longer fronts, rows spread evenly from end to end.
-constexpr std::size_t kMostFrontRows = 12;
-constexpr std::size_t kMostReasonRows = 10;
+constexpr std::size_t kMaxFrontRows = 12;
+constexpr std::size_t kMaxReasonRows = 10;
 
 std::string count_of(const Json& value) {
   return group_digits(value.get<std::int64_t>());
@@ -148,7 +148,7 @@ std::string front_text(const std::string& name, const Json& front, const Columns
                                  designs.size() == 1 ? "" : "s");
   if (designs.empty())
     return text + "\n";
-  const std::size_t rows = std::min(designs.size(), kMostFrontRows);
+  const std::size_t rows = std::min(designs.size(), kMaxFrontRows);
   if (rows < designs.size())
     text += fmt::format(", {} of them from end to end", rows);
   std::vector<std::vector<std::string>> table{design_head("design", columns)};
@@ -180,12 +180,12 @@ std::string reasons_text(const Json& exploration) {
   if (reasons.empty())
     return "";
   std::string text = "\nWhy designs are infeasible (# stands for numbers)\n";
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMostReasonRows); ++i) {
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasonRows); ++i) {
     text += fmt::format("{:>8}  {}\n", count_of(reasons[i].at("designs")),
                         printable(reasons[i].at("reason").get<std::string>()));
   }
-  if (reasons.size() > kMostReasonRows)
-    text += fmt::format("          and {} other reasons\n", reasons.size() - kMostReasonRows);
+  if (reasons.size() > kMaxReasonRows)
+    text += fmt::format("          and {} other reasons\n", reasons.size() - kMaxReasonRows);
   return text;
 }
 

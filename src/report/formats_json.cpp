@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMostListedBits = 8; ///< of formats whose values are all written
+constexpr int kMaxListedBits = 8; ///< of formats whose values are all written
 
 /// JSON has no infinities and no NaN: they are text.
 Json number_json(double value) {
@@ -110,7 +110,7 @@ Json format_json(const NamedTensorFormat& named, bool with_values) {
   json.update(element_json(element));
   json["bits_per_element"] = bits_per_element(named.format);
   json["blocks"] = named.format.blocks ? blocks_json(*named.format.blocks) : Json(nullptr);
-  if (!with_values || element.bits() > kMostListedBits)
+  if (!with_values || element.bits() > kMaxListedBits)
     return json;
   Json values = Json::array();
   for (std::uint64_t code = 0; code < std::uint64_t{1} << element.bits(); ++code)

@@ -2,7 +2,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/fusion.hpp"
 #include "monet/workload/operators.hpp"
 

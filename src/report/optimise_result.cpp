@@ -5,7 +5,7 @@
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

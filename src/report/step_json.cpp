@@ -146,7 +146,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger,
 
 /// MACs that a core does, of those its multipliers could do in the time.
 double mac_share(const CoreSums& sums, const Core& core, Cycles makespan) {
-  const double most = most_products(core) * static_cast<double>(makespan.value);
+  const double most = max_products(core) * static_cast<double>(makespan.value);
   return most > 0 ? static_cast<double>(sums.macs) / most : 0.0;
 }
 

@@ -95,7 +95,7 @@ std::string cleaned(std::string_view bytes, Keep&& keep) {
   return text;
 }
 
-constexpr std::size_t kMostColumns = 100; ///< of a cell
+constexpr std::size_t kMaxColumns = 100; ///< of a cell
 
 std::string padded(std::string_view text, std::size_t width, bool right) {
   const std::string fill(width - std::min(width, terminal_columns(text)), ' ');
@@ -192,7 +192,7 @@ std::string aligned_table(const std::vector<std::vector<std::string>>& given) {
   std::vector<std::size_t> widths(rows.front().size());
   for (auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = clipped(printable(row[i]), kMostColumns);
+      row[i] = clipped(printable(row[i]), kMaxColumns);
       widths[i] = std::max(widths[i], terminal_columns(row[i]));
     }
   }

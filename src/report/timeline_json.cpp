@@ -4,7 +4,7 @@
 
 #include "monet/report/text.hpp"
 #include "monet/schedule/bounds.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -141,8 +141,8 @@ public:
 private:
   void choose_tensors(const Timeline& timeline, const Chip& chip, std::size_t most) {
     std::vector<double> weight(graph_.tensors().size(), 0);
-    for (const Stay& stay : timeline.stays) {
-      const Place& place = timeline.place_of(stay);
+    for (const ResidencyInterval& stay : timeline.stays) {
+      const MemorySlot& place = timeline.place_of(stay);
       if (place.memory == chip.offchip)
         continue;
       const Cycles end = std::min(stay.end, timeline.makespan);

@@ -1,5 +1,5 @@
 // Which allocations of an operator a search may choose from.
-#include "tiling/cut/split.hpp"
+#include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 
 #include "monet/hardware/array_modes.hpp"

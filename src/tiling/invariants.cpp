@@ -17,7 +17,7 @@ namespace {
 
 /// Pairs of tiles up to which all of them are compared. Beyond, edges are checked to be right and
 /// to cover what is read.
-constexpr std::size_t kMostPairs = std::size_t{1} << 20;
+constexpr std::size_t kMaxPairs = std::size_t{1} << 20;
 
 bool contributes(const Access& access, std::size_t dim) {
   if (access.opaque)
@@ -46,14 +46,14 @@ public:
 
 private:
   /// What one tile writes of a tensor.
-  struct Piece {
+  struct WrittenRegion {
     std::uint32_t tile = 0;
     Box box;
   };
   /// What an operator writes of a tensor. Tiles that add into the same piece count once, as the
   /// last of them.
   struct Written {
-    std::vector<Piece> last;
+    std::vector<WrittenRegion> last;
     std::map<std::uint32_t, std::uint32_t> before; ///< of tiles that add: the one before it
     bool recomputed = false;                       ///< pieces overlap
     bool whole = false;                            ///< pieces are disjoint and make up the tensor
@@ -166,7 +166,7 @@ private:
         result.last.push_back({t, region(*access, ranges, graph_.tensor(tensor).shape)});
         sum += volume(result.last.back().box);
       } else {
-        Piece& piece = result.last[entry->second];
+        WrittenRegion& piece = result.last[entry->second];
         if (volume(piece.box) > 0) // all in the padding: nothing is added
           result.before[t] = piece.tile;
         piece.tile = t;
@@ -246,11 +246,11 @@ private:
     const Written pieces = written(*graph_.tensor(tensor).producer, tensor);
     std::map<std::uint32_t, const Box*> by_tile;
     std::vector<const Box*> all;
-    for (const Piece& piece : pieces.last) {
+    for (const WrittenRegion& piece : pieces.last) {
       by_tile[piece.tile] = &piece.box;
       all.push_back(&piece.box);
     }
-    const bool every_pair = pieces.last.size() * tiling.size() <= kMostPairs;
+    const bool every_pair = pieces.last.size() * tiling.size() <= kMaxPairs;
     std::size_t found = 0;
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
       check_stop();

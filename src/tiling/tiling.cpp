@@ -1,9 +1,9 @@
 #include "monet/tiling/tiling.hpp"
 
-#include "tiling/cut/split.hpp"
-#include "tiling/fuse/slices.hpp"
-#include "tiling/fuse/stacks.hpp"
+#include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
+#include "tiling/stacks/slices.hpp"
+#include "tiling/stacks/stacks.hpp"
 
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
@@ -20,9 +20,9 @@ namespace monet {
 namespace {
 
 /// More tiles than this of one operator are a mistake in a mapping file, not a schedule.
-constexpr std::int64_t kMostTilesPerOperator = 65536;
+constexpr std::int64_t kMaxTilesPerOperator = 65536;
 /// And more than this of all are more than anybody waits for.
-constexpr std::size_t kMostTiles = std::size_t{1} << 24;
+constexpr std::size_t kMaxTiles = std::size_t{1} << 24;
 
 /// With a mode for the operands, where cores have modes.
 std::vector<CoreId> capable_cores(const Graph& graph, const Operator& op, const Chip& chip) {
@@ -235,7 +235,7 @@ private:
   }
 
   void take_turns(std::size_t stack, std::int64_t turns) {
-    internal_check(turns > 0 && turns <= StackSlices::kMostTurns &&
+    internal_check(turns > 0 && turns <= StackSlices::kMaxTurns &&
                        (turns == 1 || turns_ == 1 || turns == turns_),
                    "stacks of one plan have equally many turns");
     in_turns_[stack] = turns > 1;
@@ -303,9 +303,9 @@ private:
 
   static void check_tiles(const Operator& op, const MappingEntry& entry, std::string_view key,
                           std::int64_t tiles) {
-    if (tiles > kMostTilesPerOperator) {
+    if (tiles > kMaxTilesPerOperator) {
       throw InputError(entry.where, fmt::format("{} cuts '{}' into {} tiles, more than {}", key,
-                                                op.name, tiles, kMostTilesPerOperator));
+                                                op.name, tiles, kMaxTilesPerOperator));
     }
   }
 
@@ -357,7 +357,7 @@ private:
       const std::int64_t parts =
           std::min<std::int64_t>(wanted.count, shortest_part(tiling, wanted.dim));
       tiles = checked_multiply(tiles, parts);
-      internal_check(tiles <= kMostTilesPerOperator, "an allocation makes too many tiles");
+      internal_check(tiles <= kMaxTilesPerOperator, "an allocation makes too many tiles");
       cut(tiling, {wanted.dim, parts});
     }
     return own.cores;
@@ -443,10 +443,10 @@ private:
     OperatorTiling tiling = sliced(id);
     const std::vector<CoreId> cores =
         own.cores.empty() ? share_out(id, tiling, home) : share_out(id, own, tiling);
-    if (result.tiles.size() + static_cast<std::size_t>(tile_count(tiling)) > kMostTiles) {
+    if (result.tiles.size() + static_cast<std::size_t>(tile_count(tiling)) > kMaxTiles) {
       throw InfeasibleError(fmt::format("the mapping cuts '{}' and the operators before it into "
                                         "more than {} tiles",
-                                        op.name, kMostTiles));
+                                        op.name, kMaxTiles));
     }
     append_tiles(result, id, std::move(tiling), cores);
     if (cores.size() > 1 && result.operators.back().size() > 1)

@@ -49,7 +49,7 @@ constexpr std::array kNamedTypes{
 };
 
 constexpr std::int64_t kPowerScaleBits = 8; ///< E8M0
-constexpr std::size_t kMostBlockAxes = 8;   ///< of blocks
+constexpr std::size_t kMaxBlockAxes = 8;    ///< of blocks
 
 /// Splits a text at its last underscore.
 std::pair<std::string_view, std::string_view> split_last(std::string_view text) {
@@ -65,7 +65,7 @@ std::optional<BlockScaling> parse_extents(std::string_view text, BlockScaling li
   while (true) {
     const std::size_t end = text.find('x');
     const auto pair = parse_block_shape(std::string(text.substr(0, end)) + "x1");
-    if (!pair || extents.size() == kMostBlockAxes)
+    if (!pair || extents.size() == kMaxBlockAxes)
       return std::nullopt;
     extents.push_back((*pair)[0]);
     if (end == text.npos)

@@ -17,7 +17,7 @@ namespace {
 // --- axes in which two loops interleave, as two axes ---
 
 /// More axes than this make boxes dear.
-constexpr std::size_t kMostAxes = 8;
+constexpr std::size_t kMaxAxes = 8;
 
 class AxisParting {
 public:
@@ -41,7 +41,7 @@ public:
   void run() {
     for (std::size_t i = 0; i < uses_.size(); ++i) {
       for (std::size_t axis = 0; inside_[i] && axis < shape_of(i).size();) {
-        const auto inner = shape_of(i).size() < kMostAxes ? parting_of(i, axis) : std::nullopt;
+        const auto inner = shape_of(i).size() < kMaxAxes ? parting_of(i, axis) : std::nullopt;
         if (inner)
           part(i, axis, *inner);
         axis += inner ? 2 : 1;

@@ -24,11 +24,11 @@
 namespace monet {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 TEST(Checked, ThrowsOnBothSidesOfTheEdge) {
-  EXPECT_EQ(checked_add(kMost - 1, 1), kMost);
-  EXPECT_THROW(checked_add(kMost, 1), InputError);
+  EXPECT_EQ(checked_add(kMax - 1, 1), kMax);
+  EXPECT_THROW(checked_add(kMax, 1), InputError);
   // 3037000499^2 is the largest square below 2^63.
   EXPECT_EQ(checked_multiply(3037000499, 3037000499), 9223372030926249001);
   EXPECT_THROW(checked_multiply(3037000500, 3037000500), InputError);
@@ -73,14 +73,14 @@ TEST(Text, JsonDepthCountsBracketsOutsideOfQuotes) {
 }
 
 TEST(Checked, FloatingNumbersBecomeTheNearestIntegerThereIs) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   EXPECT_EQ(saturated_integer(-2.9), -2);
   EXPECT_EQ(saturated_integer(std::numeric_limits<double>::quiet_NaN()), 0);
-  EXPECT_EQ(saturated_integer(kInfinite), kMost);
-  EXPECT_EQ(saturated_integer(-kInfinite), kLeast);
-  EXPECT_EQ(saturated_integer(0x1p63), kMost);
-  EXPECT_EQ(saturated_integer(-0x1p63), kLeast);
+  EXPECT_EQ(saturated_integer(kInfinite), kMax);
+  EXPECT_EQ(saturated_integer(-kInfinite), kMin);
+  EXPECT_EQ(saturated_integer(0x1p63), kMax);
+  EXPECT_EQ(saturated_integer(-0x1p63), kMin);
   EXPECT_EQ(saturated_integer(0x1.fffffffffffffp62), 0x7ffffffffffffc00); // both sides of the edge
 }
 
@@ -217,19 +217,19 @@ TEST_F(Places, AFileAsideIsNeverALinkOfSomebodyElses) {
 
 TEST_F(Places, AHeldFolderIsForOne) {
   {
-    const HeldFolder one(at("a/b"));
-    EXPECT_EQ(said_by<OutputError>([&] { const HeldFolder two(at("a/b")); }),
+    const LockedFolder one(at("a/b"));
+    EXPECT_EQ(said_by<OutputError>([&] { const LockedFolder two(at("a/b")); }),
               at("a/b") + ": is in use by another run: " + read_file(at("a/b/.monet.lock")));
-    const HeldFolder other(at("a"));
+    const LockedFolder other(at("a"));
   }
   EXPECT_EQ(files(), 1U); // nothing was written, so nothing stays
   {
-    const HeldFolder again(at("a/b"));
+    const LockedFolder again(at("a/b"));
     write_file_atomically(at("a/b/result"), "text");
   }
   EXPECT_EQ(files(), 4U);
-  EXPECT_NE(said_by<OutputError>([&] { const HeldFolder held(at("file/b")); }), "");
-  EXPECT_NE(said_by<OutputError>([&] { const HeldFolder held("/proc/b"); }), "");
+  EXPECT_NE(said_by<OutputError>([&] { const LockedFolder held(at("file/b")); }), "");
+  EXPECT_NE(said_by<OutputError>([&] { const LockedFolder held("/proc/b"); }), "");
 }
 
 TEST_F(Places, AHeldFolderIsFreeAfterAKill) {
@@ -237,14 +237,14 @@ TEST_F(Places, AHeldFolderIsFreeAfterAKill) {
   ASSERT_EQ(::pipe(said.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const HeldFolder held(at("a"));
+    const LockedFolder held(at("a"));
     if (::write(said[1], "y", 1) == 1)
       ::pause();
     ::_exit(1);
   }
   char got = 0;
   ASSERT_EQ(::read(said[0], &got, 1), 1);
-  const std::string refused = said_by<OutputError>([&] { const HeldFolder held(at("a")); });
+  const std::string refused = said_by<OutputError>([&] { const LockedFolder held(at("a")); });
   EXPECT_NE(refused.find("is in use by another run: process " + std::to_string(child)),
             std::string::npos)
       << refused;
@@ -253,7 +253,7 @@ TEST_F(Places, AHeldFolderIsFreeAfterAKill) {
   const std::string unfinished = fmt::format("{}.{}.tmp", at("a/result.json"), child);
   write_file_atomically(unfinished, "half a resu");
   write_file_atomically(at("a/notes.1.tmp"), "somebody else's");
-  const HeldFolder held(at("a"));
+  const LockedFolder held(at("a"));
   EXPECT_FALSE(is_file(unfinished));
   EXPECT_TRUE(is_file(at("a/notes.1.tmp")));
   ::close(said[0]);

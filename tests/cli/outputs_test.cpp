@@ -170,7 +170,7 @@ TEST_F(OutputPlaces, MayLieInEachOther) {
 TEST_F(OutputPlaces, AFolderIsForOneRunAtATime) {
   const std::string folder = scratch_ / "out";
   {
-    const HeldFolder other(folder);
+    const LockedFolder other(folder);
     const Ran ran = run_monet({"run", experiment_, "-o", folder});
     EXPECT_EQ(ran.code, 5);
     EXPECT_EQ(ran.err, fmt::format("error: {}: is in use by another run: {}\n", folder,

@@ -3,7 +3,7 @@
 
 #include "monet/cluster/partition.hpp"
 #include "monet/cluster/pipeline.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/transformer.hpp"
 
 #include <initializer_list>

@@ -32,11 +32,11 @@ PipelineProblem equal_stages(PipelineKind kind, std::int64_t p, std::int64_t v, 
 
 /// `check` with every legal shape of up to these sizes.
 template <class Check>
-void for_shapes(std::int64_t most_stages, std::int64_t most_batches, Check check) {
+void for_shapes(std::int64_t max_stages, std::int64_t max_batches, Check check) {
   for (const PipelineKind kind : kPipelineKinds) {
-    for (std::int64_t p = 1; p <= most_stages; ++p) {
+    for (std::int64_t p = 1; p <= max_stages; ++p) {
       for (std::int64_t v = 1; v <= 4; ++v) {
-        for (std::int64_t m = 1; m <= most_batches; ++m) {
+        for (std::int64_t m = 1; m <= max_batches; ++m) {
           if (!why_not(kind, p, v, m))
             check(kind, p, v, m);
         }
@@ -213,23 +213,23 @@ TEST(PipelineMemory, IsWhatPapersSay) {
     const PipelineTimeline line = simulate(equal_stages(kind, p, v, m, {2, 3, 1}));
     for (std::int64_t i = 0; i < p; ++i) {
       const StageTimes& stage = line.stages[static_cast<std::size_t>(i)];
-      EXPECT_EQ(stage.most_held, most_held(kind, p, v, m, i)) << shape_text(kind, p, v, m);
+      EXPECT_EQ(stage.max_held, max_held(kind, p, v, m, i)) << shape_text(kind, p, v, m);
       // With what weight gradients wait for, every stage holds what stage 0 of 1F1B does, or H2.
       if (kind == PipelineKind::zero_bubble_h1) {
-        EXPECT_EQ(stage.most_held_or_waiting, std::min(m, p));
+        EXPECT_EQ(stage.max_held_or_waiting, std::min(m, p));
       }
       if (kind == PipelineKind::zero_bubble_h2) {
-        EXPECT_EQ(stage.most_held_or_waiting, std::min(m, 2 * p - 1));
+        EXPECT_EQ(stage.max_held_or_waiting, std::min(m, 2 * p - 1));
       }
       if (kind == PipelineKind::zero_bubble_v) {
-        EXPECT_EQ(stage.most_held_or_waiting, m < 2 * p - 1 ? stage.most_held : 2 * p);
+        EXPECT_EQ(stage.max_held_or_waiting, m < 2 * p - 1 ? stage.max_held : 2 * p);
       }
     }
   });
   // Korthikanti et al. 2022: p (1 + (p-1)/(pv)) micro-batches of a stage's layers on stage 0.
   for (const std::int64_t p : {2, 4, 8}) {
     for (const std::int64_t v : {2, 3, 5})
-      EXPECT_EQ(most_held(PipelineKind::interleaved, p, v, 8 * p, 0), p * v + p - 1);
+      EXPECT_EQ(max_held(PipelineKind::interleaved, p, v, 8 * p, 0), p * v + p - 1);
   }
 }
 

@@ -105,15 +105,15 @@ TEST(PipelineTails, BlockOrAreValidatedAfterwards) {
 TEST(PipelineMemory, CountsBytesOfActivationsAndOfWeightGradients) {
   PipelineProblem q = two_stages(4, {2, 1, 2, 1, 10, 3}); // 1 ns recomputes
   PipelineTimeline line = simulate(q);
-  EXPECT_EQ(line.stages[0].most_bytes, 20);
+  EXPECT_EQ(line.stages[0].max_bytes, 20);
   EXPECT_EQ(line.stages[0].busy, 4 * 6);
   q.kind = PipelineKind::zero_bubble_h1;
   line = simulate(q);
-  EXPECT_EQ(line.stages[0].most_bytes, 20);
+  EXPECT_EQ(line.stages[0].max_bytes, 20);
   // F0 B0 F1 B1 W0 F2 B2 W1 F3 B3 W2 W3
-  EXPECT_EQ(line.stages[1].most_bytes, 13);
-  EXPECT_EQ(line.stages[1].most_held, 1);
-  EXPECT_EQ(line.stages[1].most_held_or_waiting, 2);
+  EXPECT_EQ(line.stages[1].max_bytes, 13);
+  EXPECT_EQ(line.stages[1].max_held, 1);
+  EXPECT_EQ(line.stages[1].max_held_or_waiting, 2);
 }
 
 template <class Call>
@@ -163,15 +163,15 @@ TEST(PipelineErrors, AreThoseOfTheCaller) {
 }
 
 /// Any pipeline: unequal stages, sends that are none, short or long, tails.
-PipelineProblem random_pipeline(std::mt19937& random, std::int64_t most_stages,
-                                std::int64_t most_batches) {
+PipelineProblem random_pipeline(std::mt19937& random, std::int64_t max_stages,
+                                std::int64_t max_batches) {
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
   };
   PipelineProblem q;
   q.kind = static_cast<PipelineKind>(below(6));
-  q.stages = 1 + below(most_stages);
-  q.micro_batches = 1 + below(most_batches);
+  q.stages = 1 + below(max_stages);
+  q.micro_batches = 1 + below(max_batches);
   if (q.kind == PipelineKind::zero_bubble_v)
     q.chunks = 2;
   else if (q.kind == PipelineKind::gpipe || q.kind == PipelineKind::interleaved)
@@ -207,8 +207,8 @@ void expect_consistent(const PipelineProblem& q, const PipelineTimeline& line) {
     EXPECT_GE(stage.bubble, 0);
     EXPECT_GE(stage.exposed, 0);
     EXPECT_EQ(stage.busy + stage.exposed + stage.tail + stage.bubble, line.period);
-    EXPECT_EQ(stage.most_held, most_held(q.kind, q.stages, q.chunks, q.micro_batches, i));
-    EXPECT_LE(stage.most_bytes, 7 * stage.most_held_or_waiting);
+    EXPECT_EQ(stage.max_held, max_held(q.kind, q.stages, q.chunks, q.micro_batches, i));
+    EXPECT_LE(stage.max_bytes, 7 * stage.max_held_or_waiting);
   }
   EXPECT_LE(line.period, line.makespan);
 }

@@ -273,7 +273,7 @@ TEST(Planner, ListsEachStrategyOnceAndAllThatFitTogether) {
   EXPECT_EQ(strategies_of(of.space, 4, of.workload, true).size(), 4 * all.size() - 2 * split);
   std::set<std::string> texts;
   for (const ParallelStrategy& strategy : all) {
-    EXPECT_EQ(misfits(strategy, 4), std::vector<std::string>{});
+    EXPECT_EQ(find_misfits(strategy, 4), std::vector<std::string>{});
     texts.insert(to_string(strategy));
   }
   EXPECT_EQ(texts.size(), all.size());

@@ -5,7 +5,7 @@
 
 #include "monet/cluster/partition.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <span>
 #include <string>

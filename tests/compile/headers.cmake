@@ -30,7 +30,7 @@ set(bases model tiles cost training chip network errors text numbers) # the firs
 set(base_model monet/model/model_step.hpp)
 set(base_tiles monet/tiling/tiling.hpp)
 set(base_cost monet/core_cost/core_cost.hpp)
-set(base_training monet/training/training.hpp)
+set(base_training monet/training_graph/training.hpp)
 set(base_chip monet/hardware/chip.hpp)
 set(base_network monet/workload/graph.hpp)
 set(base_errors monet/base/errors.hpp)

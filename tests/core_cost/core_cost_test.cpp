@@ -159,7 +159,7 @@ TEST(CoreCost, FreeUnrollingFillsTheArrayThatTheDataflowLeavesIdle) {
 }
 
 /// Every way to put up to two loops, each as wide as it fits, on each of two array dims.
-double least_over_unrollings(const CoreProblem& problem, Core core, Objective objective) {
+double min_over_unrollings(const CoreProblem& problem, Core core, Objective objective) {
   std::vector<std::vector<Unrolling>> one_dim{{}};
   for (const LoopDim& a : problem.dims) {
     if (a.size == 1)
@@ -198,7 +198,7 @@ TEST(CoreCost, ThoroughSearchFindsTheBestUnrolling) {
       options.free_unrollings = 10000;
       const CoreCost cost = core_cost(problem, core, options);
       const double found = merit(objective, cost.parts.total(), cost.energy().value).first;
-      EXPECT_LE(found, least_over_unrollings(problem, core, objective));
+      EXPECT_LE(found, min_over_unrollings(problem, core, objective));
       EXPECT_LE(cost.latency_bound, cost.parts.total());
       EXPECT_LE(cost.energy_bound, cost.energy().value);
     }

@@ -143,7 +143,7 @@ TEST(ArrayModeCost, CalibrationIsWhatItIsSaidToBe) {
       rows.push_back({mode.multipliers / scale, mode.aligned / scale});
       values.push_back((all - memory) / all);
     }
-    return test::least_squares(rows, values);
+    return test::min_squares(rows, values);
   };
   const std::vector<double> all = constants_without(published().size());
   EXPECT_NEAR(all[0], 0.1602, 0.0001);

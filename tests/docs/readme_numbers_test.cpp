@@ -197,7 +197,7 @@ void expect_constants(Readme& readme) {
   readme.has("opset {} or older",
              match_in("src/workload/onnx/normalise_newer.cpp", "kNewestOpset = ([0-9]+)")[0]);
   readme.has("images of {} shapes",
-             match_in("include/monet/train/dataset.hpp", "kShapeClasses = ([0-9]+)")[0]);
+             match_in("include/monet/fit/dataset.hpp", "kShapeClasses = ([0-9]+)")[0]);
   const std::pair<const char*, const char*> codes[] = {{"Ok", "{} ok"},
                                                        {"Usage", "{} usage"},
                                                        {"Input", "{} bad input"},

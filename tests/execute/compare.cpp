@@ -68,9 +68,9 @@ Comparison compare_integers(const json& expected, const std::vector<double>& num
 } // namespace
 
 Comparison compare(const json& expected, const std::vector<std::int64_t>& shape,
-                   const std::vector<double>& numbers, double tolerance, double least_magnitude) {
+                   const std::vector<double>& numbers, double tolerance, double min_magnitude) {
   if (expected.is_array()) {
-    const double largest = std::max(least_magnitude, expected.at(0).get<double>());
+    const double largest = std::max(min_magnitude, expected.at(0).get<double>());
     Comparer comparer(tolerance);
     const double scale = largest * std::sqrt(static_cast<double>(numbers.size()));
     comparer.check("largest magnitude", largest_of(numbers), expected.at(0), largest);
@@ -87,7 +87,7 @@ Comparison compare(const json& expected, const std::vector<std::int64_t>& shape,
   if (expected.contains("integers"))
     return compare_integers(expected, numbers);
   const auto values = expected.at("values").get<std::vector<double>>();
-  double largest = least_magnitude;
+  double largest = min_magnitude;
   for (const double value : values)
     largest = std::max(largest, std::abs(value));
   largest = std::max(largest, expected.value("max", 0.0));

@@ -13,7 +13,7 @@ namespace monet::test {
 
 /// Below this magnitude a tensor counts as zero up to rounding: errors are relative to the
 /// tensor's largest magnitude, but at least to this.
-inline constexpr double kLeastMagnitude = 1e-3;
+inline constexpr double kMinMagnitude = 1e-3;
 
 struct Comparison {
   std::string problem; ///< empty: equal within the tolerance
@@ -24,6 +24,6 @@ struct Comparison {
 /// [largest magnitude, norm, projection].
 Comparison compare(const nlohmann::json& expected, const std::vector<std::int64_t>& shape,
                    const std::vector<double>& numbers, double tolerance,
-                   double least_magnitude = kLeastMagnitude);
+                   double min_magnitude = kMinMagnitude);
 
 } // namespace monet::test

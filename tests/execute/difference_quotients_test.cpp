@@ -1,10 +1,10 @@
 // Gradient rules against finite differences, which owe nothing to PyTorch: the whole step is
 // executed in double precision, then each parameter's gradient is compared with (L(w + h) - L(w -
 // h)) / 2h.
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"

@@ -4,7 +4,7 @@
 
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

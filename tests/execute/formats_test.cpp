@@ -1,10 +1,10 @@
 // Steps executed in the formats of their tensors.
-#include "training/read_options.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/read_options.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <gtest/gtest.h>
 

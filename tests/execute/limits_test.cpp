@@ -1,7 +1,7 @@
 // What executing may take: memory known before anything is allocated, and an end when asked.
 #include "execute/kernels/kernel.hpp"
 #include "execute/walk/product.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"

@@ -23,7 +23,7 @@ constexpr int kSteps = 3;
 
 /// What is zero but for rounding counts against the network's largest gradient or state, and a
 /// change of a weight against the learning rate.
-constexpr double kLeastPart = 1e-3;
+constexpr double kMinPart = 1e-3;
 
 class Check {
 public:
@@ -117,14 +117,14 @@ void check_trained(Check& check, const TrainingGraph& step, const Execution& bef
     for (std::size_t k = 0; k < difference.size(); ++k)
       difference[k] -= start[k];
     check.tensor("change", expected.at("changes")[i], step.graph.tensor(record.weight), difference,
-                 kLeastPart * rate);
+                 kMinPart * rate);
     states += record.states.size();
     for (const auto& [state, rows] : expected.at("states").items()) {
       if (rows[i].is_null())
         continue;
       const TensorId id = state_of(step, record, state);
       check.tensor(state, rows[i], step.graph.tensor(id), after.get(id),
-                   kLeastPart * largest_state[state]);
+                   kMinPart * largest_state[state]);
       --states;
     }
   }
@@ -256,7 +256,7 @@ void check_gradients(const std::string& network, Variant variant) {
   check.number("loss", execution.get(*step.loss).at(0), fixture.at("loss"));
   const auto records = records_by_name(step);
   EXPECT_EQ(records.size(), fixture.at("gradients").size());
-  const double least = kLeastPart * largest(fixture.at("gradients"));
+  const double least = kMinPart * largest(fixture.at("gradients"));
   for (const json& expected : fixture.at("gradients")) {
     const auto found = records.find(expected.at("name").get<std::string>());
     ASSERT_NE(found, records.end()) << expected.at("name");

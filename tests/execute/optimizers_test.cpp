@@ -2,7 +2,7 @@
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/execute/generator.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Both gradients of a product in one operator: the numbers are those of two, bit for bit, whatever
 // else the step does.
 #include "execute/step_results.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
 

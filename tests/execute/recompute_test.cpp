@@ -1,12 +1,12 @@
 // Plans of recomputation as operators of the graph: same numbers, bit for bit, and the peak that
 // the plan promises.
 #include "execute/step_results.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
-#include "monet/training/insert_recompute.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <gtest/gtest.h>

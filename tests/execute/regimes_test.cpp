@@ -1,11 +1,11 @@
 // Training regimes by their numbers: micro-batches, adapters, scaled losses, skipped steps.
-#include "training/read_options.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/read_options.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <gtest/gtest.h>
 

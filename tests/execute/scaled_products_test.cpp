@@ -1,13 +1,13 @@
 // Products in fp8 by their numbers: scaling and unscaling cancel, histories and scales are those of
 // the recipe (tools/make_scaling_fixtures.py).
-#include "training/read_options.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/read_options.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/insert_recompute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What is stored does not change the numbers: gradients under both policies are the same.
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/execute/execute.hpp"
 

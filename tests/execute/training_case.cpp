@@ -3,7 +3,7 @@
 #include "base/archive.hpp"
 
 #include "monet/base/yaml.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <algorithm>

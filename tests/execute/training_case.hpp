@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <nlohmann/json.hpp>
 

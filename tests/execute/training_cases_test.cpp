@@ -7,7 +7,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // gradient.
 #include "execute/training_case.hpp"
 #include "level.hpp"
-#include "training/host_traffic.hpp"
+#include "training_graph/host_traffic.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"

@@ -122,12 +122,12 @@ TEST(ArrayModes, AddADimensionThatEveryMemoryServes) {
 
 TEST(ArrayModes, PeakIsThatOfTheBestMode) {
   const Core core = scalable();
-  EXPECT_EQ(most_products(core), 32);
-  EXPECT_EQ(most_energy_pj(core), 8 * 4 * 1.5);
+  EXPECT_EQ(max_products(core), 32);
+  EXPECT_EQ(max_energy_pj(core), 8 * 4 * 1.5);
   Core plain = core;
   plain.modes.clear();
-  EXPECT_EQ(most_products(plain), 8);
-  EXPECT_EQ(most_energy_pj(plain), 8 * 5.0);
+  EXPECT_EQ(max_products(plain), 8);
+  EXPECT_EQ(max_energy_pj(plain), 8 * 5.0);
 }
 
 // Bits that follow one another make fractions of a product in a cycle.
@@ -137,11 +137,11 @@ TEST(ArrayModes, PeakOfAnArrayThatComputesInMemory) {
   ImcArray imc;
   imc.serial_bits = 2;
   core.imc = std::make_shared<const ImcArray>(imc);
-  EXPECT_EQ(most_products(core), 1.5);
+  EXPECT_EQ(max_products(core), 1.5);
   imc.serial_bits = 1;
   core.imc = std::make_shared<const ImcArray>(imc);
   core.array[1].size = 1;
-  EXPECT_EQ(most_products(core), 0.25);
+  EXPECT_EQ(max_products(core), 0.25);
 }
 
 /// A unit alone takes plain numbers of its own format, and is priced by its design.

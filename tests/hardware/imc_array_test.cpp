@@ -152,7 +152,7 @@ RC_GTEST_PROP(ImcArray, NoMappingTakesLessThanTheLeast, ()) {
   const auto rows = *rc::gen::inRange<std::int64_t>(products, 2 * array.rows + 1);
   const auto columns = *rc::gen::inRange<std::int64_t>(1, array.columns + 1);
   const ImcParts energy = imc_energy_pj(array, {rows, columns, 1, 0});
-  RC_ASSERT(energy.total() >= least_imc_energy_pj(array) * static_cast<double>(products * columns));
+  RC_ASSERT(energy.total() >= min_imc_energy_pj(array) * static_cast<double>(products * columns));
   double sum = 0;
   for (const auto& [name, part] : energy.named()) {
     RC_ASSERT(part >= 0);
@@ -207,7 +207,7 @@ TEST(ImcArray, ReadFromAFile) {
   EXPECT_EQ(imc.cycles_per_wave(), 4);
   EXPECT_EQ(imc.group_depth(), 2);
   EXPECT_EQ(core.kind, CoreKind::array);
-  EXPECT_EQ(core.mac_energy_pj, least_imc_energy_pj(imc));
+  EXPECT_EQ(core.mac_energy_pj, min_imc_energy_pj(imc));
   // Cells are a part of the array and count once.
   expect_near(imc_area_mm2(imc).cells, 96 * 0.001);
   expect_near(core.area_mm2(), imc_area_mm2(imc).total() + 0.5);
@@ -231,7 +231,7 @@ TEST(ImcArray, CellsPricedByTheModel) {
 TEST(ImcArray, TheFullArrayTakesLeast) {
   for (ImcArray array : {analog(), digital()}) {
     array.rows = 64;
-    const double least = least_imc_energy_pj(array);
+    const double least = min_imc_energy_pj(array);
     for (std::int64_t rows = 1; rows <= 2 * array.rows; ++rows) {
       const auto macs = static_cast<double>(std::min(rows, array.rows) * array.columns);
       EXPECT_GE(imc_energy_pj(array, {rows, array.columns, 1, 0}).total() / macs, least) << rows;

@@ -8,8 +8,8 @@
 namespace monet::test {
 
 /// Solves the normal equations; the columns must be independent.
-inline std::vector<double> least_squares(const std::vector<std::vector<double>>& rows,
-                                         const std::vector<double>& values) {
+inline std::vector<double> min_squares(const std::vector<std::vector<double>>& rows,
+                                       const std::vector<double>& values) {
   const std::size_t n = rows.front().size();
   std::vector<std::vector<double>> m(n, std::vector<double>(n + 1, 0));
   for (std::size_t r = 0; r < rows.size(); ++r)

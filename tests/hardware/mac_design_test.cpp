@@ -161,7 +161,7 @@ TEST(MacDesign, SystemsLeftOutAreToldApart) {
       rows.push_back(around(systems()[i]));
       values.push_back(systems()[i].luts / kUnits - fpga_cost(systems()[i].design).luts());
     }
-    const std::vector<double> constants = test::least_squares(rows, values);
+    const std::vector<double> constants = test::min_squares(rows, values);
     const std::vector<double> row = around(systems()[out]);
     double predicted = fpga_cost(systems()[out].design).luts();
     for (std::size_t c = 0; c < constants.size(); ++c)

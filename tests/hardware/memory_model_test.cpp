@@ -153,11 +153,11 @@ TEST(MemoryModel, EnergyAndAreaNeverFallInSizeAndWord) {
     const double factor = std::exp2(rng.unit() * (rng.below(2) == 0 ? 0.3 : 6));
     if (rng.below(2) == 0)
       large.size.value =
-          std::min(kMostModelledBits,
+          std::min(kMaxModelledBits,
                    static_cast<std::int64_t>(static_cast<double>(small.size.value) * factor));
     else
       large.word_bits = std::min(
-          kMostWordBits, static_cast<std::int64_t>(static_cast<double>(small.word_bits) * factor));
+          kMaxWordBits, static_cast<std::int64_t>(static_cast<double>(small.word_bits) * factor));
     const MemoryCost a = memory_cost(small);
     const MemoryCost b = memory_cost(large);
     ASSERT_TRUE(check(a.figures, b.figures) && check(a.monolithic, b.monolithic))
@@ -244,9 +244,9 @@ TEST(MemoryModel, RegisterFilesLieNearSmallRunsOfCacti) {
 TEST(MemoryModel, SaysWhatItDoesNotCover) {
   EXPECT_THROW(memory_cost({{8192}, 32, 130, 1}), InfeasibleError);
   EXPECT_THROW(memory_cost({{8192}, 32, 2, 1}), InfeasibleError);
-  EXPECT_THROW(memory_cost({{kMostModelledBits + 1}, 32, 22, 1}), InfeasibleError);
+  EXPECT_THROW(memory_cost({{kMaxModelledBits + 1}, 32, 22, 1}), InfeasibleError);
   EXPECT_THROW(memory_cost({{8192}, 0, 22, 1}), InfeasibleError);
-  EXPECT_NO_THROW(memory_cost({{kMostModelledBits}, kMostWordBits, 3, 64}));
+  EXPECT_NO_THROW(memory_cost({{kMaxModelledBits}, kMaxWordBits, 3, 64}));
   EXPECT_NO_THROW(memory_cost({{1}, 1, 90, 1}));
 }
 

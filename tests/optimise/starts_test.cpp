@@ -339,7 +339,7 @@ TEST(Starts, LimitsThatEndAPartAreTold) {
        {CheckpointMethod::automatic, CheckpointMethod::heuristics, CheckpointMethod::genetic}) {
     CheckpointOptions options;
     options.method = method;
-    const std::int64_t budget = std::max(least_memory(space, options.memory), peak * 9 / 10);
+    const std::int64_t budget = std::max(min_memory(space, options.memory), peak * 9 / 10);
     const RecomputeResult found = checkpoint_front(space, {&budget, 1}, options, control).front();
     EXPECT_TRUE(found.interrupted ||
                 (found.plan && static_cast<double>(found.outcome.cost) <= found.bound))

@@ -81,7 +81,7 @@ private:
       StageResult stage;
       stage.memory.bytes = {100, 50, 200, 1000, 30, 7};
       stage.memory.workspace = 20;
-      stage.memory.in_flight = times.most_held;
+      stage.memory.in_flight = times.max_held;
       stage.blocks = 2;
       stage.first_block = static_cast<std::int64_t>(step.stages.size()) * 2;
       stage.parameters = 50;
@@ -153,8 +153,8 @@ TEST(ClusterJson, OfLongStepsTheFirstPassesAreListed) {
   const HandMadeCluster made(1, 20'000); // 3 passes, 2 stages
   const ClusterJson json = made.json();
   const ClusterJson& timeline = json.at("timeline");
-  EXPECT_LE(timeline.at("passes").size(), kMostListedPasses);
-  EXPECT_GE(timeline.at("passes").size(), kMostListedPasses - 2);
+  EXPECT_LE(timeline.at("passes").size(), kMaxListedPasses);
+  EXPECT_GE(timeline.at("passes").size(), kMaxListedPasses - 2);
   const auto until = timeline.at("listed_until_ns").get<std::int64_t>();
   EXPECT_LT(until, made.step.time);
   std::size_t earlier = 0;

@@ -192,7 +192,7 @@ TEST(ExploreResult, LargeTablesKeepFrontsAndASampleOfTheSeed) {
   std::set<DesignId> rows;
   for (const Json& row : json.at("rows"))
     rows.insert(row.at(0).get<DesignId>());
-  EXPECT_GE(rows.size(), kMostExploreRows);
+  EXPECT_GE(rows.size(), kMaxExploreRows);
   EXPECT_EQ(rows.size() + json.at("rows_left_out").get<std::size_t>(), 30'000U);
   for (const auto& [name, front] : json.at("fronts").items()) {
     for (const Json& design : front.at("designs"))

@@ -111,9 +111,12 @@ Timeline make_timeline() {
                       {1, {256}, pj(8), pj(0), pj(2.5)},
                       {2, {256}, pj(148), pj(200), pj(0.75)}};
   t.places = {{CoreId(0), {128}}, {CoreId(0), {256}}, {CoreId(0), {64}}, {CoreId(1), {256}}};
-  t.stays = {{{0}, Stay::kKept, TensorId(0), 0},  {{0}, Stay::kKept, TensorId(1), 1},
-             {{10}, {40}, TensorId(2), 2},        {{40}, Stay::kKept, TensorId(3), 1},
-             {{70}, Stay::kKept, TensorId(3), 3}, {{74}, Stay::kKept, TensorId(1), 3}};
+  t.stays = {{{0}, ResidencyInterval::kKept, TensorId(0), 0},
+             {{0}, ResidencyInterval::kKept, TensorId(1), 1},
+             {{10}, {40}, TensorId(2), 2},
+             {{40}, ResidencyInterval::kKept, TensorId(3), 1},
+             {{70}, ResidencyInterval::kKept, TensorId(3), 3},
+             {{74}, ResidencyInterval::kKept, TensorId(1), 3}};
   t.live = {{{0}, {32, 0, 0, 16, 0}},
             {{10}, {32, 0, 0, 16, 8}},
             {{40}, {32, 32, 0, 16, 0}},

@@ -227,7 +227,7 @@ TEST(StepJson, TheCriticalPathOfRandomStepsIsSplitWithoutRest) {
   std::array<testing::CaseShape, 4> shapes;
   for (std::size_t i = 1; i < shapes.size(); ++i)
     shapes[i].network = {.operators = 5, .training = true};
-  shapes[2].system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  shapes[2].system = {.cores = 4, .min_bits = 1 << 13, .max_bits = 1 << 14};
   shapes[3].fused = shapes[3].system.latency = true;
   for (int seed = 1; seed <= cases(200, 1000, 4000) && !HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -287,7 +287,7 @@ TEST(StepJson, TimelineIsCompactRows) {
 TEST(StepJson, CoresThatShareAMemoryShowOnePeak) {
   HandMade made = hand_made_step();
   made.chip.shared_memory = {{CoreId(0), CoreId(1)}};
-  for (Place& place : made.timeline.places)
+  for (MemorySlot& place : made.timeline.places)
     place.memory = CoreId(0);
   const Json cores = step_json(made.result(), made.chip).at("cores");
   EXPECT_EQ(cores[0]["peak_memory_bytes"], (640 + 256 + 256) / 8);

@@ -112,7 +112,7 @@ nlohmann::ordered_json with_transfers(const std::vector<Bar>& bars, double frequ
   return result;
 }
 
-std::size_t most_at_once(const std::vector<Bar>& bars) {
+std::size_t max_at_once(const std::vector<Bar>& bars) {
   std::size_t most = 0;
   for (const Bar& at : bars) {
     most = std::max<std::size_t>(most, std::count_if(bars.begin(), bars.end(), [&](const Bar& bar) {
@@ -150,7 +150,7 @@ TEST(TraceJson, OverlappingTransfersHaveLanesOfTheirOwn) {
     for (std::size_t bar = 0; bar < bars.size(); ++bar)
       EXPECT_EQ(shown.count({0, bar}), 2U);
     if (frequency <= 1e9) { // a cycle is a nanosecond at least: nothing is made longer
-      EXPECT_EQ(thread_names(trace, 2).size(), 2 * most_at_once(bars)) << "round " << round;
+      EXPECT_EQ(thread_names(trace, 2).size(), 2 * max_at_once(bars)) << "round " << round;
     }
   }
 }

@@ -9,7 +9,7 @@
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/views.hpp"
 

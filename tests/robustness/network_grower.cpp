@@ -12,7 +12,7 @@ namespace monet::testing {
 
 namespace {
 
-constexpr std::int64_t kMostElements = 3000;
+constexpr std::int64_t kMaxElements = 3000;
 
 void set(onnx::NodeProto& node, const std::string& name, const AttributeValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
@@ -155,7 +155,7 @@ std::vector<Value> NetworkGrower::add_all(const std::string& op_type,
     std::int64_t elements = 1;
     for (const std::int64_t size : tensor.shape)
       elements *= size;
-    if (elements > kMostElements || elements == 0)
+    if (elements > kMaxElements || elements == 0)
       throw InputError({"node"}, "too large, or nothing");
     made.push_back({name, tensor.shape, onnx_type(tensor.type)});
   }

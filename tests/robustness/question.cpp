@@ -8,7 +8,7 @@
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/array_modes.hpp"
 #include "monet/report/result.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/views.hpp"
 
@@ -79,8 +79,8 @@ std::vector<std::string> random_training(Random& random) {
 SystemShape random_system(Random& random) {
   SystemShape shape;
   shape.cores = static_cast<int>(random.between(1, 6));
-  shape.least_bits = random.one_of<std::int64_t>({16, 256, 1 << 10, 1 << 13});
-  shape.most_bits = shape.least_bits << random.between(1, 8);
+  shape.min_bits = random.one_of<std::int64_t>({16, 256, 1 << 10, 1 << 13});
+  shape.max_bits = shape.min_bits << random.between(1, 8);
   shape.latency = random.chance(30);
   shape.rows = random.chance(30);
   return shape;
@@ -323,7 +323,7 @@ std::string in_words(const Question& q) {
                       monet::name_of(q.mode), q.halo == Halo::cached ? "cached" : "recomputed",
                       q.mapped, q.stacks, q.rules, static_cast<int>(q.priority),
                       monet::name_of(q.objective), name_of(q.search), q.system.cores,
-                      q.system.least_bits, q.system.most_bits, q.system.latency, q.system.rows);
+                      q.system.min_bits, q.system.max_bits, q.system.latency, q.system.rows);
   return text;
 }
 

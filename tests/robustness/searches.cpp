@@ -6,7 +6,7 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/reference/einsum_mapper.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -42,7 +42,7 @@ void search_fusion(Asked& asked, const SearchControl& control, Random& random) {
   options.objective =
       random.one_of({Objective::latency, Objective::energy, Objective::edp, Objective::dram});
   options.method = random.one_of({FusionMethod::cost, FusionMethod::cost,
-                                  FusionMethod::fewest_groups, FusionMethod::least_traffic});
+                                  FusionMethod::fewest_groups, FusionMethod::min_traffic});
   options.evaluations = random.between(1, 3);
   options.group_evaluations = 20;
   options.complete_below = random.chance(20) ? 10 : 0;

@@ -18,11 +18,11 @@ struct Windows {
 /// Strides beyond the image and pads that cut off of it, now and then.
 Windows windows(const NetworkGrower& network, Random& random, std::int64_t axes) {
   Windows w;
-  const std::int64_t most_kernel = std::min<std::int64_t>(network.largest(), axes < 3 ? 4 : 2);
+  const std::int64_t max_kernel = std::min<std::int64_t>(network.largest(), axes < 3 ? 4 : 2);
   const bool wide = random.chance(20);
   const bool negative = random.chance(15);
   for (std::int64_t i = 0; i < axes; ++i) {
-    w.kernel.push_back(random.between(1, most_kernel));
+    w.kernel.push_back(random.between(1, max_kernel));
     w.strides.push_back(random.between(1, wide ? 9 : 3));
     w.dilations.push_back(random.chance(75) ? 1 : random.between(2, 3));
   }

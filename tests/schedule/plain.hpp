@@ -107,10 +107,10 @@ inline PlainTimeline plain(const Timeline& timeline) {
                                 t.start.value, t.end.value, route.links, cost.link_energy,
                                 cost.offchip_energy, cost.onchip_energy, route.latency, cost.rows});
   }
-  for (const Stay& stay : timeline.stays) {
-    const Place& place = timeline.places[stay.place];
+  for (const ResidencyInterval& stay : timeline.stays) {
+    const MemorySlot& place = timeline.places[stay.place];
     result.memory.push_back({stay.start.value, place.memory, stay.tensor, place.bits.value});
-    if (stay.end != Stay::kKept)
+    if (stay.end != ResidencyInterval::kKept)
       result.memory.push_back({stay.end.value, place.memory, stay.tensor, -place.bits.value});
   }
   result.makespan = timeline.makespan.value;

@@ -1,6 +1,6 @@
 #include "schedule/random_networks.hpp"
 
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include <optional>
 
@@ -144,9 +144,9 @@ private:
     std::int64_t out(std::int64_t in) const { return (in + before + after - reach()) / stride + 1; }
   };
 
-  Window window(std::int64_t in, std::int64_t least_kernel) {
+  Window window(std::int64_t in, std::int64_t min_kernel) {
     Window w;
-    w.kernel = random_.between(least_kernel, 3);
+    w.kernel = random_.between(min_kernel, 3);
     w.dilation = random_.chance(20) ? 2 : 1;
     w.before = random_.between(0, w.kernel - 1);
     w.after = random_.between(0, w.kernel - 1);

@@ -3,7 +3,7 @@
 
 #include "schedule/random.hpp"
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 namespace monet::testing {
 

@@ -45,7 +45,7 @@ private:
     return core;
   }
 
-  std::int64_t bits() { return random_.between(shape_.least_bits, shape_.most_bits); }
+  std::int64_t bits() { return random_.between(shape_.min_bits, shape_.max_bits); }
   /// One for everything, or one for weights or results and one for the rest.
   std::vector<Memory> memories() {
     Memory all = one_memory("sram", bits(), 64);

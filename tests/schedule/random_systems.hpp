@@ -7,9 +7,9 @@
 namespace monet::testing {
 
 struct SystemShape {
-  int cores = 8;                     ///< at most
-  std::int64_t least_bits = 1 << 13; ///< of a core's memory
-  std::int64_t most_bits = 1 << 19;
+  int cores = 8;                   ///< at most
+  std::int64_t min_bits = 1 << 13; ///< of a core's memory
+  std::int64_t max_bits = 1 << 19;
   bool latency = false; ///< links have some, most of them
   bool rows = false;    ///< the off-chip memory has banks and rows
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>
 

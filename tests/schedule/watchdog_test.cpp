@@ -21,10 +21,10 @@ struct Tally {
 };
 
 /// Makes every memory of every core so small, or the links so narrow, that little or nothing fits.
-Chip starved(Chip chip, testing::Random& random, std::int64_t most_bits) {
+Chip starved(Chip chip, testing::Random& random, std::int64_t max_bits) {
   for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
     for (Memory& memory : chip.cores[c].memories)
-      memory.size = {random.between(1, most_bits)};
+      memory.size = {random.between(1, max_bits)};
   }
   for (const auto& group : chip.shared_memory) {
     for (const CoreId core : group)
@@ -38,7 +38,7 @@ Chip starved(Chip chip, testing::Random& random, std::int64_t most_bits) {
 }
 
 template <class Schedule>
-Tally try_cases(std::uint64_t first, int count, bool training, bool fused, std::int64_t most_bits,
+Tally try_cases(std::uint64_t first, int count, bool training, bool fused, std::int64_t max_bits,
                 const Schedule& schedule_case) {
   CaseShape shape;
   shape.network.training = training;
@@ -50,7 +50,7 @@ Tally try_cases(std::uint64_t first, int count, bool training, bool fused, std::
     testing::Random random(~seed);
     try {
       RandomCase c = testing::random_case(seed, shape);
-      c.chip = starved(c.chip, random, most_bits);
+      c.chip = starved(c.chip, random, max_bits);
       verify(schedule_case(c), c.tiles, c.step, c.chip);
       ++tally.scheduled;
     } catch (const InfeasibleError& error) {

@@ -26,7 +26,7 @@ using testing::RandomCase;
 const int kCases = test::cases(160, 2400, 20000);
 
 /// Iterations of the element by element witness that a case may take.
-constexpr std::int64_t kMostEffort = 200000;
+constexpr std::int64_t kMaxEffort = 200000;
 
 Timeline schedule_of(const RandomCase& c) {
   return testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
@@ -51,7 +51,7 @@ void check_tiles(const RandomCase& c) {
   if (c.options.halo == Halo::cached) {
     EXPECT_EQ(recomputed_macs(c.tiles, c.step.graph), 0);
   }
-  if (testing::effort_of_edges(c.step.graph) <= kMostEffort) {
+  if (testing::effort_of_edges(c.step.graph) <= kMaxEffort) {
     const auto wrong =
         testing::wrong_edges(tiles, c.step.graph, c.options.halo == Halo::recomputed);
     EXPECT_FALSE(wrong) << *wrong;
@@ -90,7 +90,7 @@ void check_timeline(const Timeline& timeline, const RandomCase& c) {
   check_host(plain, c);
   const auto problem = testing::impossible(plain, testing::plain(c.tiles), c.step, c.chip);
   EXPECT_FALSE(problem) << *problem;
-  if (testing::effort_of_edges(c.step.graph) > kMostEffort)
+  if (testing::effort_of_edges(c.step.graph) > kMaxEffort)
     return;
   const testing::CompulsoryBits least = testing::compulsory_bits(c.step);
   const testing::CompulsoryBits moved = testing::offchip_bits(plain, c.chip);
@@ -135,7 +135,7 @@ TEST(Witness, activations_in_the_host) {
     shape.fused = fused;
     shape.network = {.operators = 4, .training = true, .offload = true};
     check_cases(1200001, kCases / 8, shape);
-    shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+    shape.system = {.cores = 4, .min_bits = 1 << 13, .max_bits = 1 << 14};
     check_cases(1300001, kCases / 8, shape);
   }
 }
@@ -143,7 +143,7 @@ TEST(Witness, activations_in_the_host) {
 TEST(Witness, memories_as_small_as_can_be) {
   CaseShape shape;
   shape.network.training = true;
-  shape.system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  shape.system = {.cores = 4, .min_bits = 1 << 13, .max_bits = 1 << 14};
   check_cases(200001, kCases / 4, shape);
 }
 
@@ -157,7 +157,7 @@ TEST(Witness, links_with_latency_and_memories_with_rows) {
     shape.system.rows = true;
     check_cases(1000001, kCases / 4, shape);
     shape.system.latency = false;
-    shape.system.most_bits = 1 << 14;
+    shape.system.max_bits = 1 << 14;
     check_cases(1100001, kCases / 8, shape);
   }
 }

@@ -1,8 +1,8 @@
 // Loops along which an operator normalises are never cut: a tile would normalise over its part
 // only.
-#include "tiling/cut/split.hpp"
+#include "tiling/partition/split.hpp"
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

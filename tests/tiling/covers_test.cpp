@@ -2,8 +2,8 @@
 // can be run.
 #include "schedule/random_cases.hpp"
 #include "schedule/small_steps.hpp"
-#include "tiling/cover/groups.hpp"
-#include "tiling/cover/price.hpp"
+#include "tiling/fusion_estimate/groups.hpp"
+#include "tiling/fusion_estimate/price.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/imc_array.hpp"

@@ -14,7 +14,7 @@ namespace {
 using testing::Random;
 
 /// Iterations of the element by element witness that a case may take.
-constexpr std::int64_t kMostEffort = 100000;
+constexpr std::int64_t kMaxEffort = 100000;
 
 /// Slices of some of the stacks.
 std::vector<std::optional<StackSlices>>
@@ -129,7 +129,7 @@ void check(const Case& c) {
                                       [](const auto& slices) { return slices && slices->halo; });
   if (!recomputes) {
     EXPECT_EQ(done, needed);
-    if (testing::effort_of_edges(graph) <= kMostEffort) {
+    if (testing::effort_of_edges(graph) <= kMaxEffort) {
       const auto wrong = testing::wrong_edges(testing::plain(c.tiles), graph);
       EXPECT_FALSE(wrong) << *wrong;
     }

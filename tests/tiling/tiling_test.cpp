@@ -1,5 +1,5 @@
 #include "schedule/small_steps.hpp"
-#include "tiling/cut/split.hpp"
+#include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"

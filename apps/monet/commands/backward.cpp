@@ -20,13 +20,13 @@ namespace monet::cli {
 
 namespace {
 
-constexpr std::int64_t kMostNpuCores = 64;
+constexpr std::int64_t kMaxNpuCores = 64;
 
 /// One product from the command line, as a table with one layer.
 GemmTable table_of(const std::vector<std::int64_t>& gemm) {
   ProblemList problems;
   for (const std::int64_t size : gemm) {
-    if (size < 1 || size > kMostGemmDimension)
+    if (size < 1 || size > kMaxGemmDimension)
       problems.add({"--gemm"}, fmt::format("a dimension is {}; it must be 1 to 2^40", size));
   }
   problems.throw_if_any();
@@ -168,7 +168,7 @@ void add_inputs(Command& command, BackwardArguments& arguments) {
       "--batch", &arguments.batch,
       "Samples: a symbolic first axis of a network's inputs, or so many times the rows of a "
       "table",
-      {.range = Range{1, static_cast<double>(kMostGemmDimension)}});
+      {.range = Range{1, static_cast<double>(kMaxGemmDimension)}});
   command.add("--dim", &arguments.dimensions,
               "name=value of another symbolic dimension of a network; may be repeated",
               {.repeated = true});
@@ -180,7 +180,7 @@ void add_questions(Command& command, BackwardArguments& arguments) {
   command.add("--cores", &arguments.cores,
               "Cores that share memory and bandwidth, which grow with them; without it those that "
               "the file has",
-              {.type = "C", .range = Range{1, kMostNpuCores}});
+              {.type = "C", .range = Range{1, kMaxNpuCores}});
   command.add("--partition", &arguments.partition,
               "How layers are cut: on one core over time, on several side by side (there auto)",
               {.choices = kPartitionWords});

@@ -16,7 +16,7 @@ namespace monet::cli {
 
 namespace {
 
-constexpr std::int64_t kMostFraction = std::int64_t{1} << 20; // of NpuMachine's bandwidth
+constexpr std::int64_t kMaxFraction = std::int64_t{1} << 20; // of NpuMachine's bandwidth
 
 /// Bits of so many bytes a second in each cycle, exactly where the fraction is small enough.
 void set_bandwidth(double gb_per_s, NpuMachine& machine, const StudyMachine& of) {
@@ -29,7 +29,7 @@ void set_bandwidth(double gb_per_s, NpuMachine& machine, const StudyMachine& of)
   const std::int64_t common = std::gcd(bits, hertz);
   machine.bandwidth_bits = bits / common;
   machine.bandwidth_cycles = hertz / common;
-  while (machine.bandwidth_bits > kMostFraction || machine.bandwidth_cycles > kMostFraction) {
+  while (machine.bandwidth_bits > kMaxFraction || machine.bandwidth_cycles > kMaxFraction) {
     machine.bandwidth_bits /= 2;
     machine.bandwidth_cycles = std::max<std::int64_t>(1, machine.bandwidth_cycles / 2);
   }
@@ -81,8 +81,8 @@ NeighbourGuess guess_of(const AllPairs& all, const BackwardPlan& plan) {
   std::vector<PartitionSample> samples(asked.size());
   parallel_for(asked.size(), plan.jobs, [&](std::size_t i) {
     check_stop();
-    samples[i] = partition_sample(*asked[i], plan.machine, Technique::best_of_three,
-                                  plan.most_parts, plan.options);
+    samples[i] = partition_sample(*asked[i], plan.machine, Technique::best_of_three, plan.max_parts,
+                                  plan.options);
   });
   return guess_partitions(samples);
 }

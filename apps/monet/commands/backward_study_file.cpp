@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostStudyCores = 64;
-constexpr std::int64_t kMostStudyBatch = std::int64_t{1} << 20;
-constexpr double kMostGbPerSecond = 1e6;
+constexpr std::int64_t kMaxStudyCores = 64;
+constexpr std::int64_t kMaxStudyBatch = std::int64_t{1} << 20;
+constexpr double kMaxGbPerSecond = 1e6;
 const std::vector<std::string> kMachineNames{"small", "large"};
 const std::vector<std::string> kAverageWords{"models", "time"};
 const std::vector<std::string> kMeasureWords{"time", "speed"};
@@ -36,9 +36,9 @@ public:
     read_machines(map.require("machines"));
     read_networks(map.require("networks"));
     if (const YamlNode* cores = map.find("cores"))
-      study_.cores = integers(*cores, 2, kMostStudyCores);
+      study_.cores = integers(*cores, 2, kMaxStudyCores);
     if (const YamlNode* batches = map.find("batches"))
-      study_.batches = integers(*batches, 1, kMostStudyBatch);
+      study_.batches = integers(*batches, 1, kMaxStudyBatch);
     read_bandwidths(map.find("bandwidths_gb_per_s"));
     if (const YamlNode* choices = map.find("choices"))
       read_choices(*choices, study_.choices);
@@ -67,10 +67,10 @@ private:
       StudyMachine machine;
       machine.hardware = (folder_ / map.require_string("hardware")).string();
       machine.gb_per_s = map.number_or("gb_per_s", 0);
-      if (!(machine.gb_per_s >= 0 && machine.gb_per_s <= kMostGbPerSecond))
+      if (!(machine.gb_per_s >= 0 && machine.gb_per_s <= kMaxGbPerSecond))
         problems_.add(entry->where, "'gb_per_s' must be 0 to 10^6");
       machine.batch = map.integer_or("batch", 1);
-      if (machine.batch < 1 || machine.batch > kMostStudyBatch)
+      if (machine.batch < 1 || machine.batch > kMaxStudyBatch)
         problems_.add(entry->where, "'batch' must be 1 to 2^20");
       map.finish();
       study_.machines[name] = std::move(machine);
@@ -115,7 +115,7 @@ private:
       problems_.add(node->where, "'bandwidths_gb_per_s' must be a list");
     for (const YamlNode& item : node->items) {
       const auto value = as_number(item, problems_);
-      if (value && !(*value > 0 && *value <= kMostGbPerSecond))
+      if (value && !(*value > 0 && *value <= kMaxGbPerSecond))
         problems_.add(item.where, "a bandwidth must be above 0 and at most 10^6");
       study_.bandwidths.push_back(value.value_or(1));
     }
@@ -157,8 +157,8 @@ private:
     read_word(map, "measure", choices.measure, kMeasureWords);
     const auto bits = [&](const char* key, std::int64_t& value) {
       value = map.integer_or(key, value);
-      if (value < 1 || value > kMostElementBits)
-        problems_.add(node.where, fmt::format("'{}' must be 1 to {}", key, kMostElementBits));
+      if (value < 1 || value > kMaxGemmElementBits)
+        problems_.add(node.where, fmt::format("'{}' must be 1 to {}", key, kMaxGemmElementBits));
     };
     bits("element_bits", choices.element_bits);
     bits("partial_bits", choices.partial_bits);

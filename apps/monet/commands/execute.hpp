@@ -3,7 +3,7 @@
 
 #include "console.hpp"
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstdint>
 #include <string>

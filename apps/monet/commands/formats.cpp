@@ -34,10 +34,10 @@ struct ArrayFile {
 /// Whether numbers are written in 4 bytes: single precision holds the format, and no finite number
 /// is too large for it.
 NpyType float_type(const NumberFormat& format, std::span<const double> numbers) {
-  constexpr double kMost = std::numeric_limits<float>::max();
+  constexpr double kMax = std::numeric_limits<float>::max();
   const bool fits = fits_single(format) &&
                     std::all_of(numbers.begin(), numbers.end(),
-                                [](double x) { return !std::isfinite(x) || std::abs(x) <= kMost; });
+                                [](double x) { return !std::isfinite(x) || std::abs(x) <= kMax; });
   return fits ? NpyType::f4 : NpyType::f8;
 }
 

@@ -7,7 +7,7 @@
 #include "monet/base/text.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <fmt/core.h>
@@ -115,7 +115,7 @@ private:
     second_.assign(1, 0); // the data
     second_.insert(second_.end(), other.begin(), other.end());
     outcome_.base = evaluate(space_, store_everything(space_.problem), second_);
-    outcome_.least_possible = least_memory(space_, outcome_.memory);
+    outcome_.min_possible = min_memory(space_, outcome_.memory);
   }
 
   /// Falling budgets.
@@ -123,7 +123,7 @@ private:
     const std::int64_t whole = outcome_.base.memory(outcome_.memory);
     if (!own_.sweep)
       return {own_.budget.empty() ? whole : parse_budget(own_.budget, whole, "--budget")};
-    std::int64_t least = std::min(whole, outcome_.least_possible);
+    std::int64_t least = std::min(whole, outcome_.min_possible);
     if (!own_.least.empty())
       least = std::min(whole, parse_budget(own_.least, whole, "--least"));
     std::vector<std::int64_t> list;
@@ -179,7 +179,7 @@ private:
         last.result.infeasible
             ? fmt::format("no plan can {} {} bytes or less: {} bytes are the least that are proven "
                           "to be needed",
-                          what, last.budget, std::max(outcome_.least_possible, last.budget + 1))
+                          what, last.budget, std::max(outcome_.min_possible, last.budget + 1))
             : fmt::format("no plan was found to {} {} bytes or less; whether there is one is open",
                           what, last.budget));
   }

@@ -5,7 +5,7 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/einsum_mapper.hpp"
 #include "monet/report/einsum_result.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -107,9 +107,9 @@ private:
       TilingOptions tiling = tiling_options(inputs_.experiment, inputs_.files, step, &with_views);
       TilingOptions chosen;
       control_.begin([&] {
-        chosen = choose_step(inputs_.experiment, chip(), step, tiling, costs_, session_,
-                             "recomputed")
-                     .tiling;
+        chosen =
+            choose_step(inputs_.experiment, chip(), step, tiling, costs_, session_, "recomputed")
+                .tiling;
       });
       step_ = std::move(step);
       export_ = std::move(with_views);
@@ -120,7 +120,7 @@ private:
           "checkpointing: {} within {} bytes{}",
           found.infeasible ? "no plan is" : "no plan was found", budget,
           found.infeasible
-              ? fmt::format("; at least {} are needed", least_memory(space, options.memory))
+              ? fmt::format("; at least {} are needed", min_memory(space, options.memory))
               : ""));
     }
     add("checkpointing", request.objective, certificate, more);

@@ -24,7 +24,7 @@ struct FusionCommand {
 
 constexpr std::int64_t kMaxElementBits = 4096;
 constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
-                              FusionMethod::least_traffic, FusionMethod::automatic,
+                              FusionMethod::min_traffic, FusionMethod::automatic,
                               FusionMethod::none};
 
 template <class List>

@@ -9,7 +9,7 @@
 #include "monet/report/text.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/stacks_file.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <fmt/core.h>

@@ -55,15 +55,15 @@ std::map<std::string, std::int64_t> permanent_bytes(const TrainingGraph& step,
   return bytes;
 }
 
-struct Turn {
+struct TimedPart {
   std::string name;
   std::int64_t repeat = 1;
   StepFigures figures;
   std::map<std::string, std::int64_t> permanent;
 };
 
-Turn model_turn(const Experiment& experiment, const AlternateStep& step, const std::string& folder,
-                Session& session) {
+TimedPart model_turn(const Experiment& experiment, const AlternateStep& step,
+                     const std::string& folder, Session& session) {
   Experiment one = experiment;
   one.alternate.clear();
   one.training = step.options;
@@ -78,9 +78,9 @@ Turn model_turn(const Experiment& experiment, const AlternateStep& step, const s
 }
 
 /// The most that lives in a turn, with what the other steps leave in memory.
-std::int64_t peak_of(const Turn& turn, const std::vector<Turn>& all) {
+std::int64_t peak_of(const TimedPart& turn, const std::vector<TimedPart>& all) {
   std::map<std::string, std::int64_t> others;
-  for (const Turn& other : all)
+  for (const TimedPart& other : all)
     others.insert(other.permanent.begin(), other.permanent.end());
   std::int64_t peak = turn.figures.peak_memory_bytes;
   for (const auto& [name, bytes] : others)
@@ -88,12 +88,12 @@ std::int64_t peak_of(const Turn& turn, const std::vector<Turn>& all) {
   return peak;
 }
 
-Json iteration_json(const std::string& name, const std::vector<Turn>& turns) {
+Json iteration_json(const std::string& name, const std::vector<TimedPart>& turns) {
   Json steps = Json::array();
   std::int64_t cycles = 0;
   std::int64_t peak = 0;
   double energy = 0;
-  for (const Turn& turn : turns) {
+  for (const TimedPart& turn : turns) {
     const std::int64_t own_peak = peak_of(turn, turns);
     steps.push_back({{"name", valid_utf8(turn.name)},
                      {"repeat", turn.repeat},
@@ -127,7 +127,7 @@ std::string iteration_table(const Json& iteration) {
 /// Steps that take turns on one chip: models each into a folder of its own and writes
 /// iteration.json, what a turn of all of them takes.
 int run_alternating(const Experiment& experiment, const std::string& folder, Session& session) {
-  std::vector<Turn> turns;
+  std::vector<TimedPart> turns;
   for (const AlternateStep& step : experiment.alternate)
     turns.push_back(model_turn(experiment, step, folder, session));
   const Json iteration = iteration_json(experiment.name, turns);

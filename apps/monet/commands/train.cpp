@@ -7,10 +7,10 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/fit/checkpoint.hpp"
+#include "monet/fit/run.hpp"
 #include "monet/report/text.hpp"
 #include "monet/report/train_result.hpp"
-#include "monet/train/checkpoint.hpp"
-#include "monet/train/run.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -54,7 +54,7 @@ void BackwardChoices::add_to(Command& command) {
       kIm2colWords);
   add("--rule", &rule, "How algorithm-1 chooses between dx-major and dw-major", kRuleWords);
   const auto bits = [&](const char* name, std::int64_t* number, const char* help, double least) {
-    command.add(name, number, help, {.range = Range{least, kMostElementBits}, .group = group});
+    command.add(name, number, help, {.range = Range{least, kMaxGemmElementBits}, .group = group});
   };
   bits("--element-bits", &element_bits, "Of an element of any tensor", 1);
   bits("--partial-bits", &partial_bits, "Of a sum that is not complete", 1);

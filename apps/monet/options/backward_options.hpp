@@ -19,7 +19,7 @@ inline const std::vector<std::string> kIm2colWords{"expanded", "raw"};
 inline const std::vector<std::string> kRuleWords{"dimensions", "sizes", "columns"};
 inline const std::vector<std::string> kPartitionWords{"none", "auto", "weight-sharing",
                                                       "dy-sharing", "ifmap-sharing"};
-inline constexpr std::int64_t kMostElementBits = 64;
+inline constexpr std::int64_t kMaxGemmElementBits = 64;
 
 /// Each word is one of its list.
 struct BackwardChoices {

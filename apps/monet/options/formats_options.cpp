@@ -23,46 +23,47 @@ constexpr unsigned kRound = bit(FormatsQuestion::round);
 constexpr unsigned kQuantise = bit(FormatsQuestion::quantise);
 constexpr unsigned kGemm = bit(FormatsQuestion::gemm);
 
-struct Asked {
+struct QuestionOption {
   const char* option;
   FormatsQuestion question;
 };
-constexpr double kMostLanes = 1 << 20;
-constexpr std::array kQuestions{
-    Asked{"--round", FormatsQuestion::round}, Asked{"--quantise", FormatsQuestion::quantise},
-    Asked{"--gemm", FormatsQuestion::gemm}, Asked{"formats", FormatsQuestion::formats}};
+constexpr double kMaxLanes = 1 << 20;
+constexpr std::array kQuestions{QuestionOption{"--round", FormatsQuestion::round},
+                                QuestionOption{"--quantise", FormatsQuestion::quantise},
+                                QuestionOption{"--gemm", FormatsQuestion::gemm},
+                                QuestionOption{"formats", FormatsQuestion::formats}};
 
-struct Belongs {
+struct OptionQuestions {
   const char* option;
   unsigned questions;
 };
-constexpr std::array kBelongs{Belongs{"--format", kRound | kQuantise},
-                              Belongs{"--block", kRound | kQuantise | kGemm},
-                              Belongs{"--axes", kQuantise},
-                              Belongs{"--scale-mode", kRound | kQuantise | kGemm},
-                              Belongs{"--rounding", kRound | kQuantise | kGemm},
-                              Belongs{"--seed", kRound | kQuantise | kGemm},
-                              Belongs{"--saturate", kRound | kQuantise | kGemm},
-                              Belongs{"--flush-subnormals", kRound | kQuantise | kGemm},
-                              Belongs{"--symmetric", kRound | kQuantise | kGemm},
-                              Belongs{"--full-range", kRound | kQuantise},
-                              Belongs{"--before", kQuantise},
-                              Belongs{"--output", kQuantise | kGemm},
-                              Belongs{"--scales", kQuantise},
-                              Belongs{"--codes", kQuantise},
-                              Belongs{"--operands", kGemm},
-                              Belongs{"--mul", kGemm},
-                              Belongs{"--acc", kGemm},
-                              Belongs{"--variant", kGemm},
-                              Belongs{"--fma", kGemm},
-                              Belongs{"--lanes", kGemm},
-                              Belongs{"--instructions", kGemm},
-                              Belongs{"--jobs", kGemm}};
+constexpr std::array kBelongs{OptionQuestions{"--format", kRound | kQuantise},
+                              OptionQuestions{"--block", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--axes", kQuantise},
+                              OptionQuestions{"--scale-mode", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--rounding", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--seed", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--saturate", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--flush-subnormals", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--symmetric", kRound | kQuantise | kGemm},
+                              OptionQuestions{"--full-range", kRound | kQuantise},
+                              OptionQuestions{"--before", kQuantise},
+                              OptionQuestions{"--output", kQuantise | kGemm},
+                              OptionQuestions{"--scales", kQuantise},
+                              OptionQuestions{"--codes", kQuantise},
+                              OptionQuestions{"--operands", kGemm},
+                              OptionQuestions{"--mul", kGemm},
+                              OptionQuestions{"--acc", kGemm},
+                              OptionQuestions{"--variant", kGemm},
+                              OptionQuestions{"--fma", kGemm},
+                              OptionQuestions{"--lanes", kGemm},
+                              OptionQuestions{"--instructions", kGemm},
+                              OptionQuestions{"--jobs", kGemm}};
 
 /// "--round, --quantise or --gemm".
 std::string names_of(unsigned questions) {
   std::vector<std::string> names;
-  for (const Asked& one : kQuestions) {
+  for (const QuestionOption& one : kQuestions) {
     if ((bit(one.question) & questions) != 0)
       names.emplace_back(one.option);
   }
@@ -249,7 +250,7 @@ void FormatsArguments::add_to(Command& command) {
 }
 
 FormatsQuestion FormatsArguments::question(const Command& command) const {
-  for (const Asked& one : kQuestions) {
+  for (const QuestionOption& one : kQuestions) {
     if (command.given(one.option))
       return one.question;
   }
@@ -259,14 +260,14 @@ FormatsQuestion FormatsArguments::question(const Command& command) const {
 void FormatsArguments::check(const Command& command) const {
   const FormatsQuestion asked = question(command);
   std::string first;
-  for (const Asked& one : kQuestions) {
+  for (const QuestionOption& one : kQuestions) {
     if (!command.given(one.option))
       continue;
     if (!first.empty())
       throw UsageError(fmt::format("{} and {} exclude each other", first, one.option));
     first = one.option;
   }
-  for (const Belongs& one : kBelongs) {
+  for (const OptionQuestions& one : kBelongs) {
     if (command.given(one.option) && (one.questions & bit(asked)) == 0)
       throw UsageError(fmt::format("{} is for {}", one.option, names_of(one.questions)));
   }
@@ -316,7 +317,7 @@ void UnitArguments::add_to(Command& command) {
       "--lanes", &lanes,
       "So many products are added exactly before their sum is added; in blocks 1 stands for "
       "all of a block",
-      {.range = Range{1, kMostLanes}, .group = group});
+      {.range = Range{1, kMaxLanes}, .group = group});
   add_instructions(command, instructions, group);
   command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
               {.range = Range{0, 4096}, .group = group});

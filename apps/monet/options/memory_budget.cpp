@@ -32,7 +32,7 @@ constexpr std::array kUnits{Unit{"", 1},
 } // namespace
 
 std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option) {
-  constexpr double kMost = 9e18;
+  constexpr double kMax = 9e18;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
@@ -46,7 +46,7 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
       if (rest == unit.name)
         bytes = number * unit.bytes;
     }
-    if (bytes >= 0 && bytes < kMost)
+    if (bytes >= 0 && bytes < kMax)
       return static_cast<std::int64_t>(std::floor(bytes));
   }
   throw UsageError(fmt::format(

@@ -15,8 +15,8 @@ namespace monet::cli {
 namespace {
 
 constexpr const char* kZigzag = "zigzag-3.8";
-constexpr int kMostGenerated = 1000;
-constexpr int kMostUnrollings = 100000;
+constexpr int kMaxGenerated = 1000;
+constexpr int kMaxUnrollings = 100000;
 
 struct Choice {
   const char* name;
@@ -75,11 +75,11 @@ void ModelArguments::add_to(Command& command) {
               {.choices = {"uneven", "even"}});
   command.add("--generated", &generated,
               "Unrollings tried where the mapping leaves array dimensions open",
-              {.range = Range{1, kMostGenerated}});
+              {.range = Range{1, kMaxGenerated}});
   command.add("--unrollings", &unrollings,
               "Unrollings of our own tried where the mapping does not fix them; above 12 "
               "wherever they may help",
-              {.range = Range{0, kMostUnrollings}});
+              {.range = Range{0, kMaxUnrollings}});
   command.add("--mixed", &mixed, "Several layer dimensions on one generated array dimension");
   command.add("--data-locality", &data_locality,
               "With zigzag-3.8: data stay in lower memories between layers where they fit");

@@ -3,7 +3,7 @@
 
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <optional>

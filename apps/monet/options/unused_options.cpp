@@ -2,7 +2,7 @@
 
 #include "monet/base/warnings.hpp"
 #include "monet/report/cluster_result.hpp"
-#include "monet/training/unused_options.hpp"
+#include "monet/training_graph/unused_options.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include "options/cluster_experiment.hpp"
 
 #include "monet/cluster/cluster_step.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 namespace monet::cli {
 

@@ -53,15 +53,15 @@ void try_to_write(const std::string& path);
 /// A folder that this process writes results into, while the object lives. Other processes are kept
 /// from it by a lock on a file in it, which the kernel frees however the process ends; where the
 /// file system has no locks they are not.
-class HeldFolder {
+class LockedFolder {
 public:
   /// Makes the folder, and those above it, where they are not there. OutputError when it cannot be
   /// made or written, or when another process holds it, which the message names.
-  explicit HeldFolder(const std::string& path);
+  explicit LockedFolder(const std::string& path);
   /// What was made and is empty still goes again.
-  ~HeldFolder();
-  HeldFolder(const HeldFolder&) = delete;
-  HeldFolder& operator=(const HeldFolder&) = delete;
+  ~LockedFolder();
+  LockedFolder(const LockedFolder&) = delete;
+  LockedFolder& operator=(const LockedFolder&) = delete;
 
 private:
   void make_folders();

@@ -5,7 +5,7 @@
 #include "monet/cluster/device.hpp"
 #include "monet/cluster/pipeline.hpp"
 #include "monet/cluster/strategy.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/transformer.hpp"
 
 #include <array>

@@ -8,7 +8,7 @@
 // axis to shards of another an AllToAll. (Xu et al. 2021, "GSPMD", has the same rules for XLA.)
 #pragma once
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstddef>
 #include <cstdint>

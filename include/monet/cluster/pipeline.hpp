@@ -162,8 +162,8 @@ struct StageTimes {
   /// Pairs of micro-batch and chunk whose activations are held at a time, at most: divided by the
   /// chunks, micro-batches of a whole stage. The second counts those that only the weight gradient
   /// waits for, too.
-  std::int64_t most_held = 0, most_held_or_waiting = 0;
-  std::int64_t most_bytes = 0; ///< of activation_bytes and weight_bytes at a time
+  std::int64_t max_held = 0, max_held_or_waiting = 0;
+  std::int64_t max_bytes = 0; ///< of activation_bytes and weight_bytes at a time
 };
 
 struct PipelineTimeline : PipelineTimes {
@@ -204,12 +204,12 @@ private:
 PipelineTimes pipeline_times(const PipelineProblem& problem, PipelineScratch& scratch);
 Nanoseconds makespan(const PipelineProblem& problem);
 
-/// `most_held` of simulate() by closed form: m v for GPipe, min(m, p - i) for 1F1B and H1,
+/// `max_held` of simulate() by closed form: m v for GPipe, min(m, p - i) for 1F1B and H1,
 /// min(m v, 2(p - 1 - i) + (v - 1)p + 1) interleaved (Korthikanti et al. 2022: stage 0 holds
 /// p (1 + (p-1)/(pv)) micro-batches of its layers), min(m, 2(p - i) - 1) for H2, and in a V
 /// min(m, 2p - 1 - i) + min(m, i + 1): from m = 2p - 1 on 2p halves, what 1F1B's stage 0 holds.
-std::int64_t most_held(PipelineKind kind, std::int64_t stages, std::int64_t chunks,
-                       std::int64_t micro_batches, std::int64_t stage);
+std::int64_t max_held(PipelineKind kind, std::int64_t stages, std::int64_t chunks,
+                      std::int64_t micro_batches, std::int64_t stage);
 
 /// Cuts layers into contiguous parts, the largest as small as can be; in such a cut, each part
 /// takes its share of what is left at most, if it can: early stages hold more micro-batches. Part k

@@ -15,9 +15,9 @@
 namespace monet {
 
 /// In a fixed order, each once: degrees whose product is the devices, and sizes that divide.
-/// Without a host link none offloads. InfeasibleError with more than kMostStrategies of them, or
+/// Without a host link none offloads. InfeasibleError with more than kMaxStrategies of them, or
 /// none.
-inline constexpr std::size_t kMostStrategies = 10'000'000;
+inline constexpr std::size_t kMaxStrategies = 10'000'000;
 std::vector<ParallelStrategy> strategies_of(const StrategySpace& space, std::int64_t devices,
                                             const ClusterWorkload& workload, bool has_host_link);
 

@@ -90,7 +90,8 @@ StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems);
 std::string to_string(const ParallelStrategy& strategy);
 /// What does not fit together, each in a sentence with its numbers: degrees and the cluster's
 /// devices, micro-batches, experts. Empty where all fits. Heads and layers are the network's.
-std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t cluster_devices);
+std::vector<std::string> find_misfits(const ParallelStrategy& strategy,
+                                      std::int64_t cluster_devices);
 /// The mesh of one stage: data, expert, context, tensor; the last varies fastest.
 std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy);
 

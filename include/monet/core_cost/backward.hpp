@@ -38,8 +38,8 @@ struct GemmPair {
 };
 
 /// Largest dimension that is accepted, and the most multiplications (m * k * n) of a pair.
-inline constexpr std::int64_t kMostGemmDimension = std::int64_t{1} << 40;
-inline constexpr std::int64_t kMostGemmMacs = std::int64_t{1} << 45;
+inline constexpr std::int64_t kMaxGemmDimension = std::int64_t{1} << 40;
+inline constexpr std::int64_t kMaxGemmMacs = std::int64_t{1} << 45;
 
 /// One core's array, and the memory and DRAM that it sees.
 struct NpuMachine {
@@ -215,7 +215,7 @@ struct BackwardCost {
 /// Cost of the pair with a technique. Ties go to the first in the order of enumeration.
 /// InfeasibleError naming the operand and the missing bits when the memory does not hold the tiles;
 /// InternalError for dimensions outside 1 .. 2^40 (readers refuse them) and for machines without
-/// array, memory or bandwidth; InfeasibleError beyond kMostGemmMacs.
+/// array, memory or bandwidth; InfeasibleError beyond kMaxGemmMacs.
 BackwardCost backward_cost(const GemmPair& pair, const NpuMachine& machine, Technique technique,
                            const BackwardOptions& options = {});
 
@@ -260,10 +260,10 @@ PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Tec
                             PartitionScheme scheme, std::int64_t parts,
                             const BackwardOptions& options = {});
 
-/// The fastest of all schemes: on one core 1, 2, 4, ... `most_parts` parts, on several cores as
+/// The fastest of all schemes: on one core 1, 2, 4, ... `max_parts` parts, on several cores as
 /// many parts as cores. Ties go to the first scheme, then to fewer parts.
 PartitionedCost best_partition(const GemmPair& pair, const NpuMachine& machine, Technique technique,
-                               std::int64_t most_parts = 8, const BackwardOptions& options = {});
+                               std::int64_t max_parts = 8, const BackwardOptions& options = {});
 
 /// A layer as the paper's guess sees it, and what each scheme takes.
 struct PartitionSample {
@@ -272,7 +272,7 @@ struct PartitionSample {
   std::array<double, kPartitionSchemes> cycles{};
 };
 PartitionSample partition_sample(const GemmPair& pair, const NpuMachine& machine,
-                                 Technique technique, std::int64_t most_parts = 8,
+                                 Technique technique, std::int64_t max_parts = 8,
                                  const BackwardOptions& options = {});
 
 /// How well nearest neighbours guess the scheme: of `splits` random splits, 80 % of the layers are

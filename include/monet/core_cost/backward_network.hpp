@@ -21,8 +21,8 @@ struct BackwardPlan {
   /// How pairs are cut; nullopt: each as is fastest. Several cores share every pair, so there it is
   /// not `none`.
   std::optional<PartitionScheme> scheme = PartitionScheme::none;
-  std::int64_t most_parts = 8; ///< over time, on one core
-  int jobs = 1;                ///< threads; results do not depend on them
+  std::int64_t max_parts = 8; ///< over time, on one core
+  int jobs = 1;               ///< threads; results do not depend on them
 };
 
 struct BackwardLayer {

@@ -71,15 +71,15 @@ GemmNetwork gemm_pairs(const GemmTable& table, std::int64_t batch = 1);
 /// has a gradient, and multiply-accumulates of another form. InputError at the operator as above.
 GemmNetwork gemm_pairs(const Graph& network);
 
-/// No dimension beyond kMostGemmDimension, and no more multiplications than kMostGemmMacs. All are
+/// No dimension beyond kMaxGemmDimension, and no more multiplications than kMaxGemmMacs. All are
 /// at least 1.
 inline bool gemm_is_within_limits(std::int64_t m, std::int64_t k, std::int64_t n,
                                   std::int64_t repeats) {
-  if (m > kMostGemmDimension || k > kMostGemmDimension || n > kMostGemmDimension)
+  if (m > kMaxGemmDimension || k > kMaxGemmDimension || n > kMaxGemmDimension)
     return false;
   std::int64_t macs = m;
   for (const std::int64_t factor : {k, n, repeats}) {
-    if (macs > kMostGemmMacs / factor)
+    if (macs > kMaxGemmMacs / factor)
       return false;
     macs *= factor;
   }

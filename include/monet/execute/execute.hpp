@@ -2,7 +2,7 @@
 // precision. The reference that gradients and updates are checked with.
 #pragma once
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include "monet/cluster/cluster_step.hpp"
 #include "monet/explore/design.hpp"
 #include "monet/explore/step_settings.hpp"
+#include "monet/fit/study.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/train/study.hpp"
 
 #include <cstdint>
 #include <memory>

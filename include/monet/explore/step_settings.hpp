@@ -7,7 +7,7 @@
 #include "monet/optimise/step_mode.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/transformer.hpp"
 

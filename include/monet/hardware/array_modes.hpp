@@ -38,7 +38,7 @@ std::string modes_text(std::span<const ArrayMode> modes);
 /// The core as it works in one of its modes. A mode of one product adds no dimension.
 Core in_mode(const Core& core, const ArrayMode& mode);
 /// Products of the array in a cycle in its fastest mode: products_per_cycle() where it has none.
-double most_products(const Core& core);
+double max_products(const Core& core);
 /// Cycles that a multiplier takes for a product: several where the bits of an operand come one
 /// after the other, as in arrays that compute in memory.
 std::int64_t cycles_per_product(const Core& core);
@@ -46,6 +46,6 @@ std::int64_t cycles_per_product(const Core& core);
 /// with more of them is the stronger one.
 double products_per_cycle(const Core& core);
 /// pJ that the array takes in a cycle in the mode that takes most.
-double most_energy_pj(const Core& core);
+double max_energy_pj(const Core& core);
 
 } // namespace monet

@@ -81,6 +81,6 @@ ImcParts imc_energy_pj(const ImcArray& array, const ImcWork& work);
 /// Of it, the part that takes ImcWork::weight_reads and nothing else.
 double imc_precharge_pj(const ImcArray& array, double weight_reads);
 /// No mapping takes less for a multiply-accumulate.
-double least_imc_energy_pj(const ImcArray& array);
+double min_imc_energy_pj(const ImcArray& array);
 
 } // namespace monet

@@ -20,8 +20,8 @@ struct MemoryQuery {
       1; ///< 1: one for reads and writes; 2: one each; more cost more (docs/reference/hardware.md)
 };
 
-inline constexpr std::int64_t kMostModelledBits = std::int64_t{8} << 30; ///< 1 GiB
-inline constexpr std::int64_t kMostWordBits = 65536;
+inline constexpr std::int64_t kMaxModelledBits = std::int64_t{8} << 30; ///< 1 GiB
+inline constexpr std::int64_t kMaxWordBits = 65536;
 
 struct MemoryFigures {
   double read_pj = 0; ///< per access of one word

@@ -19,7 +19,7 @@ struct StepOptions {
   ScheduleOptions schedule;
   std::string name; ///< "training": said with stages and with what is infeasible; may be empty
   /// InfeasibleError rather than a schedule of more tiles.
-  std::size_t most_tiles = std::numeric_limits<std::size_t>::max();
+  std::size_t max_tiles = std::numeric_limits<std::size_t>::max();
 };
 
 /// What models share. All but `costs` may be null.

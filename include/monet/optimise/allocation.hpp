@@ -116,7 +116,7 @@ struct AllocationSearchOptions {
   double exact_plans = 50000;     ///< spaces up to this size are searched to the end
   std::vector<AllocationPlan> starts; ///< tried first
   /// Plans with more bytes alive at once, every tensor counted once, are none.
-  std::int64_t most_live_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_live_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
 /// One line per step of the search.

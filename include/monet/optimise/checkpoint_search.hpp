@@ -57,7 +57,7 @@ CheckpointPoint evaluate(const CheckpointSpace& space, RecomputePlan plan,
 
 /// No plan needs less: what cannot be made again is there from its maker to its last reader, and
 /// every operator has what it reads and writes beside that.
-std::int64_t least_memory(const CheckpointSpace& space, CheckpointMemory of);
+std::int64_t min_memory(const CheckpointSpace& space, CheckpointMemory of);
 
 /// The cheapest plans within each budget, in the order of the budgets, which fall. A larger budget
 /// is never worse and its bound never higher: plans and bounds of the others are taken over.

@@ -5,7 +5,7 @@
 #include "monet/optimise/recompute_problem.hpp"
 #include "monet/optimise/search.hpp"
 #include "monet/schedule/timeline.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -21,7 +21,7 @@ namespace monet {
 enum class FusionMethod {
   cost,          ///< the search driven by the objective
   fewest_groups, ///< the original's: fewest groups under its constraints
-  least_traffic, ///< the original's: fewest bits between groups, likewise
+  min_traffic,   ///< the original's: fewest bits between groups, likewise
   automatic,     ///< what choose_step() fuses
   none,          ///< layer by layer
 };
@@ -35,7 +35,7 @@ struct FusionProblem {
   TilingOptions tiling;
   ScheduleOptions schedule;
   /// Plans with more bytes alive at once, every tensor counted once, are none; 0: no limit.
-  std::int64_t most_live_bytes = 0;
+  std::int64_t max_live_bytes = 0;
   /// Plans to begin with. None: those of first_ways(), which no limit of the search ends.
   std::optional<std::vector<FusionPlan>> starts;
 };
@@ -56,7 +56,7 @@ struct FusionOptions {
   std::size_t longest = 6;               ///< operators of a group that is looked at on its own
   /// Spaces with no more plans are searched as a whole.
   std::int64_t complete_below = 3000;
-  std::int64_t most_slices = 64;
+  std::int64_t max_slices = 64;
   std::size_t loops = 2; ///< of the first and of the last operator, from which slices are tried
   /// The search by cost also tries the original study's two plans.
   bool tries_original = true;
@@ -65,7 +65,7 @@ struct FusionOptions {
 };
 
 /// Slices to try for a group (members ascending): none, then every combination of one of the first
-/// `loops` loops of the last or first member that may be cut, a power of two up to `most_slices`
+/// `loops` loops of the last or first member that may be cut, a power of two up to `max_slices`
 /// and a way with halos. Without those that leave every member whole.
 std::vector<StackSlices> slice_choices(const Graph& graph, std::span<const OpId> members,
                                        const FusionOptions& options);

@@ -31,7 +31,7 @@ public:
   void add(std::string key, const Outcome& outcome);
 
 private:
-  static constexpr std::size_t kMost = 512; ///< with keys of some 10 KB
+  static constexpr std::size_t kMax = 512; ///< with keys of some 10 KB
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Outcome> known_;

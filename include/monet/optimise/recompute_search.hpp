@@ -35,7 +35,7 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
 
 /// From a plan down: halves what is between a budget that is too small and what `plan` needs, with
 /// little effort for each; the plan that needs least of those found.
-RecomputePlan least_plan(const RecomputeProblem& problem, RecomputePlan plan,
-                         std::int64_t too_small, const SearchControl& control);
+RecomputePlan least_memory_plan(const RecomputeProblem& problem, RecomputePlan plan,
+                                std::int64_t too_small, const SearchControl& control);
 
 } // namespace monet

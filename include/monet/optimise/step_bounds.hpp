@@ -4,7 +4,7 @@
 
 #include "monet/hardware/chip.hpp"
 #include "monet/model/figures.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -28,7 +28,7 @@ struct StepBoundOptions {
   std::size_t separators = 512;
   /// Bounds of energy hold for schedules of no more tiles, as the accesses of each tile to wide
   /// memories are counted in whole words, rounded down.
-  double most_tiles = std::numeric_limits<double>::infinity();
+  double max_tiles = std::numeric_limits<double>::infinity();
   /// Traffic holds for every chip whose memories hold no more than this, or than `chip`, together.
   Bits onchip{0};
 };

@@ -23,7 +23,7 @@ struct ClusterResult {
 };
 
 /// Passes that cluster.json lists at most: of a longer step those that begin first.
-inline constexpr std::size_t kMostListedPasses = 100'000;
+inline constexpr std::size_t kMaxListedPasses = 100'000;
 
 /// Its keys, and `text`.
 nlohmann::ordered_json strategy_json(const ParallelStrategy& strategy);

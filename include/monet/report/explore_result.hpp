@@ -22,11 +22,11 @@ struct ExplorationInfo {
 };
 
 /// Rows that explore.json holds of larger tables, beside those of fronts and best designs.
-inline constexpr std::size_t kMostExploreRows = 20'000;
+inline constexpr std::size_t kMaxExploreRows = 20'000;
 
 /// explore.json, described by docs/explore.schema.json: the space, counts, fronts, the best design
 /// of each run and objective, why designs are infeasible, and a row per design (of more than
-/// kMostExploreRows a sample that depends on the seed alone). Nothing in it depends on the number
+/// kMaxExploreRows a sample that depends on the seed alone). Nothing in it depends on the number
 /// of workers or on time, but `seconds`. Results in order of id, as explore() gives them.
 nlohmann::ordered_json explore_json(const Space& space, const ExplorationResult& result,
                                     const ExplorationInfo& info, const Provenance& provenance);

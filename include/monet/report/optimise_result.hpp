@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monet/report/result.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

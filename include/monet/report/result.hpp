@@ -6,7 +6,7 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/tiling/tiling.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

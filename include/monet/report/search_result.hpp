@@ -63,7 +63,7 @@ struct CheckpointOutcome {
   std::string method;
   CheckpointMemory memory = CheckpointMemory::peak;
   CheckpointPoint base;            ///< everything stored
-  std::int64_t least_possible = 0; ///< no plan needs less memory
+  std::int64_t min_possible = 0;   ///< no plan needs less memory
   std::vector<CheckpointRow> rows; ///< one for each budget
   std::optional<std::size_t> chosen;
   std::vector<CheckpointPoint> genetic;

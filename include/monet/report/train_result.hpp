@@ -1,8 +1,8 @@
 // What training runs came to, as numbers, a table and curves.
 #pragma once
 
+#include "monet/fit/run.hpp"
 #include "monet/report/result.hpp"
-#include "monet/train/run.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "monet/base/ids.hpp"
 #include "monet/base/units.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <algorithm>
 #include <array>
@@ -79,7 +79,7 @@ struct TransferCost {
 };
 
 /// A tensor, or a part of it, lies in a memory. One tensor may have copies in several memories.
-struct Stay {
+struct ResidencyInterval {
   Cycles start;
   Cycles end; ///< kKept: when the step is over it still lies there
   TensorId tensor;
@@ -87,10 +87,10 @@ struct Stay {
 
   static constexpr Cycles kKept{std::numeric_limits<std::int64_t>::max()};
 };
-struct Place {
+struct MemorySlot {
   CoreId memory; ///< core whose top memory it is (first of a sharing group), or the off-chip core
   Bits bits;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const MemorySlot&, const MemorySlot&) = default;
 };
 
 /// Change of what a memory holds.
@@ -118,12 +118,12 @@ struct PhaseSpan {
 
 /// Made for a million tiles: what many rows have in common is stored once and referred to.
 struct Timeline {
-  bool complete = true;            ///< false: given up half-way, and empty
-  std::vector<TileRun> runs;       ///< by start, then tile
-  std::vector<Transfer> transfers; ///< by start
-  std::vector<Stay> stays;         ///< in no particular order; see memory_events()
-  std::vector<MemorySample> live;  ///< steps; one per change
-  std::vector<PhaseSpan> phases;   ///< in order; lengths add up to the makespan
+  bool complete = true;                 ///< false: given up half-way, and empty
+  std::vector<TileRun> runs;            ///< by start, then tile
+  std::vector<Transfer> transfers;      ///< by start
+  std::vector<ResidencyInterval> stays; ///< in no particular order; see memory_events()
+  std::vector<MemorySample> live;       ///< steps; one per change
+  std::vector<PhaseSpan> phases;        ///< in order; lengths add up to the makespan
   Cycles makespan;
   MemorySample peak;           ///< of the sum over owners; the first of equals
   std::vector<Energy> leakage; ///< per core: of its memories, over the makespan
@@ -131,12 +131,12 @@ struct Timeline {
   std::vector<RunCost> costs;
   std::vector<TransferCost> transfer_costs;
   std::vector<Route> routes;
-  std::vector<Place> places;
+  std::vector<MemorySlot> places;
 
   const RunCost& cost_of(const TileRun& run) const { return costs[run.cost]; }
   const TransferCost& cost_of(const Transfer& t) const { return transfer_costs[t.cost]; }
   const Route& route_of(const Transfer& t) const { return routes[cost_of(t).route]; }
-  const Place& place_of(const Stay& stay) const { return places[stay.place]; }
+  const MemorySlot& place_of(const ResidencyInterval& stay) const { return places[stay.place]; }
   Bits bits_of(const Transfer& t) const { return cost_of(t).bits; }
   /// Cycle from which the last receiver has all of it.
   Cycles arrival_of(const Transfer& t) const {

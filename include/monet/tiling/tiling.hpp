@@ -3,7 +3,7 @@
 
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <optional>
 #include <span>
@@ -123,7 +123,7 @@ struct StackSlices {
   /// slices of each, then the next ones of each. With a slice for every image, the step runs image
   /// by image.
   std::int64_t turns = 1;
-  static constexpr std::int64_t kMostTurns = 1024;
+  static constexpr std::int64_t kMaxTurns = 1024;
   friend bool operator==(const StackSlices&, const StackSlices&) = default;
 };
 

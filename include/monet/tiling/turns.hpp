@@ -32,7 +32,7 @@ std::optional<StepTurns> find_turns(const TrainingGraph& step);
 TrainingGraph one_turn(const TrainingGraph& step, const StepTurns& turns, std::int64_t count);
 
 /// A plan for one_turn() as a plan for the whole step in `count` turns; in those of the plan, where
-/// it has some, so many times. InfeasibleError beyond StackSlices::kMostTurns. Operators that it
+/// it has some, so many times. InfeasibleError beyond StackSlices::kMaxTurns. Operators that it
 /// leaves alone take turns, too.
 FusionPlan in_turns(const FusionPlan& plan, const TrainingGraph& step, const StepTurns& turns,
                     std::int64_t count);

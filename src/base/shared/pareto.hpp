@@ -8,10 +8,10 @@
 
 namespace monet {
 
-/// One number per objective, at most kMostObjectives.
+/// One number per objective, at most kMaxObjectives.
 using Objectives = std::vector<double>;
 
-inline constexpr std::size_t kMostObjectives = 4;
+inline constexpr std::size_t kMaxObjectives = 4;
 
 /// No objective is worse, one is better.
 bool dominates(std::span<const double> a, std::span<const double> b);

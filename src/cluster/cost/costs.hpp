@@ -9,7 +9,7 @@
 #include "monet/cluster/stages.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <cstddef>

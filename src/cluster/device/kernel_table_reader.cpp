@@ -14,7 +14,7 @@ namespace monet {
 
 namespace {
 
-constexpr double kMostBytesOfDevice = 1e15;
+constexpr double kMaxBytesOfDevice = 1e15;
 constexpr double kLongestConstant = 1e12;
 
 /// Of so many types or kernels.
@@ -39,9 +39,9 @@ std::optional<KernelType> type_cell(const PointRow& row, std::size_t column,
 /// What a measured time has beyond the kernel's work; a point that has little else says nothing of
 /// the kernel.
 std::optional<double> work_of(double measured, double overhead, double launch) {
-  constexpr double kLeastShare = 0.5;
+  constexpr double kMinShare = 0.5;
   const double work = measured - overhead - launch;
-  return work > 0 && work >= kLeastShare * overhead ? std::optional(work) : std::nullopt;
+  return work > 0 && work >= kMinShare * overhead ? std::optional(work) : std::nullopt;
 }
 
 void read_peaks(const YamlNode& node, KernelTable& table, ProblemList& problems) {
@@ -281,9 +281,9 @@ KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borr
       figure_within(map, "memory_bandwidth_gb_per_s", 1e-6, 1e9, std::nullopt, problems);
   table.memory_share = figure_within(map, "memory_share", 1e-6, 1, 1.0, problems);
   table.memory_bytes =
-      figure_within(map, "memory_bytes", 1, kMostBytesOfDevice, std::nullopt, problems);
+      figure_within(map, "memory_bytes", 1, kMaxBytesOfDevice, std::nullopt, problems);
   table.workspace_bytes =
-      figure_within(map, "workspace_bytes", 0, kMostBytesOfDevice, 0.0, problems);
+      figure_within(map, "workspace_bytes", 0, kMaxBytesOfDevice, 0.0, problems);
   table.kernel_launch_ns =
       figure_within(map, "kernel_launch_ns", 0, kLongestConstant, 0.0, problems);
   table.host_ns_per_kernel =
@@ -319,8 +319,8 @@ KernelTable parse_kernel_table(std::string_view text, const std::string& origin,
 }
 
 KernelTable read_kernel_table(const std::string& path) {
-  constexpr std::size_t kMost = std::size_t{1} << 24;
-  return parse_kernel_table(read_file(path, kMost), path, open_beside);
+  constexpr std::size_t kMax = std::size_t{1} << 24;
+  return parse_kernel_table(read_file(path, kMax), path, open_beside);
 }
 
 } // namespace monet

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
     "ring", "tree", "halving-doubling", "direct", "hierarchical", "table", "best"};
-constexpr std::size_t kMostUnequal = 4096;
-constexpr double kMostBandwidth = 1e9;
-constexpr double kMostLatency = 1e9; // a second
-constexpr double kMostBytes = 1e15;
+constexpr std::size_t kMaxUnequalDevices = 4096;
+constexpr double kMaxBandwidth = 1e9;
+constexpr double kMaxLatency = 1e9; // a second
+constexpr double kMaxBytes = 1e15;
 
 std::int64_t whole_figure(YamlMap& map, std::string_view key, std::int64_t least,
                           std::optional<std::int64_t> fallback, ProblemList& problems) {
@@ -74,8 +74,8 @@ Tier read_tier(const YamlNode& node, const FileOpener& open, bool& sized, Proble
   sized = map.has("size");
   tier.size = whole_figure(map, "size", 1, 1, problems);
   tier.bandwidth_gb_per_s =
-      figure_within(map, "bandwidth_gb_per_s", 1e-6, kMostBandwidth, std::nullopt, problems);
-  tier.latency_ns = figure_within(map, "latency_ns", 0, kMostLatency, std::nullopt, problems);
+      figure_within(map, "bandwidth_gb_per_s", 1e-6, kMaxBandwidth, std::nullopt, problems);
+  tier.latency_ns = figure_within(map, "latency_ns", 0, kMaxLatency, std::nullopt, problems);
   tier.topology = read_topology(map, problems);
   tier.oversubscription = figure_within(map, "oversubscription", 1, 1e6, 1.0, problems);
   if (const YamlNode* table = map.find("table"))
@@ -120,15 +120,15 @@ void read_tiers(const YamlNode& node, const YamlNode* devices, const FileOpener&
 void read_host_link(const YamlNode& node, HostLink& link, ProblemList& problems) {
   YamlMap map(node, problems);
   link.bandwidth_gb_per_s =
-      figure_within(map, "bandwidth_gb_per_s", 1e-6, kMostBandwidth, std::nullopt, problems);
-  link.latency_ns = figure_within(map, "latency_ns", 0, kMostLatency, 0.0, problems);
+      figure_within(map, "bandwidth_gb_per_s", 1e-6, kMaxBandwidth, std::nullopt, problems);
+  link.latency_ns = figure_within(map, "latency_ns", 0, kMaxLatency, 0.0, problems);
   link.shared_by = whole_figure(map, "shared_by", 1, 1, problems);
   map.finish();
 }
 
 void read_unequal(const YamlNode& node, Cluster& cluster, ProblemList& problems) {
-  if (node.kind != YamlNode::Kind::sequence || node.items.size() > kMostUnequal) {
-    problems.add(node.where, fmt::format("expected a list of at most {}", kMostUnequal));
+  if (node.kind != YamlNode::Kind::sequence || node.items.size() > kMaxUnequalDevices) {
+    problems.add(node.where, fmt::format("expected a list of at most {}", kMaxUnequalDevices));
     return;
   }
   for (const YamlNode& item : node.items) {
@@ -137,7 +137,7 @@ void read_unequal(const YamlNode& node, Cluster& cluster, ProblemList& problems)
     some.first = whole_figure(map, "first", 0, std::nullopt, problems);
     some.count = whole_figure(map, "count", 1, 1, problems);
     some.speed = figure_within(map, "speed", 1e-6, 1e6, 1.0, problems);
-    some.memory_bytes = figure_within(map, "memory_bytes", 0, kMostBytes, 0.0, problems);
+    some.memory_bytes = figure_within(map, "memory_bytes", 0, kMaxBytes, 0.0, problems);
     if (const YamlNode* device = map.find("device"))
       some.device = read_device_file(*device, problems);
     map.finish();
@@ -197,7 +197,7 @@ Cluster make_cluster(const YamlNode& root, const std::string& origin, const File
     cluster.devices = whole_figure(map, "devices", 1, std::nullopt, problems);
   if (const YamlNode* tiers = map.require("tiers"))
     read_tiers(*tiers, devices, open, cluster, problems);
-  cluster.memory_bytes = figure_within(map, "memory_bytes", 0, kMostBytes, 0.0, problems);
+  cluster.memory_bytes = figure_within(map, "memory_bytes", 0, kMaxBytes, 0.0, problems);
   if (const YamlNode* link = map.find("host_link"))
     read_host_link(*link, cluster.host_link, problems);
   if (const YamlNode* unequal = map.find("unequal"))
@@ -214,8 +214,8 @@ Cluster parse_cluster(std::string_view text, const std::string& origin, const Fi
 }
 
 Cluster read_cluster(const std::string& path) {
-  constexpr std::size_t kMost = std::size_t{1} << 22;
-  return parse_cluster(read_file(path, kMost), path, open_beside);
+  constexpr std::size_t kMax = std::size_t{1} << 22;
+  return parse_cluster(read_file(path, kMax), path, open_beside);
 }
 
 Cluster with_devices(const Cluster& cluster, std::int64_t devices) {

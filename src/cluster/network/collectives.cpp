@@ -125,7 +125,7 @@ RawCost hierarchical_cost(const GroupPlacement& placement, Collective collective
   if (chunks > 0)
     return pipelined(placement, collective, bytes, chunks);
   RawCost best = pipelined(placement, collective, bytes, 1);
-  for (std::int64_t c = 2; c <= kMostChunks; c *= 2) {
+  for (std::int64_t c = 2; c <= kMaxChunks; c *= 2) {
     const RawCost cost = pipelined(placement, collective, bytes, c);
     if (cost.nanoseconds >= best.nanoseconds)
       break;

@@ -100,7 +100,7 @@ RawCost chain_broadcast(const GroupPlacement& placement, double bytes, std::int6
   const double hops = number(placement.ranks - 2);
   const auto with = [&](std::int64_t c) { return (hops + number(c)) * (alpha + time / number(c)); };
   cost.chunks = std::max<std::int64_t>(chunks, 1);
-  for (std::int64_t c = 2; chunks == 0 && c <= kMostChunks; c *= 2) {
+  for (std::int64_t c = 2; chunks == 0 && c <= kMaxChunks; c *= 2) {
     if (with(c) < with(cost.chunks))
       cost.chunks = c;
   }

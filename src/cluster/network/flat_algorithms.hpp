@@ -20,6 +20,6 @@ RawCost flat_cost(const GroupPlacement& placement, Collective collective,
                   CollectiveAlgorithm algorithm, double bytes, std::int64_t chunks);
 
 /// The most pieces that are tried.
-inline constexpr std::int64_t kMostChunks = 64;
+inline constexpr std::int64_t kMaxChunks = 64;
 
 } // namespace monet

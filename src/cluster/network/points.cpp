@@ -12,8 +12,8 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostRows = 100'000;
-constexpr std::size_t kMostFileBytes = std::size_t{1} << 24;
+constexpr std::size_t kMaxRows = 100'000;
+constexpr std::size_t kMaxPointsBytes = std::size_t{1} << 24;
 
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
@@ -99,8 +99,8 @@ std::vector<PointRow> parse_points(std::string_view text, const std::string& ori
         problems.add(where, fmt::format("expected the columns {}", joined(columns)));
         return {};
       }
-    } else if (rows.size() == kMostRows) {
-      problems.add(where, fmt::format("more than {} rows", group_digits(kMostRows)));
+    } else if (rows.size() == kMaxRows) {
+      problems.add(where, fmt::format("more than {} rows", group_digits(kMaxRows)));
       return {};
     } else {
       add_row(content, where, order, columns, rows, problems);
@@ -125,8 +125,7 @@ std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::str
     }
   }
   std::vector<PointRow> rows;
-  if (node.kind != YamlNode::Kind::sequence || node.items.empty() ||
-      node.items.size() > kMostRows) {
+  if (node.kind != YamlNode::Kind::sequence || node.items.empty() || node.items.size() > kMaxRows) {
     problems.add(node.where, fmt::format("expected a CSV file or rows [{}]", joined(columns)));
     return rows;
   }
@@ -140,20 +139,20 @@ std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::str
 
 std::optional<double> positive_cell(const PointRow& row, std::size_t column, std::string_view name,
                                     ProblemList& problems) {
-  constexpr double kMost = 1e15;
+  constexpr double kMax = 1e15;
   const std::string& cell = row.cells[column];
-  if (const auto value = number_in<double>(cell); value && *value > 0 && *value <= kMost)
+  if (const auto value = number_in<double>(cell); value && *value > 0 && *value <= kMax)
     return value;
   problems.add(row.where, fmt::format("'{}' must be a number more than 0 and at most {:g}, is '{}'",
-                                      name, kMost, cell.substr(0, 30)));
+                                      name, kMax, cell.substr(0, 30)));
   return std::nullopt;
 }
 
 std::optional<std::int64_t> counted_cell(const PointRow& row, std::size_t column,
                                          std::string_view name, ProblemList& problems) {
-  constexpr double kMost = 1099511627776.0;
+  constexpr double kMax = 1099511627776.0;
   const std::optional<double> value = positive_cell(row, column, name, problems);
-  if (!value || (std::floor(*value) == *value && *value <= kMost))
+  if (!value || (std::floor(*value) == *value && *value <= kMax))
     return value ? std::optional<std::int64_t>(static_cast<std::int64_t>(*value)) : std::nullopt;
   problems.add(row.where, fmt::format("'{}' must be a whole number up to 2^40, is '{}'", name,
                                       row.cells[column].substr(0, 30)));
@@ -163,7 +162,7 @@ std::optional<std::int64_t> counted_cell(const PointRow& row, std::size_t column
 FileText open_beside(const std::string& name, const SourceLoc& where) {
   const std::string path = resolve_beside(where.origin, name);
   try {
-    return {path, read_file(path, kMostFileBytes)};
+    return {path, read_file(path, kMaxPointsBytes)};
   } catch (const InputError& error) {
     throw InputError(where, fmt::format("cannot open what is named here: {}",
                                         error.problems().front().to_string()));

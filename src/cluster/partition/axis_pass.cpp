@@ -3,7 +3,7 @@
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>

@@ -89,16 +89,16 @@ bool Forms::is_usable(const Form& form, std::size_t pass) const {
   return !form.gathered || form.pass == pass;
 }
 
-std::optional<Forms::Way> Forms::cheapest(TensorId tensor, const Placement& wanted,
-                                          std::size_t pass) const {
-  std::optional<Way> best;
+std::optional<Forms::ConversionPath> Forms::cheapest(TensorId tensor, const Placement& wanted,
+                                                     std::size_t pass) const {
+  std::optional<ConversionPath> best;
   const double whole = static_cast<double>(bytes_of(size_of(source_.graph.tensor(tensor))));
   for (const Form& form : of(tensor)) {
     if (!is_usable(form, pass))
       continue;
     const double bytes = sent_bytes(form.placement, wanted, whole, static_cast<double>(ranks_));
     if (!best || bytes < best->bytes)
-      best = Way{&form, bytes};
+      best = ConversionPath{&form, bytes};
   }
   return best;
 }

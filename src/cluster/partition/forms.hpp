@@ -75,12 +75,13 @@ public:
   TensorId add_tensor(Tensor tensor, TensorId of, const Placement& placement);
 
 private:
-  struct Way {
+  struct ConversionPath {
     const Form* from = nullptr;
     double bytes = 0;
   };
   bool is_usable(const Form& form, std::size_t pass) const;
-  std::optional<Way> cheapest(TensorId tensor, const Placement& wanted, std::size_t pass) const;
+  std::optional<ConversionPath> cheapest(TensorId tensor, const Placement& wanted,
+                                         std::size_t pass) const;
   /// The collective of the forward part that one of what is computed again repeats.
   std::optional<OpId> repeated(TensorId tensor, std::string_view what,
                                const Placement& wanted) const;

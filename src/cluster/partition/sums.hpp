@@ -2,7 +2,7 @@
 // its axes, and whose gradient a tensor is.
 #pragma once
 
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -25,7 +25,7 @@ std::vector<std::int64_t> parts_needed(const std::vector<Nanoseconds>& layers, N
   return needed;
 }
 
-Nanoseconds least_largest(const std::vector<Nanoseconds>& layers, std::int64_t parts) {
+Nanoseconds min_largest(const std::vector<Nanoseconds>& layers, std::int64_t parts) {
   Nanoseconds low = *std::max_element(layers.begin(), layers.end());
   Nanoseconds high = 0;
   for (const Nanoseconds layer : layers)
@@ -56,7 +56,7 @@ std::vector<std::int64_t> balance(std::span<const Nanoseconds> layers, Nanosecon
       first >= 0 && last >= 0 &&
           std::all_of(layers.begin(), layers.end(), [](Nanoseconds c) { return c >= 0; }),
       "a layer has a negative cost");
-  const Nanoseconds most = least_largest(costs, parts);
+  const Nanoseconds most = min_largest(costs, parts);
   const std::vector<std::int64_t> needed = parts_needed(costs, most);
   Nanoseconds left = 0;
   for (const Nanoseconds cost : costs)

@@ -124,8 +124,8 @@ std::int64_t warm_up_of_first(const PipelineShape& shape) {
 } // namespace
 
 CompiledPipeline compile_pipeline(const PipelineShape& shape, bool with_places) {
-  constexpr std::int64_t kMostLinks = std::numeric_limits<std::uint16_t>::max();
-  internal_check(2 * shape.stages < kMostLinks, "a pipeline has too many stages");
+  constexpr std::int64_t kMaxLinks = std::numeric_limits<std::uint16_t>::max();
+  internal_check(2 * shape.stages < kMaxLinks, "a pipeline has too many stages");
   return PipelineCompiler(shape, with_places).run();
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 6> kPipelineNames{"gpipe", "1f1b",  "inte
                                                          "zb-h1", "zb-h2", "zb-v"};
 
 /// What a step may have, so that memory and indices hold it: forward passes of all stages.
-constexpr std::int64_t kMostStages = 1 << 14, kMostPasses = 1 << 22;
+constexpr std::int64_t kMaxStages = 1 << 14, kMaxPasses = 1 << 22;
 
 /// Appends passes to one stage's order.
 class OrderWriter {
@@ -177,12 +177,12 @@ std::optional<std::string> why_not(PipelineKind kind, std::int64_t stages, std::
                                    std::int64_t micro_batches) {
   if (stages < 1 || chunks < 1 || micro_batches < 1)
     return "needs at least one stage, chunk and micro-batch";
-  if (stages > kMostStages || chunks > kMostPasses / stages ||
-      micro_batches > kMostPasses / (stages * chunks))
+  if (stages > kMaxStages || chunks > kMaxPasses / stages ||
+      micro_batches > kMaxPasses / (stages * chunks))
     return fmt::format(
         "has {} stages of {} chunks and {} micro-batches: more than {} stages, or {} "
         "forward passes, are too many",
-        stages, chunks, micro_batches, kMostStages, kMostPasses);
+        stages, chunks, micro_batches, kMaxStages, kMaxPasses);
   switch (kind) {
   case PipelineKind::gpipe:
     return std::nullopt;
@@ -246,8 +246,8 @@ std::vector<PipelineTask> stage_order(PipelineKind kind, std::int64_t stages, st
   throw InternalError("unknown schedule");
 }
 
-std::int64_t most_held(PipelineKind kind, std::int64_t stages, std::int64_t chunks,
-                       std::int64_t micro_batches, std::int64_t stage) {
+std::int64_t max_held(PipelineKind kind, std::int64_t stages, std::int64_t chunks,
+                      std::int64_t micro_batches, std::int64_t stage) {
   const std::int64_t below = stages - 1 - stage;
   switch (kind) {
   case PipelineKind::gpipe:

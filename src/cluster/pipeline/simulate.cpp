@@ -166,9 +166,9 @@ private:
       s.bytes -= split_ ? cost.weight_bytes : cost.activation_bytes;
       break;
     }
-    times.most_held = std::max(times.most_held, s.held);
-    times.most_held_or_waiting = std::max(times.most_held_or_waiting, s.held + s.waiting);
-    times.most_bytes = std::max(times.most_bytes, s.bytes);
+    times.max_held = std::max(times.max_held, s.held);
+    times.max_held_or_waiting = std::max(times.max_held_or_waiting, s.held + s.waiting);
+    times.max_bytes = std::max(times.max_bytes, s.bytes);
   }
 
   /// Of part k's result to part k + 1, or of the gradient of its input to part k - 1.

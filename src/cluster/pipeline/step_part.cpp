@@ -1,6 +1,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <algorithm>
 #include <map>

@@ -31,11 +31,11 @@ struct PipelineScratch::State {
   std::vector<PassEnd> ends;
 
   const CompiledPipeline& compiled(const PipelineShape& shape, bool with_places) {
-    constexpr std::size_t kMostKnown = std::size_t{1} << 21; // 32 MB
+    constexpr std::size_t kMaxCachedTimes = std::size_t{1} << 21; // 32 MB
     auto found = known.find(shape);
     if (found != known.end() && (found->second.with_places || !with_places))
       return found->second.pipeline;
-    if (passes_known > kMostKnown) {
+    if (passes_known > kMaxCachedTimes) {
       known.clear();
       passes_known = 0;
     }

@@ -28,7 +28,7 @@ using cluster_cost::ProfileKey;
 using cluster_step::StepBound;
 
 constexpr std::size_t kBatch = 64; ///< strategies that are modelled at a time, whatever the threads
-constexpr std::size_t kMostRunnersUp = 20;
+constexpr std::size_t kMaxRunnersUp = 20;
 
 /// A profile, or why there is none.
 struct Priced {
@@ -65,7 +65,7 @@ public:
           const SearchControl& control)
       : cluster_(cluster), device_(device), strategies_(std::move(strategies)), options_(options),
         control_(control), profiler_(cluster, device, workload, std::make_shared<CoreCostCache>()),
-        bounds_(strategies_.size()), fates_(strategies_.size(), Fate::open) {
+        bounds_(strategies_.size()), fates_(strategies_.size(), StrategyStatus::open) {
     result_.memory_limit = cluster_step::best_devices(cluster, device).memory;
   }
 
@@ -89,7 +89,7 @@ public:
   }
 
 private:
-  enum class Fate : std::uint8_t { open, evaluated, too_large, impossible };
+  enum class StrategyStatus : std::uint8_t { open, evaluated, too_large, impossible };
 
   bool over_limit(std::int64_t memory) const {
     return result_.memory_limit > 0 && memory > result_.memory_limit;
@@ -169,14 +169,14 @@ private:
     const Profile profile = cluster_step::with_samples(*one.profile, first->first, *two.profile,
                                                        second->first, strategies_[i].micro_batch);
     if (over_limit(cluster_step::step_bound(cluster_, device_, profile, strategies_[i]).memory))
-      fates_[i] = Fate::too_large;
+      fates_[i] = StrategyStatus::too_large;
   }
 
   void price_bases() {
     std::map<ProfileKey, ParallelStrategy> wanted;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
       const ParallelStrategy of = cluster_step::base_of(strategies_[i]);
-      if (fates_[i] == Fate::open)
+      if (fates_[i] == StrategyStatus::open)
         wanted.emplace(cluster_cost::profile_key(of), of);
     }
     price(wanted, "parallelism: divisions");
@@ -188,23 +188,23 @@ private:
   }
 
   void bound(std::size_t i) {
-    if (fates_[i] != Fate::open)
+    if (fates_[i] != StrategyStatus::open)
       return;
     const Priced& priced = base(strategies_[i]);
     if (!priced.profile) {
-      fates_[i] = Fate::impossible;
+      fates_[i] = StrategyStatus::impossible;
       return;
     }
     bounds_[i] = cluster_step::step_bound(cluster_, device_, *priced.profile, strategies_[i]);
     if (over_limit(bounds_[i].memory))
-      fates_[i] = Fate::too_large;
+      fates_[i] = StrategyStatus::too_large;
   }
 
   void list_order() {
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
-      if (fates_[i] == Fate::open)
+      if (fates_[i] == StrategyStatus::open)
         order_.push_back(i);
-      else if (fates_[i] == Fate::impossible && result_.why_impossible.empty())
+      else if (fates_[i] == StrategyStatus::impossible && result_.why_impossible.empty())
         result_.why_impossible = base(strategies_[i]).why;
     }
     std::ranges::stable_sort(order_, {}, [&](std::size_t i) {
@@ -262,12 +262,12 @@ private:
 
   void take(std::size_t i, const std::optional<Fitted>& modelled) {
     if (!modelled) {
-      fates_[i] = Fate::impossible;
+      fates_[i] = StrategyStatus::impossible;
       if (result_.why_impossible.empty())
         result_.why_impossible = profiles_.at(cluster_cost::profile_key(strategies_[i])).why;
       return;
     }
-    fates_[i] = Fate::evaluated;
+    fates_[i] = StrategyStatus::evaluated;
     ++result_.counts.evaluated;
     const PlannedStrategy& planned = modelled->planned;
     if (!modelled->fits) {
@@ -287,7 +287,7 @@ private:
     };
     auto& ranked = result_.runners_up;
     ranked.insert(std::ranges::upper_bound(ranked, planned, before), planned);
-    if (ranked.size() > kMostRunnersUp + 1)
+    if (ranked.size() > kMaxRunnersUp + 1)
       ranked.pop_back();
     result_.best = ranked.front();
     if (!options_.front)
@@ -307,7 +307,7 @@ private:
   double bound_of_rest() const {
     double bound = std::numeric_limits<double>::infinity();
     for (std::size_t at = next_; at < order_.size(); ++at)
-      if (fates_[order_[at]] == Fate::open)
+      if (fates_[order_[at]] == StrategyStatus::open)
         bound = std::min(bound, value_of(values_of(bounds_[order_[at]]), options_.objective));
     return bound;
   }
@@ -327,11 +327,11 @@ private:
     refuse_inputs();
     auto& counts = result_.counts;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
-      counts.too_large += fates_[i] == Fate::too_large;
-      counts.impossible += fates_[i] == Fate::impossible;
+      counts.too_large += fates_[i] == StrategyStatus::too_large;
+      counts.impossible += fates_[i] == StrategyStatus::impossible;
     }
     for (std::size_t at = 0; at < order_.size(); ++at) {
-      if (fates_[order_[at]] == Fate::open)
+      if (fates_[order_[at]] == StrategyStatus::open)
         ++(at < next_ || done || is_beaten(bounds_[order_[at]]) ? counts.beaten : counts.left);
     }
     Certificate& found = result_.certificate;
@@ -351,7 +351,7 @@ private:
     std::int64_t failed = 0;
     const Priced* first = nullptr;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
-      if (fates_[i] != Fate::impossible) // what is too large may have no price
+      if (fates_[i] != StrategyStatus::impossible) // what is too large may have no price
         continue;
       const auto own = profiles_.find(cluster_cost::profile_key(strategies_[i]));
       const Priced& priced = own == profiles_.end() ? base(strategies_[i]) : own->second;
@@ -376,7 +376,7 @@ private:
   cluster_cost::Profiler profiler_;
   std::map<ProfileKey, Priced> profiles_;
   std::vector<StepBound> bounds_; ///< of each strategy
-  std::vector<Fate> fates_;
+  std::vector<StrategyStatus> fates_;
   std::vector<std::size_t> order_; ///< those that may fit, the least bound first
   std::size_t next_ = 0;           ///< in the order
   PlannerResult result_;

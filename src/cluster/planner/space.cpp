@@ -144,10 +144,10 @@ private:
           offloads_activations(strategy_.offload) && splits_backward(strategy_.schedule);
       if (!possible || waits || !has(space_.offload, strategy_.offload))
         continue;
-      if (found_.size() == kMostStrategies)
+      if (found_.size() == kMaxStrategies)
         throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "
                                           "some keys of 'parallel'",
-                                          kMostStrategies));
+                                          kMaxStrategies));
       found_.push_back(strategy_);
     }
   }

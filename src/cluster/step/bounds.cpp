@@ -152,8 +152,8 @@ private:
     std::int64_t least = parts_[part(stage, 0)].stored;
     for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
       least = std::min(least, parts_[part(stage, chunk)].stored);
-    const std::int64_t held = most_held(strategy_.schedule, strategy_.pipeline,
-                                        strategy_.virtual_stages, strategy_.micro_batches(), stage);
+    const std::int64_t held = max_held(strategy_.schedule, strategy_.pipeline,
+                                       strategy_.virtual_stages, strategy_.micro_batches(), stage);
     const std::int64_t stored = held * least;
     const bool moves = offloads_activations(strategy_.offload);
     std::int64_t most = 0;
@@ -229,7 +229,7 @@ private:
 namespace {
 
 /// The smallest prime factor; 1 of 1.
-std::int64_t least_factor(std::int64_t of) {
+std::int64_t min_factor(std::int64_t of) {
   for (std::int64_t factor = 2; factor * factor <= of; ++factor) {
     if (of % factor == 0)
       return factor;
@@ -245,7 +245,7 @@ ParallelStrategy base_of(const ParallelStrategy& strategy) {
   base.sequence = strategy.sequence;
   base.context = strategy.context;
   base.expert = strategy.expert;
-  base.data = strategy.expert * least_factor(strategy.data / strategy.expert);
+  base.data = strategy.expert * min_factor(strategy.data / strategy.expert);
   base.zero = strategy.zero;
   base.micro_batch = strategy.micro_batch;
   base.global_batch =

@@ -250,8 +250,8 @@ private:
       at(MemoryOwner::gradients) -= shared.gradient_bytes;
       at(MemoryOwner::optimizer_state) -= shared.state_bytes;
     }
-    at(MemoryOwner::stored_activations) = times.most_bytes;
-    result.memory.in_flight = times.most_held;
+    at(MemoryOwner::stored_activations) = times.max_bytes;
+    result.memory.in_flight = times.max_held;
     add_passing(result.memory, stage);
     move_states(result.memory, stage);
     result.memory.limit = devices_of(cluster_, device_, strategy_, stage).memory;

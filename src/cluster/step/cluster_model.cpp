@@ -32,7 +32,7 @@ ClusterModel::ClusterModel(const Cluster& cluster, const ClusterDevice& device,
 ClusterModel::~ClusterModel() = default;
 
 ClusterStep ClusterModel::model(const ParallelStrategy& strategy) {
-  std::vector<std::string> problems = misfits(strategy, parts_->cluster.devices);
+  std::vector<std::string> problems = find_misfits(strategy, parts_->cluster.devices);
   const HostLink link = cluster_step::host_link_of(parts_->cluster, parts_->device);
   if (std::string misfit = cluster_step::offload_misfit(link, strategy); !misfit.empty())
     problems.push_back(std::move(misfit));

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kOffload{"none", "states", "activations", "both"};
-constexpr std::int64_t kMost = std::int64_t{1} << 30; ///< of any degree or batch
-constexpr std::size_t kMostValues = 1000;             ///< of one key
+constexpr std::int64_t kMax = std::int64_t{1} << 30; ///< of any degree or batch
+constexpr std::size_t kMaxValues = 1000;             ///< of one key
 
 /// The product, or the largest number where it is more.
 std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
@@ -68,9 +68,9 @@ std::optional<std::size_t> choice(YamlMap& map, std::string_view key,
 std::vector<std::int64_t> read_layers(const YamlNode& node, ProblemList& problems) {
   std::vector<std::int64_t> layers;
   for (const std::int64_t count : as_integers(node, problems)) {
-    if (count < 0 || count > kMost)
-      problems.add(node.where, fmt::format("a part has {} layers, not 0 to {}", count, kMost));
-    layers.push_back(std::clamp<std::int64_t>(count, 0, kMost));
+    if (count < 0 || count > kMax)
+      problems.add(node.where, fmt::format("a part has {} layers, not 0 to {}", count, kMax));
+    layers.push_back(std::clamp<std::int64_t>(count, 0, kMax));
   }
   return layers;
 }
@@ -112,9 +112,9 @@ public:
       add(*node, key, values, one);
       return;
     }
-    if (node->items.empty() || node->items.size() > kMostValues) {
+    if (node->items.empty() || node->items.size() > kMaxValues) {
       problems_.add(node->where, fmt::format("'{}' lists {} values, not 1 to {}", key,
-                                             node->items.size(), kMostValues));
+                                             node->items.size(), kMaxValues));
       return;
     }
     for (const YamlNode& item : node->items)
@@ -179,10 +179,10 @@ ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   ParallelStrategy strategy;
   for (const DegreeKey& degree : kDegrees) {
     const std::int64_t value = map.integer_or(degree.key, 1);
-    if (value < 1 || value > kMost)
+    if (value < 1 || value > kMax)
       problems.add(map.find(degree.key)->where,
-                   fmt::format("{} is {}, not 1 to {}", degree.key, value, kMost));
-    strategy.*degree.field = std::clamp<std::int64_t>(value, 1, kMost);
+                   fmt::format("{} is {}, not 1 to {}", degree.key, value, kMax));
+    strategy.*degree.field = std::clamp<std::int64_t>(value, 1, kMax);
   }
   strategy.sequence = map.boolean_or("sequence", false);
   strategy.overlap = map.boolean_or("overlap", true);
@@ -214,7 +214,7 @@ StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
   for (const auto& [key, field, values] : kDegrees) {
     if (values != nullptr)
       reader.read(key, space.*values, [&, key = key](const YamlNode& value) {
-        return integer_in(value, key, 1, kMost, problems);
+        return integer_in(value, key, 1, kMax, problems);
       });
   }
   reader.read("zero", space.zero,
@@ -232,7 +232,7 @@ StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
   });
   space.overlap = map.boolean_or("overlap", true);
   if (const YamlNode* batch = map.require("global_batch"))
-    space.global_batch = integer_in(*batch, "global_batch", 1, kMost, problems).value_or(1);
+    space.global_batch = integer_in(*batch, "global_batch", 1, kMax, problems).value_or(1);
   map.finish();
   return space;
 }
@@ -272,7 +272,8 @@ std::string to_string(const ParallelStrategy& strategy) {
   return words;
 }
 
-std::vector<std::string> misfits(const ParallelStrategy& strategy, std::int64_t cluster_devices) {
+std::vector<std::string> find_misfits(const ParallelStrategy& strategy,
+                                      std::int64_t cluster_devices) {
   std::vector<std::string> found;
   const std::int64_t wanted =
       bounded({strategy.data, strategy.context, strategy.tensor, strategy.pipeline});

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxGemmTableBytes = std::size_t{1} << 24;
 
 bool layer_is_within_limits(const GemmLayer& layer, std::int64_t batch) {
-  return layer.m <= kMostGemmDimension / batch &&
+  return layer.m <= kMaxGemmDimension / batch &&
          gemm_is_within_limits(layer.m * batch, layer.k, layer.n, layer.repeats);
 }
 
@@ -46,7 +46,7 @@ public:
 private:
   std::int64_t size(const YamlNode* node, const char* key, std::int64_t fallback) {
     const auto value = node != nullptr ? as_integer(*node, problems_) : std::nullopt;
-    if (value && (*value < 1 || *value > kMostGemmDimension)) {
+    if (value && (*value < 1 || *value > kMaxGemmDimension)) {
       problems_.add(node->where, fmt::format("'{}' is {}; it must be 1 to 2^40", key, *value));
       return 1;
     }

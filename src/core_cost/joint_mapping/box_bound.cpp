@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kManyParts = 2048;
 
 /// ceil(size / parts) for each of its values, falling.
-std::vector<std::int64_t> least_tiles(std::int64_t size) {
+std::vector<std::int64_t> min_tiles(std::int64_t size) {
   std::vector<std::int64_t> tiles{size};
   for (std::int64_t parts = 1; tiles.back() > 1;) {
     const std::int64_t wider = parts < kManyParts ? 0 : parts + parts / 64;
@@ -46,9 +46,9 @@ constexpr double kRounding = 1 - 1e-12;
 } // namespace
 
 std::vector<std::int64_t> tile_sizes(std::int64_t size, const std::vector<std::int64_t>& grains) {
-  std::vector<std::int64_t> tiles = least_tiles(size);
+  std::vector<std::int64_t> tiles = min_tiles(size);
   for (const std::int64_t grain : grains) {
-    for (const std::int64_t folds : least_tiles(ceil_div(size, grain)))
+    for (const std::int64_t folds : min_tiles(ceil_div(size, grain)))
       tiles.push_back(std::min(folds * grain, size));
   }
   std::sort(tiles.begin(), tiles.end());
@@ -70,21 +70,21 @@ TileRanges::Node TileRanges::make(const PairProblem& problem, int dim, std::uint
   Node node;
   if (end - begin == 1) {
     const std::int64_t tile = tiles_[begin];
-    node.least_tile = node.most_tile = tile;
-    node.least_parts = node.most_parts = ceil_div(problem.size[at(dim)], tile);
-    node.least_last = problem.size[at(dim)] - (node.least_parts - 1) * tile;
+    node.min_tile = node.max_tile = tile;
+    node.min_parts = node.max_parts = ceil_div(problem.size[at(dim)], tile);
+    node.min_last = problem.size[at(dim)] - (node.min_parts - 1) * tile;
     for (const int product : {kDx, kDw})
-      node.least_cycles[at(product)] = share_of_cycles(problem, product, dim, tile);
+      node.min_cycles[at(product)] = share_of_cycles(problem, product, dim, tile);
   } else {
     const std::uint32_t middle = begin + (end - begin + 1) / 2;
     const Node left = make(problem, dim, begin, middle, 2 * number + 1);
     const Node right = make(problem, dim, middle, end, 2 * number + 2);
     node = left;
-    node.most_tile = right.most_tile;
-    node.least_last = std::min(left.least_last, right.least_last);
-    node.least_parts = right.least_parts;
+    node.max_tile = right.max_tile;
+    node.min_last = std::min(left.min_last, right.min_last);
+    node.min_parts = right.min_parts;
     for (std::size_t p = 0; p < 2; ++p)
-      node.least_cycles[p] = std::min(left.least_cycles[p], right.least_cycles[p]);
+      node.min_cycles[p] = std::min(left.min_cycles[p], right.min_cycles[p]);
   }
   node.begin = begin;
   node.end = end;
@@ -98,22 +98,22 @@ Box::Box(const PairProblem& problem, const TileSpace& tiles,
   cycles.fill(static_cast<double>(problem.cycle_units));
   for (std::size_t d = 0; d < kDims; ++d) {
     const TileRanges::Node& node = tiles[d][nodes[d]];
-    least_tile[d] = static_cast<double>(node.least_tile);
-    most_tile[d] = static_cast<double>(node.most_tile);
-    least_last[d] = static_cast<double>(node.least_last);
-    least_parts[d] = static_cast<double>(node.least_parts);
-    most_parts[d] = static_cast<double>(node.most_parts);
+    min_tile[d] = static_cast<double>(node.min_tile);
+    max_tile[d] = static_cast<double>(node.max_tile);
+    min_last[d] = static_cast<double>(node.min_last);
+    min_parts[d] = static_cast<double>(node.min_parts);
+    max_parts[d] = static_cast<double>(node.max_parts);
     for (std::size_t p = 0; p < 2; ++p)
-      cycles[p] *= node.least_cycles[p];
+      cycles[p] *= node.min_cycles[p];
     single = single && node.single();
-    cuts += kPlaceOfCut[d] * (node.most_parts == 1 ? kWhole : node.least_parts > 1 ? kCut : kOpen);
+    cuts += kPlaceOfCut[d] * (node.max_parts == 1 ? kWhole : node.min_parts > 1 ? kCut : kOpen);
   }
 }
 
 Tile Box::tile() const {
   Tile tile{};
   for (std::size_t d = 0; d < kDims; ++d)
-    tile[d] = static_cast<std::int64_t>(least_tile[d]);
+    tile[d] = static_cast<std::int64_t>(min_tile[d]);
   return tile;
 }
 
@@ -186,14 +186,14 @@ void StructureBound::add_crossings(const PairProblem& problem, int product) {
 }
 
 bool StructureBound::fits(const Box& box, double room) const {
-  return shape_.held(box.least_tile) <= room;
+  return shape_.held(box.min_tile) <= room;
 }
 
 /// What one product moves while the other one computes: what the first step of each of its turns
 /// reads and the last one writes. At most that, or at least, without writes.
 double StructureBound::crossing(const Box& box, int product, int first, bool most) const {
-  const std::array<double, kDims>& tile = most ? box.most_tile : box.least_tile;
-  const std::array<double, kDims>& parts = most ? box.most_parts : box.least_parts;
+  const std::array<double, kDims>& tile = most ? box.max_tile : box.min_tile;
+  const std::array<double, kDims>& parts = most ? box.max_parts : box.min_parts;
   double sum = 0;
   for (const Crossing& c : crossings_[at(product)]) {
     if (c.common && product != first)
@@ -214,22 +214,22 @@ double StructureBound::crossing(const Box& box, int product, int first, bool mos
 double StructureBound::ends(const Box& box, int first) const {
   double sum = 0;
   for (int place = 0; place < kResult; ++place)
-    sum += elements_of(operand_of(first, place), box.least_tile) * start_[at(first)][at(place)];
+    sum += elements_of(operand_of(first, place), box.min_tile) * start_[at(first)][at(place)];
   const int last = s_.form == Form::single ? first : 1 - first;
-  return sum + elements_of(operand_of(last, kResult), box.least_last) * finish_[at(last)];
+  return sum + elements_of(operand_of(last, kResult), box.min_last) * finish_[at(last)];
 }
 
-double StructureBound::most_first_read(const Box& box) const {
+double StructureBound::max_first_read(const Box& box) const {
   double sum = 0;
   for (int place = 0; place < kResult; ++place)
-    sum += elements_of(operand_of(s_.product, place), box.most_tile) *
+    sum += elements_of(operand_of(s_.product, place), box.max_tile) *
            start_[at(s_.product)][at(place)];
   // One that completes its results updates weights, too.
-  return sum + elements_of(BackwardOperand::dw, box.most_tile) * update_start_;
+  return sum + elements_of(BackwardOperand::dw, box.max_tile) * update_start_;
 }
 
-double StructureBound::most_last_write(const Box& box) const {
-  return elements_of(operand_of(s_.product, kResult), box.most_tile) * finish_[at(s_.product)];
+double StructureBound::max_last_write(const Box& box) const {
+  return elements_of(operand_of(s_.product, kResult), box.max_tile) * finish_[at(s_.product)];
 }
 
 double StructureBound::time(const Box& box, int first, double limit) const {
@@ -237,11 +237,11 @@ double StructureBound::time(const Box& box, int first, double limit) const {
   for (const int product : {kDx, kDw})
     cycles[at(product)] = s_.uses(product) ? box.cycles[at(product)] : 0;
   const double most =
-      std::max(cycles[kDx] + cycles[kDw] + ends(box, first), all_.at(box.least_parts)) * kRounding;
+      std::max(cycles[kDx] + cycles[kDw] + ends(box, first), all_.at(box.min_parts)) * kRounding;
   if (s_.form == Form::single || most >= limit)
     return most;
-  std::array<double, 2> moves{own_[kDx].at(box.least_parts), own_[kDw].at(box.least_parts)};
-  moves[at(first)] += dy_.at(box.least_parts);
+  std::array<double, 2> moves{own_[kDx].at(box.min_parts), own_[kDw].at(box.min_parts)};
+  moves[at(first)] += dy_.at(box.min_parts);
   if (s_.form == Form::lockstep || s_.shared == kDims) {
     const double turns = std::max(cycles[kDx], moves[kDw]) + std::max(cycles[kDw], moves[kDx]);
     return std::max(most, turns * kRounding);

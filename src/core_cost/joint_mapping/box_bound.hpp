@@ -21,13 +21,13 @@ public:
   struct Node {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
-    std::int64_t least_tile = 0;
-    std::int64_t most_tile = 0;
-    std::int64_t least_last = 0; ///< elements of the last part
-    std::int64_t least_parts = 0;
-    std::int64_t most_parts = 0;
+    std::int64_t min_tile = 0;
+    std::int64_t max_tile = 0;
+    std::int64_t min_last = 0; ///< elements of the last part
+    std::int64_t min_parts = 0;
+    std::int64_t max_parts = 0;
     /// By product: the least that this dimension contributes to its cycles.
-    std::array<double, 2> least_cycles{};
+    std::array<double, 2> min_cycles{};
     bool single() const { return end - begin == 1; }
   };
 
@@ -36,7 +36,7 @@ public:
 
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
   std::vector<std::int64_t> falling() const { return {tiles_.rbegin(), tiles_.rend()}; }
-  std::int64_t tile(std::uint32_t node) const { return nodes_[node].least_tile; }
+  std::int64_t tile(std::uint32_t node) const { return nodes_[node].min_tile; }
 
 private:
   Node make(const PairProblem& problem, int dim, std::uint32_t begin, std::uint32_t end,
@@ -52,11 +52,11 @@ using TileSpace = std::array<TileRanges, kDims>;
 /// Nodes of TileSpace, and what bounds need to know of them.
 struct Box {
   std::array<std::uint32_t, kDims> nodes{};
-  std::array<double, kDims> least_tile{};
-  std::array<double, kDims> most_tile{};
-  std::array<double, kDims> least_last{};
-  std::array<double, kDims> least_parts{};
-  std::array<double, kDims> most_parts{};
+  std::array<double, kDims> min_tile{};
+  std::array<double, kDims> max_tile{};
+  std::array<double, kDims> min_last{};
+  std::array<double, kDims> min_parts{};
+  std::array<double, kDims> max_parts{};
   std::array<double, 2> cycles{}; ///< by product, at least, in units of time
   bool single = false;            ///< one tile
   unsigned cuts = 0;              ///< see stands_for_others()
@@ -81,8 +81,8 @@ public:
   }
   /// In units of time and of one product alone, at most: what its first step reads, and what its
   /// last step writes.
-  double most_first_read(const Box& box) const;
-  double most_last_write(const Box& box) const;
+  double max_first_read(const Box& box) const;
+  double max_last_write(const Box& box) const;
 
 private:
   /// base + sum of more[d] * (parts[d] - 1).

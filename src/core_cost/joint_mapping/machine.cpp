@@ -11,7 +11,7 @@ namespace {
 
 using joint_mapping::Wide;
 
-constexpr std::int64_t kMostRate = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxRate = std::int64_t{1} << 20;
 
 /// The largest of the core's outermost memories.
 MemoryPlace outermost(const Chip& chip, CoreId id) {
@@ -45,7 +45,7 @@ bool is_npu_core(const Core& core) {
 }
 
 NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
-  internal_check(cores >= 1 && cores <= kMostRate, "an NPU has cores");
+  internal_check(cores >= 1 && cores <= kMaxRate, "an NPU has cores");
   std::vector<CoreId> arrays;
   for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
     if (is_npu_core(chip.cores[c]))
@@ -72,10 +72,10 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
   const Memory& memory = core.memories[first.memory];
   const Wide bits =
       static_cast<Wide>(memory.size.value) * instances(core, memory) * cores / sharing;
-  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
-  machine.buffer_bits = static_cast<std::int64_t>(std::min(bits, kMost));
+  constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
+  machine.buffer_bits = static_cast<std::int64_t>(std::min(bits, kMax));
   const std::int64_t rate = offchip_rate(chip, arrays.front());
-  if (rate > kMostRate / cores)
+  if (rate > kMaxRate / cores)
     throw InputError({chip.origin}, "more than 2^20 bits a cycle cross between DRAM and cores");
   machine.bandwidth_bits = rate * cores;
   machine.bandwidth_cycles = static_cast<std::int64_t>(arrays.size());

@@ -97,14 +97,14 @@ PartitionedCost undivided(const GemmPair& pair, const NpuMachine& machine, Techn
 
 /// Numbers of parts of a scheme that are tried.
 std::vector<std::int64_t> counts_of(const NpuMachine& machine, PartitionScheme scheme,
-                                    std::int64_t most_parts) {
+                                    std::int64_t max_parts) {
   if (machine.cores > 1)
     return scheme == PartitionScheme::none ? std::vector<std::int64_t>{}
                                            : std::vector<std::int64_t>{machine.cores};
   if (scheme == PartitionScheme::none)
     return {1};
   std::vector<std::int64_t> counts;
-  for (std::int64_t parts = 2; parts <= most_parts; parts *= 2)
+  for (std::int64_t parts = 2; parts <= max_parts; parts *= 2)
     counts.push_back(parts);
   return counts;
 }
@@ -113,12 +113,12 @@ std::vector<std::int64_t> counts_of(const NpuMachine& machine, PartitionScheme s
 /// that are added up are applied at once.
 std::optional<PartitionedCost> best_of_scheme(const GemmPair& pair, const NpuMachine& machine,
                                               Technique technique, PartitionScheme scheme,
-                                              std::int64_t most_parts,
+                                              std::int64_t max_parts,
                                               const BackwardOptions& options,
                                               std::optional<InfeasibleError>& missing) {
   std::optional<PartitionedCost> best;
   GemmPair sizes = pair;
-  for (const std::int64_t parts : counts_of(machine, scheme, most_parts)) {
+  for (const std::int64_t parts : counts_of(machine, scheme, max_parts)) {
     if (scheme != PartitionScheme::none && machine.cores == 1 &&
         size_of(sizes, rule_of(scheme).dim) < parts)
       break;
@@ -142,7 +142,7 @@ std::string_view name_of(PartitionScheme scheme) {
 PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Technique technique,
                             PartitionScheme scheme, std::int64_t parts,
                             const BackwardOptions& options) {
-  internal_check(parts >= 1 && parts <= kMostGemmDimension, "parts of a pair");
+  internal_check(parts >= 1 && parts <= kMaxGemmDimension, "parts of a pair");
   if (scheme == PartitionScheme::none || parts == 1)
     return undivided(pair, machine, technique, options);
   const SchemeRule rule = rule_of(scheme);
@@ -182,12 +182,12 @@ PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Tec
 }
 
 PartitionedCost best_partition(const GemmPair& pair, const NpuMachine& machine, Technique technique,
-                               std::int64_t most_parts, const BackwardOptions& options) {
+                               std::int64_t max_parts, const BackwardOptions& options) {
   std::optional<PartitionedCost> best;
   std::optional<InfeasibleError> missing;
   for (int s = 0; s < kPartitionSchemes; ++s) {
-    auto next = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s),
-                               most_parts, options, missing);
+    auto next = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s), max_parts,
+                               options, missing);
     if (next && (!best || next->latency_cycles < best->latency_cycles))
       best = std::move(next);
   }
@@ -197,7 +197,7 @@ PartitionedCost best_partition(const GemmPair& pair, const NpuMachine& machine, 
 }
 
 PartitionSample partition_sample(const GemmPair& pair, const NpuMachine& machine,
-                                 Technique technique, std::int64_t most_parts,
+                                 Technique technique, std::int64_t max_parts,
                                  const BackwardOptions& options) {
   PartitionSample sample;
   const auto m = static_cast<double>(pair.m);
@@ -208,7 +208,7 @@ PartitionSample partition_sample(const GemmPair& pair, const NpuMachine& machine
   bool any = false;
   for (int s = 0; s < kPartitionSchemes; ++s) {
     const auto cost = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s),
-                                     most_parts, options, missing);
+                                     max_parts, options, missing);
     any = any || cost;
     sample.cycles[at(s)] =
         cost ? static_cast<double>(cost->latency_cycles) : std::numeric_limits<double>::infinity();

@@ -75,12 +75,12 @@ std::int64_t Plan::lag(int product, std::int64_t m, std::int64_t n) const {
 }
 
 /// With all of dY kept while both run in their own orders, who needs a part first brings it.
-bool Plan::first_touch(const Place& place) const {
+bool Plan::first_touch(const Position& place) const {
   const std::int64_t turns = lag(place.product, place.index[0], place.index[2]);
   return turns < 0 || (turns == 0 && place.product == structure_.first());
 }
 
-bool Plan::reads_dy(const Place& place) const {
+bool Plan::reads_dy(const Position& place) const {
   const bool starts = place.index[1] == 0;
   switch (structure_.dy) {
   case DyUse::apart:
@@ -95,7 +95,7 @@ bool Plan::reads_dy(const Place& place) const {
   }
 }
 
-bool Plan::reads(const Place& place, int operand_place) const {
+bool Plan::reads(const Position& place, int operand_place) const {
   const BackwardOperand operand = operand_of(place.product, operand_place);
   if (operand == BackwardOperand::dy)
     return reads_dy(place);
@@ -103,7 +103,7 @@ bool Plan::reads(const Place& place, int operand_place) const {
          place.index[at(absent_dim(operand))] == 0;
 }
 
-Step Plan::step(const Place& place) const {
+Step Plan::step(const Position& place) const {
   unsigned last = 0;
   for (unsigned d = 0; d < kDims; ++d)
     last |= (place.index[d] == parts_[d] - 1 ? 1U : 0U) << d;
@@ -119,7 +119,7 @@ Step Plan::step(const Place& place) const {
 }
 
 /// Of the result: sums that are not complete come and go where they are not kept.
-void Plan::read_write(Step& step, const Place& place, int operand_place, unsigned last) const {
+void Plan::read_write(Step& step, const Position& place, int operand_place, unsigned last) const {
   const BackwardOperand result = operand_of(place.product, operand_place);
   const int absent = absent_dim(result);
   const std::int64_t elements = elements_[at(result)][last];
@@ -139,7 +139,7 @@ void Plan::read_write(Step& step, const Place& place, int operand_place, unsigne
 }
 
 template <bool kForward>
-bool Plan::advance(Place& place) const {
+bool Plan::advance(Position& place) const {
   const int shared = structure_.form == Form::shared ? structure_.shared : 0;
   const std::array<int, kDims>& order = structure_.order[at(place.product)];
   const auto turn = [&](int innermost, int outermost) {
@@ -160,8 +160,8 @@ bool Plan::advance(Place& place) const {
   place.product = 1 - place.product;
   return same_turn || turn(shared - 1, 0);
 }
-template bool Plan::advance<true>(Place& place) const;
-template bool Plan::advance<false>(Place& place) const;
+template bool Plan::advance<true>(Position& place) const;
+template bool Plan::advance<false>(Position& place) const;
 
 Wide longer(const PairProblem& problem, std::int64_t cycles, std::int64_t reads,
             std::int64_t writes) {
@@ -178,8 +178,8 @@ Wide Plan::not_hidden(const Step& first, const Step& last) const {
 }
 
 PlanEnds Plan::ends() const {
-  Place first{structure_.first(), {}};
-  Place last = first;
+  Position first{structure_.first(), {}};
+  Position last = first;
   advance<false>(last);
   PlanEnds ends{known(first), {}, {}, known(last)};
   if (advance<true>(first))
@@ -222,15 +222,15 @@ Wide Plan::grouped(int product) const {
   const Kinds middle(parts_[at(order[1])]);
   const Kinds inner(parts_[at(order[2])]);
   Wide sum = 0;
-  Place place{product, {}};
+  Position place{product, {}};
   for (std::size_t a = 0; a < outer.size; ++a) {
     place.index[at(order[0])] = outer.index[a];
     for (std::size_t b = 0; b < middle.size; ++b) {
       place.index[at(order[1])] = middle.index[b];
       for (std::size_t c = 0; c < inner.size; ++c) {
         place.index[at(order[2])] = inner.index[c];
-        Place after = place;
-        Place before = place;
+        Position after = place;
+        Position before = place;
         const std::int64_t reads = advance<true>(after) ? known(after).read : 0;
         const std::int64_t writes = advance<false>(before) ? known(before).write : 0;
         const Wide count = static_cast<Wide>(outer.count[a]) * middle.count[b] * inner.count[c];
@@ -242,7 +242,7 @@ Wide Plan::grouped(int product) const {
 }
 
 /// Without orders of their own for both, steps differ by which indices are 0 and which are last.
-const Step& Plan::known(const Place& place) const {
+const Step& Plan::known(const Position& place) const {
   unsigned kind = place.product == kDx ? 0 : 64;
   for (unsigned d = 0; d < kDims; ++d) {
     kind |= (place.index[d] == 0 ? 1U : 0U) << d;
@@ -261,8 +261,8 @@ Wide Plan::grouped() const {
     if (structure_.uses(product))
       sum += grouped(product);
   }
-  Place first{structure_.first(), {}};
-  Place last = first;
+  Position first{structure_.first(), {}};
+  Position last = first;
   advance<false>(last);
   return sum + not_hidden(known(first), known(last));
 }

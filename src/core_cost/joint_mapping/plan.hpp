@@ -147,20 +147,20 @@ public:
 private:
   class Walk;
 
-  struct Place {
+  struct Position {
     int product = kDx;
     std::array<std::int64_t, kDims> index{}; ///< by dimension
   };
 
-  Step step(const Place& place) const;
-  const Step& known(const Place& place) const;
-  void read_write(Step& step, const Place& place, int operand_place, unsigned last) const;
-  bool reads(const Place& place, int operand_place) const;
-  bool reads_dy(const Place& place) const;
-  bool first_touch(const Place& place) const;
+  Step step(const Position& place) const;
+  const Step& known(const Position& place) const;
+  void read_write(Step& step, const Position& place, int operand_place, unsigned last) const;
+  bool reads(const Position& place, int operand_place) const;
+  bool reads_dy(const Position& place) const;
+  bool first_touch(const Position& place) const;
   /// To the next step, or the one before; false, and at the other end, where there is none.
   template <bool kForward>
-  bool advance(Place& place) const;
+  bool advance(Position& place) const;
   Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
     return joint_mapping::longer(problem_, cycles, reads, writes);
   }

@@ -38,13 +38,13 @@ namespace {
 void check_question(const GemmPair& pair, const NpuMachine& machine,
                     const BackwardOptions& options) {
   for (const std::int64_t size : {pair.m, pair.k, pair.n})
-    internal_check(size >= 1 && size <= kMostGemmDimension, "a dimension of a GEMM");
+    internal_check(size >= 1 && size <= kMaxGemmDimension, "a dimension of a GEMM");
   internal_check(pair.repeats >= 1 && pair.raw_elements >= 0, "repeats of a GEMM");
-  constexpr std::int64_t kMostRate = std::int64_t{1} << 20;
-  internal_check(machine.rows >= 1 && machine.columns >= 1 && machine.rows <= kMostRate &&
-                     machine.columns <= kMostRate && machine.buffer_bits >= 0 &&
-                     machine.bandwidth_bits >= 1 && machine.bandwidth_bits <= kMostRate &&
-                     machine.bandwidth_cycles >= 1 && machine.bandwidth_cycles <= kMostRate,
+  constexpr std::int64_t kMaxRate = std::int64_t{1} << 20;
+  internal_check(machine.rows >= 1 && machine.columns >= 1 && machine.rows <= kMaxRate &&
+                     machine.columns <= kMaxRate && machine.buffer_bits >= 0 &&
+                     machine.bandwidth_bits >= 1 && machine.bandwidth_bits <= kMaxRate &&
+                     machine.bandwidth_cycles >= 1 && machine.bandwidth_cycles <= kMaxRate,
                  "an NPU has an array, a memory and a bandwidth");
   internal_check(options.element_bits >= 1 && options.element_bits <= 64 &&
                      options.partial_bits >= 1 && options.partial_bits <= 64 &&
@@ -54,7 +54,7 @@ void check_question(const GemmPair& pair, const NpuMachine& machine,
                  "cycles of tiles by core need a function");
   if (static_cast<double>(pair.m) * static_cast<double>(pair.k) * static_cast<double>(pair.n) *
           static_cast<double>(pair.repeats) >
-      static_cast<double>(kMostGemmMacs))
+      static_cast<double>(kMaxGemmMacs))
     throw InfeasibleError(fmt::format("{} x {} x {}{} products are more than 2^45", pair.m, pair.k,
                                       pair.n,
                                       pair.repeats > 1 ? fmt::format(" x {}", pair.repeats) : ""));

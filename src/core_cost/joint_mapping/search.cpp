@@ -62,7 +62,7 @@ private:
     if (space_.complete && (s.stands >> box.cuts & 1U) == 0)
       return;
     if (s.form == Form::lockstep &&
-        box.least_parts[0] * box.least_parts[1] * box.least_parts[2] > space_.walked)
+        box.min_parts[0] * box.min_parts[1] * box.min_parts[2] > space_.walked)
       return;
     if (!bound.fits(box, room_))
       return;

@@ -11,8 +11,8 @@ namespace monet::joint_mapping {
 
 /// Interleaved in different orders, tiles are walked one by one: so many of each product at most
 /// are tried in a search, and with given tiles.
-inline constexpr double kMostWalked = 1024;
-inline constexpr double kMostWalkedGiven = 1 << 26;
+inline constexpr double kMaxEnumerated = 1024;
+inline constexpr double kMaxEnumeratedTechnique = 1 << 26;
 
 struct Choice {
   Structure structure;
@@ -28,7 +28,7 @@ TileSpace searched_tiles(const PairProblem& problem, bool divisors = false);
 TileSpace array_tiles(const PairProblem& problem);
 
 struct SearchSpace {
-  double walked = kMostWalked; ///< steps of one product, of orders that are walked
+  double walked = kMaxEnumerated; ///< steps of one product, of orders that are walked
   /// With a structure, all are there that differ from it in orders and flags.
   bool complete = false;
   bool both_turns = false; ///< each structure also with the other product first

@@ -86,7 +86,7 @@ private:
       const bool stands = (structures_[structure].stands >> box.cuts & 1U) != 0;
       if (!stands || !bound.fits(box, static_cast<double>(problem_.room)))
         return;
-      const double crossing = is_first_ ? bound.most_last_write(box) : bound.most_first_read(box);
+      const double crossing = is_first_ ? bound.max_last_write(box) : bound.max_first_read(box);
       const double time =
           bound.time(box, structures_[structure].product, limit_ + crossing) - crossing;
       if (time >= limit_)
@@ -165,12 +165,12 @@ std::optional<Chosen> best_sequence(const PairProblem& problem, const std::vecto
   SeamSearch before(problem, first, tiles, true);
   SeamSearch after(problem, second, tiles, false);
   const double limit = static_cast<double>(known) * (1 + 1e-12); // as doubles round
-  const double least_before = before.least(limit);
-  const double least_after = after.least(limit - least_before);
-  if (least_before + least_after >= limit)
+  const double min_before = before.least(limit);
+  const double min_after = after.least(limit - min_before);
+  if (min_before + min_after >= limit)
     return std::nullopt;
-  const std::vector<SeamPlan> firsts = before.below(limit - least_after);
-  const std::vector<SeamPlan> seconds = after.below(limit - least_before);
+  const std::vector<SeamPlan> firsts = before.below(limit - min_after);
+  const std::vector<SeamPlan> seconds = after.below(limit - min_before);
   std::optional<Chosen> best;
   for (const SeamPlan& a : firsts) {
     for (const SeamPlan& b : seconds) {

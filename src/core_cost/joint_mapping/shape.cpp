@@ -97,9 +97,9 @@ Number Shape::sum_of_terms(const std::array<Number, kDims>& tile) const {
 }
 
 std::int64_t Shape::held(const Tile& tile) const {
-  constexpr Wide kMost = INT64_MAX;
+  constexpr Wide kMax = INT64_MAX;
   return static_cast<std::int64_t>(
-      std::min(sum_of_terms(std::array<Wide, kDims>{tile[0], tile[1], tile[2]}), kMost));
+      std::min(sum_of_terms(std::array<Wide, kDims>{tile[0], tile[1], tile[2]}), kMax));
 }
 
 double Shape::held(const std::array<double, kDims>& tile) const {

@@ -52,7 +52,7 @@ Tile smallest_tile(const TileSpace& tiles) {
     throw InfeasibleError(fmt::format(
         "dX and dW in turn, each in its own order, are walked tile by tile: in tiles that fit they "
         "have more than {} steps",
-        static_cast<std::int64_t>(kMostWalkedGiven)));
+        static_cast<std::int64_t>(kMaxEnumeratedTechnique)));
   BackwardOperand largest = BackwardOperand::dw;
   Wide most = 0;
   for (const int product : {kDx, kDw}) {
@@ -157,7 +157,7 @@ private:
   Chosen together(const Structures& all) {
     const Structures structures = kept(all);
     // Of orders that are walked, those with few tiles first; small memories need many.
-    for (double walked = kMostWalked; walked <= kMostWalkedGiven; walked *= 16) {
+    for (double walked = kMaxEnumerated; walked <= kMaxEnumeratedTechnique; walked *= 16) {
       if (auto choice =
               best_choice(problem_, structures, given(), std::nullopt, {.walked = walked}))
         return {{*choice}};
@@ -233,10 +233,10 @@ private:
       for (const std::int64_t k : space[1].falling()) {
         const double steps = static_cast<double>(ceil_div(problem_.size[0], m)) *
                              static_cast<double>(ceil_div(problem_.size[1], k));
-        if (steps > kMostWalked)
+        if (steps > kMaxEnumerated)
           break;
         for (const std::int64_t n : space[2].falling()) {
-          if (steps * static_cast<double>(ceil_div(problem_.size[2], n)) > kMostWalked)
+          if (steps * static_cast<double>(ceil_div(problem_.size[2], n)) > kMaxEnumerated)
             break;
           if (shape.held(Tile{m, k, n}) <= problem_.room)
             return true;

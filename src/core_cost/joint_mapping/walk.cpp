@@ -12,7 +12,8 @@ namespace monet::joint_mapping {
 class Plan::Walk {
 public:
   explicit Walk(const Plan& plan)
-      : plan_(plan), leads_(plan.structure_.first()), places_{Place{kDx, {}}, Place{kDw, {}}} {
+      : plan_(plan),
+        leads_(plan.structure_.first()), places_{Position{kDx, {}}, Position{kDw, {}}} {
     for (const int product : {kDx, kDw}) {
       int level = kDims - 1;
       while (level > 0 && parts(product, level) == 1)
@@ -57,7 +58,7 @@ private:
     return places_[at(product)].index[at(dim(product, level))];
   }
   Step step(int product) const {
-    const Place& place = places_[at(product)];
+    const Position& place = places_[at(product)];
     return is_once() ? plan_.step(place) : plan_.known(place);
   }
 
@@ -151,7 +152,7 @@ private:
 
   const Plan& plan_;
   int leads_;
-  std::array<Place, 2> places_;
+  std::array<Position, 2> places_;
   std::array<int, 2> innermost_{}; ///< level of the innermost loop of several parts
   std::array<std::array<std::optional<Mark>, kDims>, 2> marks_;
   Step before_; ///< the follower's last step

@@ -16,7 +16,7 @@ double word_accesses(const Level& level, Direction direction, const Movement& mo
   const std::int64_t bits = movement.amount * movement.bits;
   if (movement.transfers == 0 || bits == 0 || level.bandwidth_min[d] == 0)
     return 0;
-  return static_cast<double>(level.least[d].passes(bits)) * level.least_share[d] *
+  return static_cast<double>(level.least[d].passes(bits)) * level.min_share[d] *
          static_cast<double>(movement.transfers) * units;
 }
 

@@ -198,8 +198,8 @@ void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
       level.bandwidth_min[d] = file_port.bandwidth_min;
       level.bandwidth_max[d] = file_port.bandwidth_max;
       level.least[d] = Width(file_port.bandwidth_min);
-      level.least_share[d] = static_cast<double>(file_port.bandwidth_min) /
-                             static_cast<double>(file_port.bandwidth_max);
+      level.min_share[d] = static_cast<double>(file_port.bandwidth_min) /
+                           static_cast<double>(file_port.bandwidth_max);
       const bool down = direction == Direction::tl || direction == Direction::fh;
       hierarchy.ports[first + p].activities.push_back(
           {n.operand, n.level, direction, down && operand.output});

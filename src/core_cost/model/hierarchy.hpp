@@ -43,8 +43,8 @@ struct Level {
   std::array<std::int32_t, kDirections> port{};          ///< index into Hierarchy::ports, -1 = none
   std::array<std::int64_t, kDirections> bandwidth_min{}; ///< bits per cycle, 0 = no port
   std::array<std::int64_t, kDirections> bandwidth_max{};
-  std::array<Width, kDirections> least{};        ///< bandwidth_min
-  std::array<double, kDirections> least_share{}; ///< bandwidth_min / bandwidth_max
+  std::array<Width, kDirections> least{};      ///< bandwidth_min
+  std::array<double, kDirections> min_share{}; ///< bandwidth_min / bandwidth_max
 };
 
 struct NodeUse {

@@ -55,11 +55,11 @@ private:
 
 /// One pass over the memories, bottom-up.
 template <bool Fractional>
-class Filling {
+class MemoryPass {
 public:
-  Filling(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
-          std::span<const Loop> order, const Rest& rest, PartialAllocation& allocation,
-          AllocationFailure* failure)
+  MemoryPass(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
+             std::span<const Loop> order, const RemainingLoops& rest, PartialAllocation& allocation,
+             AllocationFailure* failure)
       : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
         allocation_(allocation),
         failure_(failure), footprint_{SliceFootprint<Fractional>(operand_or_first(model, 0)),
@@ -106,7 +106,7 @@ private:
       take_room(slices_[u], node.size_bits, node.uses[u].top);
     }
     if (!choose(node))
-      return fail({n, node.uses[0].operand, least_room(), true});
+      return fail({n, node.uses[0].operand, min_room(), true});
     commit(node);
     return true;
   }
@@ -228,7 +228,7 @@ private:
     if (choose_any(node.size_bits))
       return true;
     if (model_.even_allocation && choose_nothing())
-      return least_room() <= node.size_bits;
+      return min_room() <= node.size_bits;
     if (!model_.choices.reserve_double_buffers)
       return false;
     for (std::size_t u = 0; u < users_; ++u)
@@ -350,7 +350,7 @@ private:
     }
   }
 
-  double least_room() const {
+  double min_room() const {
     double room = 0;
     for (std::size_t u = 0; u < users_; ++u)
       room += slices_[u].room[slices_[u].first];
@@ -367,7 +367,7 @@ private:
   const Hierarchy& hierarchy_;
   const SpatialForm& spatial_;
   std::span<const Loop> order_;
-  const Rest& rest_;
+  const RemainingLoops& rest_;
   PartialAllocation& allocation_;
   AllocationFailure* failure_;
   std::array<std::size_t, kMaxOperands> done_{}; ///< loops placed so far
@@ -387,11 +387,12 @@ bool reduces(const OperandModel& output, const Loop& loop) {
 
 bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
                         const SpatialForm& spatial, std::span<const Loop> beginning,
-                        const Rest& rest, PartialAllocation& allocation,
+                        const RemainingLoops& rest, PartialAllocation& allocation,
                         AllocationFailure* failure) {
   return spatial.fractional
-             ? Filling<true>(model, hierarchy, spatial, beginning, rest, allocation, failure).fill()
-             : Filling<false>(model, hierarchy, spatial, beginning, rest, allocation, failure)
+             ? MemoryPass<true>(model, hierarchy, spatial, beginning, rest, allocation, failure)
+                   .fill()
+             : MemoryPass<false>(model, hierarchy, spatial, beginning, rest, allocation, failure)
                    .fill();
 }
 

@@ -25,7 +25,7 @@ struct AllocationFailure {
 };
 
 /// The loops that follow the beginning of an order, in whatever order.
-struct Rest {
+struct RemainingLoops {
   double iterations = 1; ///< product of their sizes
   bool any = false;      ///< there are some
   bool reduces = false;  ///< one of them adds to the output
@@ -51,7 +51,7 @@ bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialF
 /// overflowed it. False when no continuation fits.
 bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
                         const SpatialForm& spatial, std::span<const Loop> beginning,
-                        const Rest& rest, PartialAllocation& allocation,
+                        const RemainingLoops& rest, PartialAllocation& allocation,
                         AllocationFailure* failure = nullptr);
 
 } // namespace monet::core_cost_detail

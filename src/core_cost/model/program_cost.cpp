@@ -62,7 +62,7 @@ ProductSize product_size(const NestModel& model) {
 }
 
 /// Either operand may give the rows.
-double least_worked(const TileWaves& waves, const ProductSize& product) {
+double min_work(const TileWaves& waves, const ProductSize& product) {
   ProductSize turned = product;
   std::swap(turned.rows, turned.columns);
   return std::min(worked_multiplications(waves, product), worked_multiplications(waves, turned));
@@ -82,7 +82,7 @@ void set_program(const NestModel& model, const Core& core, Hierarchy& hierarchy)
       cycles.before += issue->im2col * unfolded(model, operand) / lanes;
   }
   if (const auto& kernels = core.program->kernels) {
-    cycles.least = least_worked(kernels->waves, product_size(model)) / (lanes * kernels->sustained);
+    cycles.least = min_work(kernels->waves, product_size(model)) / (lanes * kernels->sustained);
     cycles.before += kernels->host_cycles;
     for (Port& port : hierarchy.ports) {
       port.in_unit = std::ranges::none_of(port.activities, [&](const PortActivity& a) {
@@ -124,7 +124,7 @@ double cycles_beside(const NestModel& model, const Hierarchy& hierarchy,
   return program.before + slices * program.per_slice;
 }
 
-double least_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes) {
+double min_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes) {
   const ProgramCycles& program = hierarchy.program;
   if (!program.any)
     return 0;

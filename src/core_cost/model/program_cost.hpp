@@ -22,6 +22,6 @@ double cycles_beside(const NestModel& model, const Hierarchy& hierarchy,
                      const DataMovement& movement);
 
 /// No mapping takes fewer cycles on so many lanes.
-double least_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes);
+double min_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes);
 
 } // namespace monet::core_cost_detail

@@ -118,16 +118,16 @@ double full_array_cycles(const Context& c) {
   const auto lanes = static_cast<double>(c.core.lanes());
   return std::max(static_cast<double>(c.model.iterations * c.hierarchy.wave_cycles) /
                       std::max(1.0, lanes),
-                  least_program_cycles(c.model, c.hierarchy, lanes));
+                  min_program_cycles(c.model, c.hierarchy, lanes));
 }
 
 /// Wide enough for every order of seven loops; more where the user asks for more loops.
 OrderSearchLimits limits(const Context& c) {
   constexpr int kUsualLoops = 7;
   constexpr std::size_t kUsual = 1024;
-  constexpr std::size_t kMost = std::size_t{1} << 18;
+  constexpr std::size_t kMax = std::size_t{1} << 18;
   const int limit = c.options.lpf_limit;
-  return {limit > 0 && limit <= kUsualLoops ? kUsual : kMost};
+  return {limit > 0 && limit <= kUsualLoops ? kUsual : kMax};
 }
 
 /// In an array that computes in memory, rows that shift from column to column may be too many.
@@ -339,7 +339,7 @@ void set_bounds(const Context& c, const MappingSearch& search, const BestMapping
                 CoreCost& cost) {
   cost.latency_bound =
       std::max(search.log.bound.latency,
-               least_program_cycles(c.model, c.hierarchy, static_cast<double>(c.core.lanes())));
+               min_program_cycles(c.model, c.hierarchy, static_cast<double>(c.core.lanes())));
   cost.energy_bound = search.log.bound.energy;
   if (!search.log.effort.exact || c.streams)
     return;

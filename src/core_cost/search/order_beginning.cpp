@@ -10,7 +10,7 @@ namespace monet::core_cost_detail {
 namespace {
 
 /// Largest common denominator of fractional unrollings for which numbers count as whole.
-constexpr double kMostParts = 1024;
+constexpr double kMaxParts = 1024;
 constexpr double kLargestWhole = 9007199254740992.0; // 2^53
 
 /// Two lanes of multiply and fold; equal input, equal output, and nothing else in practice.
@@ -38,7 +38,7 @@ private:
 
 /// 1, 2, 4, ... so that scale * size is whole; 0 when there is none.
 double parts_of(double size) {
-  for (double scale = 1; scale <= kMostParts; scale *= 2) {
+  for (double scale = 1; scale <= kMaxParts; scale *= 2) {
     if (size * scale == std::floor(size * scale))
       return scale;
   }
@@ -79,7 +79,7 @@ bool numbers_are_whole(const NestModel& model, const SpatialModel& spatial) {
     bits = std::max({bits, o.bits, o.partial_bits});
   const double largest = static_cast<double>(model.iterations) * static_cast<double>(bits) * scale *
                          static_cast<double>(kMaxOperands);
-  return scale > 0 && scale <= kMostParts && largest <= kLargestWhole &&
+  return scale > 0 && scale <= kMaxParts && largest <= kLargestWhole &&
          counts_at_most_iterations(model);
 }
 
@@ -318,8 +318,8 @@ Fingerprint BeginningJudge::fingerprint(std::span<const std::uint8_t> beginning)
   return mixer.result();
 }
 
-bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, double most_cycles,
-                           Outlook& outlook) {
+bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, double max_cycles,
+                           PrefixBound& outlook) {
   lay_out(beginning);
   if (!allocate_beginning(model_, hierarchy_, spatial_.exact, {loops_.data(), size_}, rest_,
                           allocation_)) {
@@ -329,10 +329,10 @@ bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, double most_
     trace(i);
     set_boundaries(i);
   }
-  outlook.bound.latency = traffic_.least_cycles(boundaries_);
-  if (outlook.bound.latency > most_cycles)
+  outlook.bound.latency = traffic_.min_cycles(boundaries_);
+  if (outlook.bound.latency > max_cycles)
     return false;
-  outlook.bound.energy = traffic_.least_energy(boundaries_);
+  outlook.bound.energy = traffic_.min_energy(boundaries_);
   outlook.fingerprint = fingerprint(beginning);
   return true;
 }

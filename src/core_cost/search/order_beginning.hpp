@@ -33,7 +33,7 @@ struct Fingerprint {
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
-struct Outlook {
+struct PrefixBound {
   Fingerprint fingerprint; ///< equal: each continuation costs the same after either beginning
   CostBound bound;         ///< no continuation takes less
 };
@@ -44,8 +44,8 @@ public:
   BeginningJudge(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
                  const LoopKinds& kinds);
 
-  /// False when no continuation fits, or all take more than `most_cycles`.
-  bool judge(std::span<const std::uint8_t> beginning, double most_cycles, Outlook& outlook);
+  /// False when no continuation fits, or all take more than `max_cycles`.
+  bool judge(std::span<const std::uint8_t> beginning, double max_cycles, PrefixBound& outlook);
   /// Of all orders together.
   CostBound bound() const { return traffic_.bound(traffic_.least()); }
 
@@ -88,7 +88,7 @@ private:
   std::array<double, kMaxTemporalLoops + 1> prefix_{}; ///< products of loops_
   std::size_t size_ = 0;
   std::array<std::uint8_t, kMaxTemporalLoops> left_{}; ///< loops to come, per kind
-  Rest rest_;
+  RemainingLoops rest_;
   PartialAllocation allocation_;
   std::array<Trace, kMaxOperands> trace_;
   std::array<Footprint, kMaxOperands> footprint_; ///< of the whole beginning

@@ -18,9 +18,9 @@ constexpr double kAlwaysExact = 50000; ///< orders that are searched whatever th
 constexpr std::size_t kNoLimit = std::size_t{1} << 40;
 constexpr std::size_t kFirstTable = 1024; ///< slots
 
-struct Beginning {
+struct OrderPrefix {
   std::array<std::uint8_t, kMaxTemporalLoops> kinds{};
-  Outlook outlook;
+  PrefixBound outlook;
 };
 
 /// Where the beginnings of one length are, by fingerprint. Open addressing; grows by doubling.
@@ -32,7 +32,7 @@ public:
 
   /// Position in `all` of the one with the same fingerprint, or where it has just been put: the
   /// end.
-  std::size_t find_or_add(const std::vector<Beginning>& all, const Fingerprint& fingerprint) {
+  std::size_t find_or_add(const std::vector<OrderPrefix>& all, const Fingerprint& fingerprint) {
     if (2 * (all.size() + 1) > slots_.size())
       grow(all);
     std::uint32_t& slot = slot_of(all, fingerprint);
@@ -41,21 +41,21 @@ public:
     return slot - 1;
   }
 
-  void rebuild(const std::vector<Beginning>& all) {
+  void rebuild(const std::vector<OrderPrefix>& all) {
     clear();
     for (std::size_t i = 0; i < all.size(); ++i)
       slot_of(all, all[i].outlook.fingerprint) = static_cast<std::uint32_t>(i + 1);
   }
 
 private:
-  std::uint32_t& slot_of(const std::vector<Beginning>& all, const Fingerprint& fingerprint) {
+  std::uint32_t& slot_of(const std::vector<OrderPrefix>& all, const Fingerprint& fingerprint) {
     std::size_t at = fingerprint.a & (slots_.size() - 1);
     while (slots_[at] != 0 && all[slots_[at] - 1].outlook.fingerprint != fingerprint)
       at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
 
-  void grow(const std::vector<Beginning>& all) {
+  void grow(const std::vector<OrderPrefix>& all) {
     slots_.resize(2 * slots_.size());
     rebuild(all);
   }
@@ -120,11 +120,11 @@ private:
   }
 
   void sweep(std::size_t width, bool dive) {
-    now_.assign(1, Beginning{});
+    now_.assign(1, OrderPrefix{});
     for (std::size_t length = 0; length < kinds_.loops && !now_.empty(); ++length) {
       next_.clear();
       table_.clear();
-      for (const Beginning& from : now_) {
+      for (const OrderPrefix& from : now_) {
         check_stop();
         extend(from, length, dive);
         if (next_.size() > 2 * width)
@@ -135,9 +135,9 @@ private:
     }
   }
 
-  void extend(const Beginning& from, std::size_t length, bool dive) {
+  void extend(const OrderPrefix& from, std::size_t length, bool dive) {
     const auto left = left_after({from.kinds.data(), length});
-    Beginning child = from;
+    OrderPrefix child = from;
     const Kinds kinds{child.kinds.data(), length + 1};
     for (std::size_t k = 0; k < kinds_.loop.size(); ++k) {
       if (left[k] == 0)
@@ -155,7 +155,7 @@ private:
           early_.push_back(child.kinds);
         continue;
       }
-      if (!judge_.judge(kinds, best_.most_cycles(), child.outlook) ||
+      if (!judge_.judge(kinds, best_.max_cycles(), child.outlook) ||
           !best_.worth(child.outlook.bound)) {
         drop(kinds, dive);
       } else {
@@ -164,7 +164,7 @@ private:
     }
   }
 
-  void keep(const Beginning& child, std::size_t length, bool dive) {
+  void keep(const OrderPrefix& child, std::size_t length, bool dive) {
     const std::size_t at = table_.find_or_add(next_, child.outlook.fingerprint);
     if (at == next_.size()) {
       next_.push_back(child);
@@ -189,7 +189,7 @@ private:
   void trim(std::size_t width, bool dive, std::size_t length) {
     if (next_.size() <= width)
       return;
-    std::stable_sort(next_.begin(), next_.end(), [&](const Beginning& a, const Beginning& b) {
+    std::stable_sort(next_.begin(), next_.end(), [&](const OrderPrefix& a, const OrderPrefix& b) {
       return best_.merit_of(a.outlook.bound) < best_.merit_of(b.outlook.bound);
     });
     if (!dive) {
@@ -239,8 +239,8 @@ private:
   SearchLog& log_;
   BeginningJudge judge_;
   Candidate candidate_;
-  std::vector<Beginning> now_;
-  std::vector<Beginning> next_;
+  std::vector<OrderPrefix> now_;
+  std::vector<OrderPrefix> next_;
   FingerprintTable table_;
   std::vector<std::array<std::uint8_t, kMaxTemporalLoops>>
       early_; ///< visited before the full sweep
@@ -248,7 +248,7 @@ private:
 
 } // namespace
 
-double BestMapping::most_cycles() const {
+double BestMapping::max_cycles() const {
   const bool any = objective_ != Objective::latency || !entry_;
   return any ? std::numeric_limits<double>::infinity() : entry_->score.latency;
 }

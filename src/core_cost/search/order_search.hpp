@@ -46,7 +46,7 @@ public:
     return merit(objective_, bound.latency, bound.energy);
   }
   /// Cycles above which no mapping could enter, whatever its energy.
-  double most_cycles() const;
+  double max_cycles() const;
   /// False when no mapping that costs at least so much could enter.
   bool worth(const CostBound& bound) const;
   /// Keeps the mapping if it is better, or equal, of the same unrolling and first in the

@@ -11,7 +11,7 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr double kMostTilings = 20'000; ///< tried per nest; of longer lists divisors are left out
+constexpr double kMaxTilings = 20'000; ///< tried per nest; of longer lists divisors are left out
 
 /// 1, the whole, and of the others those that are `ratio` times the one before.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& parts, double ratio) {
@@ -42,7 +42,7 @@ std::vector<Cuttable> cuttable_loops(const SpatialModel& spatial) {
     double tilings = 1;
     for (const Cuttable& loop : loops)
       tilings *= static_cast<double>(loop.inside.size());
-    if (tilings <= kMostTilings)
+    if (tilings <= kMaxTilings)
       break;
     for (Cuttable& loop : loops)
       loop.inside = thinned(loop.inside, ratio);

@@ -63,18 +63,18 @@ Core with_offchip(const StreamedProblem& asked, const Core& core, const Core& of
 }
 
 /// Bits per cycle at an operand's topmost memory.
-struct TopRate {
+struct TopBandwidth {
   std::int64_t read = 0;   ///< towards the core, while data pass
   std::int64_t write = 0;  ///< from the core
   std::int64_t hidden = 0; ///< for loading and unloading that hide behind computing
 };
 
-std::vector<TopRate> rates_at_top(const NestModel& model, const Hierarchy& hierarchy,
-                                  const SpatialModel& spatial, const Candidate& candidate) {
+std::vector<TopBandwidth> rates_at_top(const NestModel& model, const Hierarchy& hierarchy,
+                                       const SpatialModel& spatial, const Candidate& candidate) {
   const DataMovement& movement = spatial.same ? candidate.exact : candidate.truncated;
   const auto hidden = hidden_rates(model, hierarchy, movement,
                                    candidate.latency.ideal_temporal + candidate.latency.stall);
-  std::vector<TopRate> rates(model.operands.size());
+  std::vector<TopBandwidth> rates(model.operands.size());
   for (std::size_t i = 0; i < rates.size(); ++i) {
     const auto& top = movement[i].levels[hierarchy.levels[i].size() - 1];
     const auto rate = [&](Direction direction) {
@@ -167,7 +167,7 @@ private:
     const auto rates = rates_at_top(model_, hierarchy_, spatial, candidate);
     std::int64_t used = 0;
     for (const std::size_t i : shared_.operands) {
-      const TopRate& rate = rates[i];
+      const TopBandwidth& rate = rates[i];
       const bool once = i == shared_.broadcast;
       used += (once ? 1 : asked_.parallel) * (rate.read + rate.write + rate.hidden);
     }
@@ -229,7 +229,7 @@ DataMovement stretched(const NestModel& model, const Hierarchy& hierarchy,
 /// computing counts as reading, except where the memory also takes the outputs: there the reference
 /// books it in a direction that no link has.
 std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
-                                     const std::vector<TopRate>& while_passing,
+                                     const std::vector<TopBandwidth>& while_passing,
                                      const std::array<std::int64_t, kMaxOperands>& hidden,
                                      double busy) {
   const auto& operands = asked.problem.operands;

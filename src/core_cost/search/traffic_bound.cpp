@@ -80,7 +80,7 @@ TrafficBound::TrafficBound(const NestModel& model, const Hierarchy& hierarchy,
       }
     }
   }
-  loading_ = least_loading();
+  loading_ = min_loading();
 }
 
 template <class Use>
@@ -133,7 +133,7 @@ double TrafficBound::energy_across(std::size_t operand, std::size_t index,
   return energy;
 }
 
-double TrafficBound::least_stall(const Boundaries& boundaries) const {
+double TrafficBound::min_stall(const Boundaries& boundaries) const {
   std::array<double, kMaxPorts> busy{};
   std::array<double, kMaxPorts> late{};
   const std::size_t ports = std::min(hierarchy_.ports.size(), kMaxPorts);
@@ -168,7 +168,7 @@ double TrafficBound::least_stall(const Boundaries& boundaries) const {
 
 /// ZigZag's prefetching can push what several loads on one port take below zero, each by what the
 /// others take at most.
-double TrafficBound::least_loading() const {
+double TrafficBound::min_loading() const {
   if (model_.choices.loads_keep_minimum)
     return 0;
   double below = 0;
@@ -201,12 +201,12 @@ bool TrafficBound::sums_are_certain(std::size_t operand) const {
   return model_.operands[operand].axes == 0 || (spatial_.same && model_.choices.gaps_not_fetched);
 }
 
-double TrafficBound::least_cycles(const Boundaries& boundaries) const {
-  const double busy = std::max(total_ * wave_ + least_stall(boundaries), spatial_.issued);
+double TrafficBound::min_cycles(const Boundaries& boundaries) const {
+  const double busy = std::max(total_ * wave_ + min_stall(boundaries), spatial_.issued);
   return (busy + hierarchy_.program.before + loading_) * kBelow;
 }
 
-double TrafficBound::least_energy(const Boundaries& boundaries) const {
+double TrafficBound::min_energy(const Boundaries& boundaries) const {
   double energy = 0;
   for (std::size_t i = 0; i < model_.operands.size(); ++i) {
     for (std::size_t index = 0; index < hierarchy_.levels[i].size(); ++index)

@@ -33,10 +33,10 @@ public:
 
   /// What crosses at least, whatever the order.
   const Boundaries& least() const { return least_; }
-  double least_cycles(const Boundaries& boundaries) const;
-  double least_energy(const Boundaries& boundaries) const; ///< pJ
+  double min_cycles(const Boundaries& boundaries) const;
+  double min_energy(const Boundaries& boundaries) const; ///< pJ
   CostBound bound(const Boundaries& boundaries) const {
-    return {least_cycles(boundaries), least_energy(boundaries)};
+    return {min_cycles(boundaries), min_energy(boundaries)};
   }
   /// Loops that do not touch the operand add to each of its elements so often, at least. Not where
   /// counts on an output's shared axes may grow faster than its loops, which makes up for it.
@@ -48,8 +48,8 @@ private:
   void transfers(std::size_t operand, std::size_t index, const Boundary& boundary, bool latency,
                  const Use& use) const;
   double energy_across(std::size_t operand, std::size_t index, const Boundary& boundary) const;
-  double least_stall(const Boundaries& boundaries) const;
-  double least_loading() const;
+  double min_stall(const Boundaries& boundaries) const;
+  double min_loading() const;
 
   const NestModel& model_;
   const Hierarchy& hierarchy_;

@@ -15,7 +15,7 @@ constexpr double kCubic = -0.75;
 constexpr double kFarthest = 1e15;
 
 /// A place on an axis, in pixels, and how fast it moves with the grid's coordinate.
-struct Place {
+struct SamplePosition {
   double at = 0.0;
   double slope = 0.0;
 };
@@ -39,8 +39,8 @@ public:
         corners_(attributes.integer("align_corners", 0) != 0) {}
 
   GridTaps taps(double coordinate, std::int64_t size) const {
-    const Place whole = in_pixels(coordinate, size);
-    const Place place = mode_ == "bicubic" ? whole : padded(whole, size);
+    const SamplePosition whole = in_pixels(coordinate, size);
+    const SamplePosition place = mode_ == "bicubic" ? whole : padded(whole, size);
     if (!(std::abs(place.at) < kFarthest))
       return {};
     if (mode_ == "nearest")
@@ -53,7 +53,7 @@ public:
     const auto slopes = cubic_slopes(kCubic, t);
     GridTaps found{{}, weights.size()};
     for (std::size_t k = 0; k < weights.size(); ++k) {
-      const Place pixel = padded({low - 1.0 + static_cast<double>(k), 0.0}, size);
+      const SamplePosition pixel = padded({low - 1.0 + static_cast<double>(k), 0.0}, size);
       found.all[k] = tap(std::trunc(pixel.at), weights[k], slopes[k] * place.slope, size);
     }
     return found;
@@ -61,13 +61,13 @@ public:
 
 private:
   /// -1 and 1 are the middles of the outermost pixels, or their outer edges.
-  Place in_pixels(double coordinate, std::int64_t size) const {
+  SamplePosition in_pixels(double coordinate, std::int64_t size) const {
     const auto extent = static_cast<double>(corners_ ? size - 1 : size);
     const double at = (coordinate + 1.0) / 2.0 * extent;
     return {corners_ ? at : at - 0.5, extent / 2.0};
   }
 
-  Place padded(Place place, std::int64_t size) const {
+  SamplePosition padded(SamplePosition place, std::int64_t size) const {
     if (padding_ == "border")
       return clipped(place, size);
     if (padding_ == "reflection")
@@ -75,15 +75,15 @@ private:
     return place;
   }
 
-  static Place clipped(Place place, std::int64_t size) {
+  static SamplePosition clipped(SamplePosition place, std::int64_t size) {
     const auto last = static_cast<double>(size - 1);
     if (place.at <= 0.0)
       return {0.0, 0.0};
-    return place.at >= last ? Place{last, 0.0} : place;
+    return place.at >= last ? SamplePosition{last, 0.0} : place;
   }
 
   /// At the middles of the outermost pixels, or at their outer edges, as often as it takes.
-  Place reflected(Place place, std::int64_t size) const {
+  SamplePosition reflected(SamplePosition place, std::int64_t size) const {
     const double low = corners_ ? 0.0 : -0.5;
     const auto span = static_cast<double>(corners_ ? size - 1 : size);
     if (span == 0.0)
@@ -92,7 +92,7 @@ private:
     const double slope = place.at < low ? -place.slope : place.slope;
     const double rest = std::fmod(from, span);
     const bool back = std::fmod(std::floor(from / span), 2.0) != 0.0;
-    return back ? Place{span - rest + low, -slope} : Place{rest + low, slope};
+    return back ? SamplePosition{span - rest + low, -slope} : SamplePosition{rest + low, slope};
   }
 
   static GridTap tap(double pixel, double weight, double slope, std::int64_t size) {

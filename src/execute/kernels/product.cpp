@@ -63,8 +63,8 @@ const Mac* unit_of(const StepArithmetic* formats, GradientOf gradient) {
 
 /// Small products take no longer than threads to begin.
 int threads_for(const LoopNest& nest, int jobs) {
-  constexpr std::int64_t kLeast = 1 << 18;
-  return iterations(nest) < kLeast ? 1 : jobs;
+  constexpr std::int64_t kMin = 1 << 18;
+  return iterations(nest) < kMin ? 1 : jobs;
 }
 
 /// A product of two operands, as the nest says, times alpha.

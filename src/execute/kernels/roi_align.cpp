@@ -15,7 +15,7 @@ namespace monet {
 namespace {
 
 /// Samples of a bin along one axis; beyond, numbers are no region.
-constexpr double kMostSamples = 1024;
+constexpr double kMaxSamples = 1024;
 
 /// A region's bins along one axis, in pixels.
 struct BinAxis {
@@ -103,7 +103,7 @@ private:
       extent = std::max(extent, 1.0);
     found.size = extent / static_cast<double>(count);
     const double samples = ratio_ > 0 ? static_cast<double>(ratio_) : std::ceil(found.size);
-    if (!(samples <= kMostSamples))
+    if (!(samples <= kMaxSamples))
       throw InputError(location_of(context_.graph(), context_.op()),
                        fmt::format("a region of {} pixels along an axis", extent));
     found.samples = static_cast<std::int64_t>(std::max(samples, 0.0));

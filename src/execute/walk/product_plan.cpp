@@ -173,7 +173,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { // b > 0
 
 } // namespace
 
-std::int64_t most_products(const ProductPlan& plan) {
+std::int64_t max_products(const ProductPlan& plan) {
   std::int64_t most = plan.reduced_size * (plan.rows_apart ? 1 : plan.row_size);
   for (std::size_t d = plan.apart_outer; d < plan.outer_sizes.size(); ++d)
     most *= plan.outer_sizes[d];

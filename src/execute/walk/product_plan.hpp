@@ -67,7 +67,7 @@ struct ProductPlan {
 ProductPlan plan_product(const Graph& graph, const LoopNest& nest);
 
 /// No output has more.
-std::int64_t most_products(const ProductPlan& plan);
+std::int64_t max_products(const ProductPlan& plan);
 
 /// Rows [low, high) for which a bound holds at an outer point.
 void clip_rows(const PlanBound& bound, std::span<const std::int64_t> point, std::int64_t& low,

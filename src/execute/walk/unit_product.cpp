@@ -213,7 +213,7 @@ void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float
   ProductRange range;
   range.left = a.facts();
   range.right = b.facts();
-  range.steps = most_products(plan);
+  range.steps = max_products(plan);
   range.chunk = unit.lanes;
   const MacEngine engine(unit, range, instructions);
   if (engine.is_single()) {

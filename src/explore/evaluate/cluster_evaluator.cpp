@@ -41,13 +41,13 @@ public:
   }
 
   void give_back(std::string key, std::unique_ptr<SharedCluster> cluster) {
-    constexpr std::size_t kMostIdle = 64;
-    constexpr std::size_t kMostUses = 10'000; // each may have added costs of its own
-    if (++cluster->uses > kMostUses)
+    constexpr std::size_t kMaxIdleClusters = 64;
+    constexpr std::size_t kMaxUses = 10'000; // each may have added costs of its own
+    if (++cluster->uses > kMaxUses)
       return;
     const std::lock_guard lock(mutex_);
     idle_.emplace_front(std::move(key), std::move(cluster));
-    if (idle_.size() > kMostIdle)
+    if (idle_.size() > kMaxIdleClusters)
       idle_.pop_back();
   }
 

@@ -2,8 +2,8 @@
 
 #include "monet/base/stop.hpp"
 #include "monet/optimise/step_bounds.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/training_graph/training.hpp"
+#include "monet/workload/imported_steps.hpp"
 
 #include <algorithm>
 #include <cmath>

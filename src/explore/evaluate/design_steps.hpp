@@ -5,7 +5,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/explore/space.hpp"
 #include "monet/optimise/step_mode.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <map>
 #include <memory>

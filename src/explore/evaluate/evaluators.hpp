@@ -21,9 +21,9 @@ std::string judge_chips(const Chip& chip, double count, const DesignBudgets& bud
 class SharedCosts {
 public:
   std::shared_ptr<CoreCostCache> get() {
-    constexpr std::size_t kMostCosts = 100'000; // kept at once, of about 4 KB each
+    constexpr std::size_t kMaxCosts = 100'000; // kept at once, of about 4 KB each
     const std::lock_guard lock(mutex_);
-    if (!costs_ || costs_->solved() > kMostCosts)
+    if (!costs_ || costs_->solved() > kMaxCosts)
       costs_ = std::make_shared<CoreCostCache>();
     return costs_;
   }

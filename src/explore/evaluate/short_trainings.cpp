@@ -4,7 +4,7 @@
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/train/run.hpp"
+#include "monet/fit/run.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -65,7 +65,7 @@ TrainingCache::of(const std::string& key, std::span<const std::uint64_t> seeds,
     std::size_t missing = 0;
     const std::uint64_t* free = nullptr;
     for (const std::uint64_t& seed : seeds) {
-      if (know({key, seed}))
+      if (has({key, seed}))
         continue;
       ++missing;
       if (free == nullptr && !under_way_.contains({key, seed}))
@@ -87,7 +87,7 @@ TrainingCache::of(const std::string& key, std::span<const std::uint64_t> seeds,
 }
 
 /// Another process may have put it into the store.
-bool TrainingCache::know(const Key& key) {
+bool TrainingCache::has(const Key& key) {
   if (known_.contains(key))
     return true;
   if (store_ == nullptr || under_way_.contains(key))

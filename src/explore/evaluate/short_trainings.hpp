@@ -34,7 +34,7 @@ public:
 private:
   using Key = std::pair<std::string, std::uint64_t>;
 
-  bool know(const Key& key);
+  bool has(const Key& key);
   void keep(const TrainingRecord& record);
   void make_one(const Key& key, std::unique_lock<std::mutex>& lock,
                 const std::function<TrainingRecord(std::uint64_t seed)>& make);

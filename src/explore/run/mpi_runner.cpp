@@ -36,7 +36,7 @@ constexpr std::size_t kManyResults = 4096;
 /// Designs that wait in a process beside those under way, in seconds of its time: long against the
 /// way of a message, short against a run.
 constexpr double kAheadSeconds = 0.25;
-constexpr std::size_t kMostAhead = 4096;
+constexpr std::size_t kMaxDesignsAhead = 4096;
 
 struct Message {
   int rank = 0;
@@ -74,7 +74,7 @@ public:
     internal_check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
                    "a message of more than 2 GiB");
     const Timer timer(seconds_);
-    Sent& sent = sent_.emplace_back();
+    PendingSend& sent = sent_.emplace_back();
     sent.bytes = std::move(bytes);
     check(MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE, to, tag,
                     MPI_COMM_WORLD, &sent.request));
@@ -120,7 +120,7 @@ public:
   }
 
 private:
-  struct Sent {
+  struct PendingSend {
     MPI_Request request = MPI_REQUEST_NULL;
     std::string bytes;
   };
@@ -136,14 +136,14 @@ private:
   static void check(int code) { internal_check(code == MPI_SUCCESS, "MPI failed"); }
 
   void forget_arrived() {
-    std::erase_if(sent_, [](Sent& sent) {
+    std::erase_if(sent_, [](PendingSend& sent) {
       int arrived = 0;
       check(MPI_Test(&sent.request, &arrived, MPI_STATUS_IGNORE));
       return arrived != 0;
     });
   }
   void flush() {
-    for (Sent& sent : sent_)
+    for (PendingSend& sent : sent_)
       check(MPI_Wait(&sent.request, MPI_STATUS_IGNORE));
     sent_.clear();
   }
@@ -151,7 +151,7 @@ private:
   int rank_ = 0;
   int processes_ = 1;
   bool is_over_ = false;
-  std::list<Sent> sent_;
+  std::list<PendingSend> sent_;
   double seconds_ = 0;
   std::uint64_t messages_ = 0;
 };
@@ -177,7 +177,7 @@ struct Worker {
                             : std::max(evaluation_seconds / static_cast<double>(returned), 1e-9);
     const double ahead = std::ceil(kAheadSeconds / each * static_cast<double>(threads));
     // Few when few are left, so that all processes end together.
-    return threads + std::min({static_cast<std::size_t>(std::min(ahead, 1e9)), kMostAhead,
+    return threads + std::min({static_cast<std::size_t>(std::min(ahead, 1e9)), kMaxDesignsAhead,
                                rest / (2 * std::max<std::size_t>(all_threads, 1))});
   }
 };

@@ -15,8 +15,8 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostClusters = 10'000; ///< that are looked at for the files that they name
-constexpr std::size_t kMostCheckedValues = 1000; ///< of a parameter
+constexpr std::size_t kMaxClusters = 10'000;    ///< that are looked at for the files that they name
+constexpr std::size_t kMaxCheckedValues = 1000; ///< of a parameter
 
 const YamlNode* value_of(const YamlNode& node, std::string_view key) {
   const auto entry = std::ranges::find(node.entries, key, &YamlNode::Entry::key);
@@ -66,7 +66,7 @@ void check_keys(const SpaceFile& file, const YamlNode& keys) {
       continue;
     const std::size_t count =
         of_parameter ? file.space.parameters[*slots.begin()].values.size() : 1;
-    for (std::size_t v = 0; v < std::min(count, kMostCheckedValues); ++v) {
+    for (std::size_t v = 0; v < std::min(count, kMaxCheckedValues); ++v) {
       Values values(file.names.size(), number_value(0));
       if (of_parameter)
         values[*slots.begin()] = file.space.parameters[*slots.begin()].values[v];
@@ -125,10 +125,10 @@ public:
       add_once(root.where.origin, files);
     std::set<std::size_t> slots;
     space.made_of->clusters->cluster.add_slots(slots);
-    const std::vector<Values> ways = space.made_of->ways(space, slots, kMostClusters);
+    const std::vector<Values> ways = space.made_of->ways(space, slots, kMaxClusters);
     if (ways.empty())
       throw InputError({space.origin},
-                       fmt::format("designs have more than {} different clusters", kMostClusters));
+                       fmt::format("designs have more than {} different clusters", kMaxClusters));
     for (const Values& values : ways)
       read(values);
   }

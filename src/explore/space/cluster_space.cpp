@@ -118,9 +118,9 @@ void fill_rest(YamlNode& parallel, std::int64_t devices) {
 
 } // namespace
 
-Space::Template::ClusterTemplate::Said
+Space::Template::ClusterTemplate::ClusterSections
 Space::Template::ClusterTemplate::said(const Space& space, const Values& values) const {
-  Said said;
+  ClusterSections said;
   YamlNode own = cluster.expand(values);
   if (own.kind == YamlNode::Kind::scalar) {
     said.file = files.at(own.scalar);

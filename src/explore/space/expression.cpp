@@ -147,10 +147,10 @@ private:
     Apply apply;
   };
   static constexpr int kDeepest = 64;
-  static constexpr std::size_t kMostNodes = 4096;
+  static constexpr std::size_t kMaxNodes = 4096;
 
   Index add(Op op, std::vector<Index> children, Apply apply = nullptr) {
-    if (out_.nodes_.size() >= kMostNodes)
+    if (out_.nodes_.size() >= kMaxNodes)
       throw Failure{"it is too long"};
     out_.nodes_.push_back({op, 0, {}, std::move(children), apply});
     return static_cast<Index>(out_.nodes_.size() - 1);

@@ -12,7 +12,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMaxFiles = 1000;
 
 /// What a path may come to, each text once.
 std::set<std::string> texts_of(const SpaceFile& file, const YamlTemplate& path,
@@ -48,9 +48,9 @@ void each_path(const SpaceFile& file, const YamlTemplate& path, const SourceLoc&
   std::set<std::size_t> slots;
   path.add_slots(slots);
   try {
-    const std::vector<Values> ways = file.made_of.ways(file.space, slots, kMostFiles);
+    const std::vector<Values> ways = file.made_of.ways(file.space, slots, kMaxFiles);
     if (ways.empty())
-      file.problems.add(where, fmt::format("the path may name more than {} files", kMostFiles));
+      file.problems.add(where, fmt::format("the path may name more than {} files", kMaxFiles));
     for (const Values& values : ways)
       use(path.expand(values).scalar);
   } catch (const InputError& error) {

@@ -16,7 +16,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostValues = 1'000'000;
+constexpr std::size_t kMaxValues = 1'000'000;
 constexpr double kLargestSpace = 9e18;
 
 bool is_identifier(std::string_view name) {
@@ -95,7 +95,7 @@ private:
     }
     // Values are multiples, not running sums, so that 0.1 ... 1 has no drift; half a step of slack
     // would admit one too many.
-    for (std::size_t i = 0; i <= kMostValues; ++i) {
+    for (std::size_t i = 0; i <= kMaxValues; ++i) {
       const double n = static_cast<double>(i);
       const double value = geometric ? from * std::pow(factor, n) : from + step * n;
       if (value > to * (1 + 1e-12))
@@ -125,9 +125,9 @@ private:
     }
     if (parameter.values.empty())
       problems_.add(node.where, fmt::format("parameter '{}' has no values", entry.key));
-    if (parameter.values.size() > kMostValues)
+    if (parameter.values.size() > kMaxValues)
       problems_.add(node.where,
-                    fmt::format("parameter '{}' has more than {} values", entry.key, kMostValues));
+                    fmt::format("parameter '{}' has more than {} values", entry.key, kMaxValues));
     std::set<std::pair<bool, std::string>> seen;
     for (const ParameterValue& value : parameter.values) {
       if (!seen.insert({value.is_number, value.text}).second)
@@ -326,7 +326,7 @@ private:
   }
 
   std::optional<InnerSearch> read_search(YamlMap& map, std::string_view key) {
-    constexpr std::int64_t kMost = 1'000'000;
+    constexpr std::int64_t kMax = 1'000'000;
     const YamlNode* node = map.find(key);
     if (node == nullptr)
       return std::nullopt;
@@ -335,8 +335,8 @@ private:
     const std::vector<std::string> objectives{"latency", "energy", "edp"};
     found.objective = objectives[read_choice(search, "objective", objectives, problems_)];
     found.evaluations = search.integer_or("evaluations", 40);
-    if (found.evaluations < 1 || found.evaluations > kMost)
-      problems_.add(node->where, fmt::format("'evaluations' must be 1 to {}", kMost));
+    if (found.evaluations < 1 || found.evaluations > kMax)
+      problems_.add(node->where, fmt::format("'evaluations' must be 1 to {}", kMax));
     search.finish();
     return found;
   }

@@ -2,8 +2,8 @@
 
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
-#include "monet/training/training.hpp"
-#include "monet/workload/foreign.hpp"
+#include "monet/training_graph/training.hpp"
+#include "monet/workload/imported_steps.hpp"
 
 #include <fmt/core.h>
 

@@ -55,12 +55,12 @@ struct Space::Template {
 
     /// The cluster file, with the keys of the space in place of its own, and those that it has not:
     /// `devices` where there is a file, and figures of the kernel table.
-    struct Said {
+    struct ClusterSections {
       YamlNode file;
       std::optional<YamlNode> devices{};
       std::vector<std::pair<TableFigure, YamlNode>> figures{};
     };
-    Said said(const Space& space, const Values& values) const;
+    ClusterSections said(const Space& space, const Values& values) const;
   };
 
   std::vector<Derived> derived; ///< `let:`, in order; slots follow those of the parameters

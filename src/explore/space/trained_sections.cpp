@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Of different trainings that are read to see whether they are right, or trained at all.
-constexpr std::size_t kMostTrainings = 1000;
+constexpr std::size_t kMaxTrainings = 1000;
 constexpr std::string_view kFixedKeys[] = {"arithmetic", "checkpoint", "evaluate_every", "name"};
 
 /// A file's name stands for what is in it. What is wrong with the file has been said.
@@ -119,10 +119,10 @@ void check_workloads(const Space& space, const Space::Template& made_of, Collect
     return;
   std::set<std::size_t> slots;
   made_of.workload.add_slots(slots);
-  const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
+  const std::vector<Values> ways = made_of.ways(space, slots, kMaxTrainings);
   if (ways.empty())
     throw InputError(made_of.workload.fixed.where,
-                     fmt::format("designs have more than {} different workloads", kMostTrainings));
+                     fmt::format("designs have more than {} different workloads", kMaxTrainings));
   for (const Values& values : ways)
     problems.of([&](ProblemList& list) {
       ClusterSettings settings;
@@ -160,7 +160,7 @@ std::vector<std::string> check_trained_sections(Space& space, const Space::Templ
   std::set<std::size_t> slots;
   made_of.training.add_slots(slots);
   if (made_of.training.varied) {
-    for (const Values& values : made_of.ways(space, slots, kMostTrainings))
+    for (const Values& values : made_of.ways(space, slots, kMaxTrainings))
       problems.of(
           [&](ProblemList& list) { read_training_options(made_of.training.of(values), list); });
   }
@@ -171,10 +171,10 @@ std::vector<std::string> check_trained_sections(Space& space, const Space::Templ
     return files;
   made_of.workload.add_slots(slots);
   made_of.accuracy->add_slots(slots);
-  const std::vector<Values> ways = made_of.ways(space, slots, kMostTrainings);
+  const std::vector<Values> ways = made_of.ways(space, slots, kMaxTrainings);
   if (ways.empty())
     throw InputError(made_of.accuracy->fixed.where,
-                     fmt::format("designs have more than {} different trainings", kMostTrainings));
+                     fmt::format("designs have more than {} different trainings", kMaxTrainings));
   for (const Values& values : ways)
     problems.of([&](ProblemList&) {
       add_files(train_study_of(made_of.recipe(values), space.origin), files);

@@ -12,7 +12,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::int64_t kMaxNodes = 1'000'000;
 
 } // namespace
 
@@ -123,8 +123,8 @@ struct YamlTemplate::Expander {
   std::int64_t nodes = 0;
 
   void count(const Node& node) {
-    if (++nodes > kMostNodes)
-      throw InputError(node.where, fmt::format("expands to more than {} nodes", kMostNodes));
+    if (++nodes > kMaxNodes)
+      throw InputError(node.where, fmt::format("expands to more than {} nodes", kMaxNodes));
   }
 
   YamlNode expand(const Node& node) {
@@ -155,8 +155,8 @@ struct YamlTemplate::Expander {
       return;
     }
     const Counter& range = item.counters[counter];
-    const std::int64_t first = range.first ? range.first->count(values, kMostNodes) : 0;
-    const std::int64_t end = range.end.count(values, kMostNodes);
+    const std::int64_t first = range.first ? range.first->count(values, kMaxNodes) : 0;
+    const std::int64_t end = range.end.count(values, kMaxNodes);
     values.push_back(number_value(0));
     for (std::int64_t i = first; i < end; ++i) {
       count(item);

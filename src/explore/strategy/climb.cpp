@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-constexpr DesignId kMostExcluded = 1'000'000; ///< looked at for a first design
+constexpr DesignId kMaxExcludedDesigns = 1'000'000; ///< looked at for a first design
 
 /// Infeasible designs come after all others; equal ones in order of their numbers.
 using Merit = std::pair<double, DesignId>;
@@ -63,7 +63,7 @@ public:
 
 private:
   std::vector<DesignId> first() {
-    for (DesignId id = 0; id < std::min(size_, kMostExcluded); ++id) {
+    for (DesignId id = 0; id < std::min(size_, kMaxExcludedDesigns); ++id) {
       if (keeps(id))
         return {id};
     }

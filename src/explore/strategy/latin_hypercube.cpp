@@ -22,7 +22,7 @@ public:
     if (budget_ == 0)
       throw InfeasibleError("lhs needs a budget: how many designs to draw");
     samples_ = static_cast<std::size_t>(std::min(budget_, open_.size()));
-    if (samples_ > kMostSamples)
+    if (samples_ > kMaxSamples)
       throw InfeasibleError("lhs draws 10,000,000 designs at most: give a smaller budget");
   }
 
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMostSamples = 10'000'000;
+  static constexpr std::size_t kMaxSamples = 10'000'000;
 
   /// Sample s has, of each parameter, the value of a stratum of its own.
   void stratify() {

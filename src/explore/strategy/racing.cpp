@@ -23,17 +23,17 @@ namespace {
 constexpr std::size_t kRaceBatch = 32;
 constexpr std::size_t kBoundBatch = 4096; ///< designs bounded before the caller may look around
 constexpr std::size_t kSample = 64;       ///< designs drawn to guess the others from
-constexpr std::uint64_t kMostDesigns = 2'000'000; ///< bounds are kept of all
+constexpr std::uint64_t kMaxDesigns = 2'000'000; ///< bounds are kept of all
 
 class Racing : public Strategy {
 public:
   Racing(DesignSet designs, DesignEvaluator& evaluator, const StrategyOptions& options)
       : designs_(std::move(designs)), evaluator_(evaluator), options_(options) {
     internal_check(!designs_.fronts.empty(), "racing without a front to look for");
-    if (designs_.size() > kMostDesigns)
+    if (designs_.size() > kMaxDesigns)
       throw InfeasibleError(fmt::format("the space has {} designs, and racing looks at the bounds "
                                         "of {} at most: take nsga2, random or lhs with a budget",
-                                        designs_.size(), kMostDesigns));
+                                        designs_.size(), kMaxDesigns));
     for (const FrontRequest& front : designs_.fronts) {
       fronts_.fronts.push_back({front, {}});
       offset_.push_back(width_);

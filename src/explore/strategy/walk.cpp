@@ -10,14 +10,14 @@ namespace monet {
 
 namespace {
 
-constexpr std::uint64_t kMostUnbudgeted = 1'000'000'000; ///< to go through without a budget
+constexpr std::uint64_t kMaxUnbudgetedDesigns = 1'000'000'000; ///< to go through without a budget
 
 /// In which order, and how it is gone through.
 struct Order {
   std::function<DesignId(std::uint64_t place)> at;
   std::size_t batch = 0;
-  std::uint64_t most_excluded = 0; ///< one after another
-  std::string too_many;            ///< what is said then, of their number and the last one
+  std::uint64_t max_excluded = 0; ///< one after another
+  std::string too_many;           ///< what is said then, of their number and the last one
 };
 
 class Walk : public Strategy {
@@ -38,7 +38,7 @@ public:
         in_a_row = 0;
       } else {
         ++excluded_;
-        if (++in_a_row == order_.most_excluded)
+        if (++in_a_row == order_.max_excluded)
           ended_early_ = fmt::format(fmt::runtime(order_.too_many), in_a_row, id);
       }
     }
@@ -64,10 +64,10 @@ private:
 
 std::unique_ptr<Strategy> exhaustive_strategy(DesignSet designs, const StrategyOptions& options) {
   const std::uint64_t size = designs.size();
-  if (options.budget == 0 && size > kMostUnbudgeted)
+  if (options.budget == 0 && size > kMaxUnbudgetedDesigns)
     throw InfeasibleError(fmt::format("the space has {} designs, and exhaustive goes through {} "
                                       "at most: give a budget, or take another strategy",
-                                      size, kMostUnbudgeted));
+                                      size, kMaxUnbudgetedDesigns));
   return std::make_unique<Walk>(
       std::move(designs), options,
       Order{

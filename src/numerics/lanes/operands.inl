@@ -53,7 +53,7 @@ void facts_kernel(const float* in, std::ptrdiff_t count, FactBits& facts) {
   facts.lowest = -static_cast<std::int32_t>(largest_of(-lowest));
 }
 
-void read_kernel(float* numbers, std::ptrdiff_t count, const Reading& reading) {
+void read_kernel(float* numbers, std::ptrdiff_t count, const SubnormalRule& reading) {
   const Vec<float> infinity = (Vec<float>)(Uns<float>{} + Lane<float>::kExponentMask);
   const Vec<float> least = all(reading.least);
   const Vec<float> base = all(reading.as_normal ? reading.base : 0);

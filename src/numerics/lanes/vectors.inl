@@ -118,7 +118,7 @@ struct LaneGrid {
   explicit LaneGrid(const Grid<Real>& grid) {
     using L = Lane<Real>;
     using Bits = typename L::Bits;
-    least = static_cast<Bits>(grid.least_exponent + L::kBias) << L::kMantissa | Uns<Real>{};
+    least = static_cast<Bits>(grid.min_exponent + L::kBias) << L::kMantissa | Uns<Real>{};
     shift = (static_cast<Bits>(L::kMantissa - grid.mantissa_bits) << L::kMantissa) + L::kHalf;
     ulp_up = grid.mantissa_bits < 0;
     const int distance = ulp_up ? -grid.mantissa_bits : grid.mantissa_bits;

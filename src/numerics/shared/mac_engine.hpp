@@ -39,7 +39,7 @@ struct ProductRange {
   OperandFacts right;
   std::int64_t steps = 1; ///< products of an output
   std::int64_t chunk = 1; ///< products that are added up exactly
-  int least_scale = 0;    ///< exponents of the scales of chunks
+  int min_scale = 0;      ///< exponents of the scales of chunks
   int largest_scale = 0;
   bool powers_of_two = true; ///< the scales
 };

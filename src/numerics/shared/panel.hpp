@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kDraws = 3;
 template <class Real>
 struct Grid {
   std::int32_t mantissa_bits = 0;
-  std::int32_t least_exponent = 0; ///< neighbours are never closer than 2^(this - mantissa_bits)
+  std::int32_t min_exponent = 0; ///< neighbours are never closer than 2^(this - mantissa_bits)
   Real largest = 0;
   Real lowest = 0;            ///< the most negative
   Real overflow = 0;          ///< what stands for magnitudes beyond the largest: infinity or NaN
@@ -119,7 +119,7 @@ struct FactBits {
 };
 
 /// How multipliers without NaN read numbers of their format: NaN is infinity.
-struct Reading {
+struct SubnormalRule {
   float least = 0; ///< smaller magnitudes are subnormal:
   float base = 0;
   bool as_normal = false; ///< this and half of them
@@ -147,7 +147,7 @@ struct Kernels {
   /// The same numbers in single precision; false where any is not.
   bool (*narrow)(const double* in, float* out, std::ptrdiff_t count);
   void (*facts)(const float* in, std::ptrdiff_t count, FactBits& bits);
-  void (*read)(float* numbers, std::ptrdiff_t count, const Reading& reading);
+  void (*read)(float* numbers, std::ptrdiff_t count, const SubnormalRule& reading);
 };
 
 const Kernels& portable_kernels();

@@ -109,18 +109,18 @@ double latency_of_step(AllocationEvaluator& evaluator) {
 
 struct AllocationBounds::Impl {
   AllocationEvaluator& evaluator;
-  double least_latency = 0; ///< cycles, whatever the tiles
+  double min_latency = 0; ///< cycles, whatever the tiles
   AllocationLoads loads;
   std::int64_t peak = 0;
   std::vector<std::vector<double>> weights; ///< of resources, each adding up to one
   /// [weights][operator]: weighted cycles of the choice that has least, and sums from here on.
-  std::vector<std::vector<double>> least_after;
+  std::vector<std::vector<double>> min_after;
   std::vector<double> energy_least_after; ///< [operator]: Energy::units
   std::vector<double> bits_least_after;   ///< [operator]: that pass the ports
   std::vector<std::size_t> even;          ///< choices under the best weights
 
   Impl(AllocationEvaluator& e, const SearchControl& control)
-      : evaluator(e), least_latency(latency_of_step(e)), loads(allocation_loads(e, control)),
+      : evaluator(e), min_latency(latency_of_step(e)), loads(allocation_loads(e, control)),
         peak(LeastLiveBytes(e.step(), loads).most()) {
     if (!loads.complete)
       return;
@@ -129,24 +129,24 @@ struct AllocationBounds::Impl {
       std::vector<double> after(loads.of.size() + 1, 0);
       for (std::size_t op = loads.of.size(); op-- > 0;)
         after[op] = after[op + 1] + best_of(op, w).first;
-      least_after.push_back(std::move(after));
+      min_after.push_back(std::move(after));
     }
-    energy_least_after = least_sums([](const ChoiceLoad& load) { return energy_of(load); });
-    bits_least_after = least_sums([](const ChoiceLoad& load) { return load.port_bits; });
+    energy_least_after = min_sums([](const ChoiceLoad& load) { return energy_of(load); });
+    bits_least_after = min_sums([](const ChoiceLoad& load) { return load.port_bits; });
   }
 
   /// Per operator: of it and of those after it, the sums of the least that a choice has.
   template <class Measure>
-  std::vector<double> least_sums(Measure&& measure) const {
+  std::vector<double> min_sums(Measure&& measure) const {
     std::vector<double> after(loads.of.size() + 1, 0);
     for (std::size_t op = loads.of.size(); op-- > 0;)
-      after[op] = after[op + 1] + least_of(op, measure);
+      after[op] = after[op + 1] + min_of(op, measure);
     return after;
   }
 
   /// The least that a choice of the operator has.
   template <class Measure>
-  double least_of(std::size_t op, const Measure& measure) const {
+  double min_of(std::size_t op, const Measure& measure) const {
     double least = std::numeric_limits<double>::infinity();
     for (const ChoiceLoad& load : loads.of[op]) {
       if (load.feasible)
@@ -278,7 +278,7 @@ struct AllocationBounds::Impl {
     const auto shortest = [](const ChoiceLoad& load) {
       return static_cast<double>(load.shortest_tile);
     };
-    return op < begin.size() ? shortest(loads.of[op][begin[op]]) : least_of(op, shortest);
+    return op < begin.size() ? shortest(loads.of[op][begin[op]]) : min_of(op, shortest);
   }
 
   bool feasible(std::span<const std::uint32_t> begin) const {
@@ -292,14 +292,14 @@ struct AllocationBounds::Impl {
   /// Cycles; infinite when no plan is feasible.
   double latency(std::span<const std::uint32_t> begin) const {
     const auto& must = loads.compulsory.cycles;
-    double most = std::max(*std::ranges::max_element(must), least_latency);
+    double most = std::max(*std::ranges::max_element(must), min_latency);
     if (!loads.complete)
       return static_cast<double>(whole(most));
     if (!feasible(begin) || std::isinf(energy_least_after.front()))
       return std::numeric_limits<double>::infinity();
     most = std::max(most, chain(begin));
     for (std::size_t w = 0; w < weights.size(); ++w) {
-      double sum = least_after[w][begin.size()];
+      double sum = min_after[w][begin.size()];
       for (std::size_t op = 0; op < begin.size(); ++op)
         sum += weighted(loads.of[op][begin[op]], weights[w]);
       most = std::max(most, sum);

@@ -75,7 +75,7 @@ public:
     }
     load.port_bits = in + out;
     load.port_energy =
-        in * least_units(port_.read_pj_per_bit) + out * least_units(port_.write_pj_per_bit);
+        in * min_units(port_.read_pj_per_bit) + out * min_units(port_.write_pj_per_bit);
   }
 
 private:
@@ -90,7 +90,7 @@ private:
   }
 
   /// Energy::units that a bit costs however transfers of whole bits are rounded.
-  static double least_units(double pj_per_bit) {
+  static double min_units(double pj_per_bit) {
     const double units = pj_per_bit * Energy::kUnitsPerPicojoule;
     return units < 1 ? 0 : units - 0.5;
   }

@@ -82,7 +82,7 @@ void AllocationMoves::swap(AllocationPlan& plan, RandomStream& random) const {
 }
 
 std::vector<AllocationPlan> AllocationMoves::simple_plans() const {
-  constexpr std::size_t kMostCores = 16;
+  constexpr std::size_t kMaxCores = 16;
   std::vector<AllocationPlan> plans;
   RandomStream unused(0);
   AllocationPlan widest(choices_.size(), 0);
@@ -93,7 +93,7 @@ std::vector<AllocationPlan> AllocationMoves::simple_plans() const {
     }
   }
   plans.push_back(widest);
-  for (std::size_t i = 0; i < std::min(kMostCores, cores_.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxCores, cores_.size()); ++i) {
     AllocationPlan plan(choices_.size(), 0);
     for (std::size_t op = 0; op < plan.size(); ++op)
       set_cores(op, {cores_[i]}, plan, unused);

@@ -20,7 +20,7 @@ constexpr std::size_t kBatch = 16;
 /// Batches without a better plan after which local search starts somewhere else.
 constexpr int kPatience = 12;
 /// Neighbours made per evaluation left, bounds having ruled out the others.
-constexpr std::size_t kMostTries = 64;
+constexpr std::size_t kMaxTries = 64;
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Plans whose bounds are looked at before their schedules are made, many at a time.
@@ -174,9 +174,9 @@ private:
     result_.certificate.bound = bounds_->bound(options_.objective);
   }
 
-  bool limited() const { return options_.most_live_bytes != kNoLimit; }
+  bool limited() const { return options_.max_live_bytes != kNoLimit; }
   bool fits(const StepFigures& cost) const {
-    return cost.feasible && cost.peak_memory_bytes <= options_.most_live_bytes;
+    return cost.feasible && cost.peak_memory_bytes <= options_.max_live_bytes;
   }
   /// Infinite for what is none.
   double value(const StepFigures& cost) const {
@@ -264,7 +264,7 @@ private:
       if (!cost.feasible)
         return {{}, std::numeric_limits<double>::max()};
       if (!fits(cost))
-        return {{}, static_cast<double>(cost.peak_memory_bytes - options_.most_live_bytes)};
+        return {{}, static_cast<double>(cost.peak_memory_bytes - options_.max_live_bytes)};
       return {options_.front ? objectives_of(cost) : Objectives{value(cost)}, 0};
     };
     Nsga2Options how;
@@ -333,7 +333,7 @@ private:
   std::vector<AllocationPlan> neighbours(const AllocationPlan& plan, RandomStream& random) {
     std::vector<AllocationPlan> batch;
     const std::size_t wanted = std::min(kBatch, left());
-    for (std::size_t tries = 0; tries < kMostTries * kBatch && batch.size() < wanted; ++tries) {
+    for (std::size_t tries = 0; tries < kMaxTries * kBatch && batch.size() < wanted; ++tries) {
       if (tries % kBatch == 0 && control_.interrupted())
         return {};
       AllocationPlan next = plan;

@@ -2,7 +2,7 @@
 
 #include "optimise/bounds/product_energy.hpp"
 #include "optimise/bounds/step_cone.hpp"
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
@@ -199,7 +199,7 @@ CoreWork product_work(const TrainingGraph& step, const Operator& op, double iter
     work.per_iteration *= core.program->issue->cycles_per_mac;
   work.cycles = iterations * work.per_iteration;
   work.compute_pj = iterations * each * core.mac_energy_pj;
-  const ProductEnergy energy = least_product_energy(step, op, core, memo);
+  const ProductEnergy energy = min_product_energy(step, op, core, memo);
   work.memory_pj = energy.certain;
   work.tiled_pj = energy.in_all;
   work.lost_pj = energy.lost;
@@ -226,7 +226,7 @@ std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operat
   for (const Access& access : op.nest.operands) {
     ArrayOperand operand;
     operand.bits = core_bits_of(step.graph.tensor(access.tensor).type);
-    operand.least_bits = operand.bits;
+    operand.min_bits = operand.bits;
     if (access.mode == AccessMode::read) {
       const bool weight = access.role == "W" || (access.role != "I" && reads > 0);
       const MemoryOperand wanted = weight ? MemoryOperand::I2 : MemoryOperand::I1;
@@ -353,7 +353,7 @@ WorkBound::WorkBound(const WorkTable& table) : table_(table) {
   }
   for (const std::vector<double>& price : prices_) {
     auto& whole = least_.emplace_back();
-    auto& each = least_iteration_.emplace_back();
+    auto& each = min_iteration_.emplace_back();
     double sum = 0;
     for (const auto& row : table.work) {
       whole.push_back(kUnbounded);
@@ -376,7 +376,7 @@ double WorkBound::of(const std::vector<double>& iterations) const {
     for (std::size_t o = 0; o < iterations.size(); ++o)
       if (iterations[o] > 0)
         sum += iterations[o] >= table_.iterations[o] ? least_[p][o]
-                                                     : iterations[o] * least_iteration_[p][o];
+                                                     : iterations[o] * min_iteration_[p][o];
     most = std::max(most, sum);
   }
   return most;

@@ -47,9 +47,9 @@ public:
 
 private:
   const WorkTable& table_;
-  std::vector<std::vector<double>> prices_;          ///< each: per type; count * price adds up to 1
-  std::vector<std::vector<double>> least_;           ///< [price][operator]: cheapest cycles in all
-  std::vector<std::vector<double>> least_iteration_; ///< the same of one iteration
+  std::vector<std::vector<double>> prices_;        ///< each: per type; count * price adds up to 1
+  std::vector<std::vector<double>> least_;         ///< [price][operator]: cheapest cycles in all
+  std::vector<std::vector<double>> min_iteration_; ///< the same of one iteration
   double all_ = 0;
 };
 

@@ -30,16 +30,16 @@ constexpr double kBelow = 1 - 1e-9;
 constexpr std::size_t kOperands = 3; ///< the result, then two inputs
 
 /// What an element costs where it passes.
-struct Passing {
+struct ElementEnergy {
   double pj = 0;      ///< of the words it is part of
   double word_pj = 0; ///< of a whole word
   bool whole = true;  ///< words are counted whole, so that no tile loses any
   bool there = false;
 };
 
-Passing passing(const Memory& memory, MemoryOperand operand, Direction direction,
-                std::int64_t bits) {
-  Passing cost;
+ElementEnergy passing(const Memory& memory, MemoryOperand operand, Direction direction,
+                      std::int64_t bits) {
+  ElementEnergy cost;
   double words = kInfinite;
   for (const MemoryPort& port : memory.ports) {
     for (const PortUse& use : port.allocation) {
@@ -192,7 +192,7 @@ private:
       const Memory& memory = core_.memories[m];
       if (memory.size.value >= operand.bits)
         levels.push_back(&memory);
-      else if (memory.size.value >= operand.least_bits)
+      else if (memory.size.value >= operand.min_bits)
         return false;
     }
     if (levels.empty())
@@ -218,13 +218,13 @@ private:
   void price(const ArrayOperand& operand, const std::vector<const Memory*>& levels, bool all,
              OperandCost& cost, double& lost) const {
     const auto at = [&](const Memory& memory, Direction direction) {
-      const Passing one = passing(memory, operand.memory, direction, operand.least_bits);
+      const ElementEnergy one = passing(memory, operand.memory, direction, operand.min_bits);
       lost += one.whole ? 0 : one.word_pj;
       return one.there && (all || one.whole) ? one.pj : 0;
     };
     const Memory& low = *levels[0];
     cost.capacity =
-        static_cast<double>(low.size.value / std::max<std::int64_t>(1, operand.least_bits));
+        static_cast<double>(low.size.value / std::max<std::int64_t>(1, operand.min_bits));
     cost.served = lanes_served(levels, 1);
     cost.use = at(low, cost.result ? Direction::fl : Direction::tl);
     cost.back = cost.result ? at(low, Direction::tl) : 0;
@@ -325,8 +325,8 @@ private:
 
 } // namespace
 
-ProductEnergy least_product_energy(const TrainingGraph& step, const Operator& op, const Core& core,
-                                   ProductMemo& memo) {
+ProductEnergy min_product_energy(const TrainingGraph& step, const Operator& op, const Core& core,
+                                 ProductMemo& memo) {
   return Product(step, op, core, memo).find();
 }
 

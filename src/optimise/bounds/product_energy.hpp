@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/training/training.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstdint>
 #include <map>
@@ -13,9 +13,9 @@ namespace monet {
 /// An operand of a product as the array sees it: in which memories, and which loops move it.
 struct ArrayOperand {
   MemoryOperand memory = MemoryOperand::O;
-  std::int64_t bits = 0;       ///< as it passes the innermost memory
-  std::int64_t least_bits = 0; ///< the same in a tile that sums nothing up
-  bool aside = false;          ///< a further input of one memory operand: in the top memory alone
+  std::int64_t bits = 0;     ///< as it passes the innermost memory
+  std::int64_t min_bits = 0; ///< the same in a tile that sums nothing up
+  bool aside = false;        ///< a further input of one memory operand: in the top memory alone
   std::vector<bool> moved_by;
 };
 
@@ -36,7 +36,7 @@ struct ProductEnergy {
 
 /// Holds for every tiling, unrolling, order of loops and allocation of memories that core_cost()
 /// may choose for the operator's tiles. 0 where nothing is known of its forms.
-ProductEnergy least_product_energy(const TrainingGraph& step, const Operator& op, const Core& core,
-                                   ProductMemo& memo);
+ProductEnergy min_product_energy(const TrainingGraph& step, const Operator& op, const Core& core,
+                                 ProductMemo& memo);
 
 } // namespace monet

@@ -65,8 +65,8 @@ double ReadAgain::bits(const StepCone* after) const {
   return sum;
 }
 
-std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
-                        bool all_kept) {
+std::int64_t min_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
+                      bool all_kept) {
   const std::size_t tensors = graph.tensors().size();
   std::vector<bool> wanted(tensors, false); // per root: at that moment or later
   const auto kept = [&](TensorId root) { return all_kept || !graph.tensor(root).producer; };

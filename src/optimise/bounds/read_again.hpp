@@ -43,7 +43,7 @@ private:
 /// `before`, of needed_by(), has begun, and `after`, of depending_on(), has not. Tensors count as a
 /// whole from the first tile of their producer to the last of their readers. Without
 /// `all_kept`, what an operator makes need not be kept until it is read again.
-std::int64_t least_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
-                        bool all_kept);
+std::int64_t min_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
+                      bool all_kept);
 
 } // namespace monet

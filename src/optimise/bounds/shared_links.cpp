@@ -53,21 +53,21 @@ bool apart(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b)
 }
 
 /// Bits that one operator surely reads of a tensor.
-struct Need {
+struct SureRead {
   std::size_t op = 0;
   TensorId tensor;
   double bits = 0;
 };
 
 /// Of tensors of which every element is written, or given.
-std::vector<Need> needs_of(const Graph& graph) {
+std::vector<SureRead> needs_of(const Graph& graph) {
   const auto touched = [&](const Operator& op, const Access& access) {
     return touched_elements(access, full_tile(op.nest), graph.tensor(access.tensor).shape);
   };
   std::vector<bool> whole;
   for (const Tensor& tensor : graph.tensors())
     whole.push_back(!tensor.producer);
-  std::vector<Need> needs;
+  std::vector<SureRead> needs;
   for (std::size_t op = 0; op < graph.operators().size(); ++op) {
     const Operator& of = graph.operators()[op];
     for (const Access& access : of.nest.operands) {
@@ -92,7 +92,7 @@ double busiest_link_cycles(const TrainingGraph& step, const Chip& chip,
   if (!chip.offchip)
     return 0;
   const CompulsoryTraffic compulsory = compulsory_traffic(graph);
-  const std::vector<Need> needs = needs_of(graph);
+  const std::vector<SureRead> needs = needs_of(graph);
   double busiest = 0;
   std::vector<double> crossing;
   std::vector<std::vector<std::size_t>> of_op(cores.size());
@@ -110,7 +110,7 @@ double busiest_link_cycles(const TrainingGraph& step, const Chip& chip,
       if (apart(maker(TensorId(t)), offchip))
         crossing[t] = static_cast<double>(compulsory.written[t]);
     }
-    for (const Need& need : needs) {
+    for (const SureRead& need : needs) {
       double& bits = crossing[need.tensor.index()];
       if (need.bits > bits && apart(maker(need.tensor), of_op[need.op]))
         bits = need.bits;

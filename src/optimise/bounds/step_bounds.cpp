@@ -15,9 +15,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kWindow = 12;         ///< separators so far apart are put together in a path
-constexpr std::size_t kMostCones = 400'000; ///< boxes of operators in the cones of separators
-constexpr std::size_t kBlocks = 32;         ///< separators that windows begin and end at
+constexpr std::size_t kWindow = 12; ///< separators so far apart are put together in a path
+constexpr std::size_t kMaxConeBoxes = 400'000; ///< boxes of operators in the cones of separators
+constexpr std::size_t kBlocks = 32;            ///< separators that windows begin and end at
 
 /// Least cycles for bits that leave and enter the off-chip memory.
 class OffchipTime {
@@ -139,28 +139,28 @@ private:
     double compute = 0, any = 0, tiled = 0, lost = 0;
     for (const auto& row : table_.work) {
       constexpr double kUnable = std::numeric_limits<double>::infinity();
-      double least = kUnable, least_tiled = kUnable, least_compute = kUnable;
+      double least = kUnable, min_tiled = kUnable, min_compute = kUnable;
       for (const CoreWork& work : row) {
         if (!work.able)
           continue;
         least = std::min(least, work.compute_pj + work.memory_pj);
-        least_tiled = std::min(least_tiled, work.compute_pj + work.tiled_pj);
-        least_compute = std::min(least_compute, work.compute_pj);
+        min_tiled = std::min(min_tiled, work.compute_pj + work.tiled_pj);
+        min_compute = std::min(min_compute, work.compute_pj);
         lost = std::max(lost, work.lost_pj);
       }
       any += least;
-      tiled += least_tiled;
-      compute += least_compute;
+      tiled += min_tiled;
+      compute += min_compute;
     }
     bounds_.compute_pj = compute;
-    const double rounded = lost > 0 ? lost * options_.most_tiles : 0;
+    const double rounded = lost > 0 ? lost * options_.max_tiles : 0;
     bounds_.memory_pj = std::max(any, tiled - rounded) - compute;
   }
 
   void place_separators() {
     const std::size_t count = graph_.operators().size();
     const std::size_t most =
-        std::clamp(kMostCones / std::max<std::size_t>(1, count), std::size_t{1},
+        std::clamp(kMaxConeBoxes / std::max<std::size_t>(1, count), std::size_t{1},
                    std::max<std::size_t>(1, options_.separators));
     std::size_t last = count;
     for (std::size_t k = 0; k < std::min(most, count); ++k) {
@@ -171,7 +171,7 @@ private:
       check_stop();
       Separator at{OpId(o), needed_by(graph_, OpId(o)), depending_on(graph_, OpId(o))};
       measure(at);
-      const std::int64_t live = least_live(graph_, at.op, at.before, at.after, options_.kept);
+      const std::int64_t live = min_live(graph_, at.op, at.before, at.after, options_.kept);
       bounds_.peak_memory_bytes = std::max(bounds_.peak_memory_bytes, live);
       separators_.push_back(std::move(at));
     }
@@ -303,8 +303,8 @@ private:
     const auto at = [&](std::size_t i) -> const Separator& { return separators_[chosen_[i]]; };
     std::vector<double> reads(n), writes(n);
     std::vector<std::vector<double>> counted(n); // per tensor, most bits in one window
-    double most_read = 0;
-    double most_written = 0;
+    double max_read = 0;
+    double max_written = 0;
     for (std::size_t j = 0; j < n; ++j) {
       reads[j] = at(j).sources_before;
       counted[j] = at(j).read_before;
@@ -331,14 +331,14 @@ private:
       for (std::size_t t = 0; t < known.size(); ++t)
         if (!graph_.tensors()[t].producer)
           total += std::max(0.0, static_cast<double>(traffic_.read[t]) - known[t]);
-      most_read = std::max(most_read, total);
-      most_written = std::max(most_written, writes[j]);
+      max_read = std::max(max_read, total);
+      max_written = std::max(max_written, writes[j]);
     }
     const auto compulsory = static_cast<double>(bounds_.compulsory_read.value);
     bounds_.spilled_read.value = std::max(
-        bounds_.spilled_read.value, static_cast<std::int64_t>(std::floor(most_read - compulsory)));
-    bounds_.spilled_written.value = std::max(bounds_.spilled_written.value,
-                                             static_cast<std::int64_t>(std::floor(most_written)));
+        bounds_.spilled_read.value, static_cast<std::int64_t>(std::floor(max_read - compulsory)));
+    bounds_.spilled_written.value =
+        std::max(bounds_.spilled_written.value, static_cast<std::int64_t>(std::floor(max_written)));
   }
 
   static std::vector<double> larger(std::vector<double> a, const std::vector<double>& b) {

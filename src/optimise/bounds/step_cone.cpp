@@ -84,14 +84,14 @@ bool loops_apart(const Access& access, const Loops& box) {
 }
 
 /// Iterations of a cone, see StepCone: `exact` when every one of the box is in it.
-struct Reached {
+struct ConeBox {
   Loops box;
   bool exact = true;
 };
 
 /// Elements that the iterations touch, all of them: a box, or less of it. `every_row`: an index
 /// that is data depends on (or touches) the whole axis; else nothing is known about it.
-Loops image(const Graph& graph, const Access& access, Reached iterations, bool every_row) {
+Loops image(const Graph& graph, const Access& access, ConeBox iterations, bool every_row) {
   if (access.opaque)
     return all_elements(graph.tensor(access.tensor));
   const std::vector<std::int64_t>& shape = graph.tensor(access.tensor).shape;
@@ -164,9 +164,9 @@ bool constrain(const AxisExpr& axis, Interval wanted, Loops& box) {
 }
 
 /// Iterations that touch elements of the box; empty when that is not certain of any.
-Reached preimage(const Graph& graph, const Operator& op, const Access& access,
+ConeBox preimage(const Graph& graph, const Operator& op, const Access& access,
                  const Loops& elements) {
-  Reached reached{full_tile(op.nest), true};
+  ConeBox reached{full_tile(op.nest), true};
   if (reached.box.empty())
     reached.box.push_back({0, 1}); // a nest without loops has one iteration
   if (access.opaque)
@@ -313,7 +313,7 @@ StepCone needed_by(const Graph& graph, OpId last) {
       const Loops& wanted = cone.elements[access.tensor.index()];
       if (access.mode == AccessMode::read || wanted.empty())
         continue;
-      Reached reached = preimage(graph, op, access, wanted);
+      ConeBox reached = preimage(graph, op, access, wanted);
       if (reached.box.empty())
         continue;
       // What is read to make one element: a coupled loop runs to its end first.
@@ -344,7 +344,7 @@ StepCone depending_on(const Graph& graph, OpId first) {
       const Loops& there = cone.elements[access.tensor.index()];
       if (access.mode != AccessMode::read || there.empty())
         continue;
-      Reached reached = preimage(graph, op, access, there);
+      ConeBox reached = preimage(graph, op, access, there);
       if (certain_volume(reached.box) <= certain_volume(loops))
         continue;
       cone.iterations[o] = landing(access, there, reached.box);
@@ -353,7 +353,7 @@ StepCone depending_on(const Graph& graph, OpId first) {
     }
     if (loops.empty())
       continue;
-    Reached reach{loops, cone.exact[o] != 0};
+    ConeBox reach{loops, cone.exact[o] != 0};
     widen_coupled(op.nest, reach.box);
     for (const Access& access : op.nest.operands)
       if (access.mode != AccessMode::read)

@@ -31,11 +31,11 @@ std::size_t distance(const Chip& chip, CoreId core) {
 /// Numbers of cores that plans are made for: powers of two and three times them, so that what a
 /// chip of fewer cores does is looked at on a larger one, too.
 std::vector<std::size_t> nominal_counts(std::size_t below) {
-  constexpr std::size_t kMost = 5;
+  constexpr std::size_t kMax = 5;
   std::vector<std::size_t> counts;
   for (std::size_t power = std::bit_ceil(below); power > 0; power /= 2) {
     for (const std::size_t count : {power, power / 4 * 3}) {
-      if (count > 0 && count < below && counts.size() < kMost)
+      if (count > 0 && count < below && counts.size() < kMax)
         counts.push_back(count);
     }
   }

@@ -55,7 +55,7 @@ bool FusionPlans::part(Mask left, const std::function<bool()>& whole) {
 }
 
 std::int64_t FusionPlans::count(std::int64_t limit) {
-  if (order_.size() == 0 || order_.size() > kMostOperators)
+  if (order_.size() == 0 || order_.size() > kMaxOperators)
     return order_.size() == 0 ? 1 : limit + 1;
   prepare();
   std::int64_t plans = 0;
@@ -100,7 +100,7 @@ void FusionPlans::for_each(const std::function<bool(FusionPlan)>& visit) {
     visit({});
     return;
   }
-  internal_check(order_.size() <= kMostOperators, "too many operators to try every plan");
+  internal_check(order_.size() <= kMaxOperators, "too many operators to try every plan");
   prepare();
   part(static_cast<Mask>((std::size_t{1} << order_.size()) - 1),
        [&] { return with_slices(visit); });

@@ -21,7 +21,7 @@ public:
 
 private:
   using Mask = std::uint32_t;
-  static constexpr std::size_t kMostOperators = 12;
+  static constexpr std::size_t kMaxOperators = 12;
 
   void prepare();
   std::vector<OpId> members_of(Mask mask) const;

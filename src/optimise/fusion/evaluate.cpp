@@ -64,33 +64,34 @@ Size size_of(const TilePlanner& planner, const Graph& graph) {
 
 /// Not where there would be more tiles, or edges between them, than a search waits for.
 StepFigures FusionEvaluator::model(const TrainingGraph& step, TilingOptions tiling,
-                                   std::size_t most_tiles, TileCostCache* tile_costs) const {
+                                   std::size_t max_tiles, TileCostCache* tile_costs) const {
   const TilePlanner planner(step, problem_.chip, tiling);
   if (tiling.mode == TilingMode::fused) {
     constexpr double kEdgesPerTile = 16;
     const Size size = size_of(planner, step.graph);
-    const auto most = static_cast<double>(most_tiles);
+    const auto most = static_cast<double>(max_tiles);
     if (size.slices > most || size.edges > kEdgesPerTile * most)
       throw InfeasibleError(fmt::format(
           "about {:.0f} tiles that read each other {:.0f} times: a search schedules up to {} tiles",
-          size.slices, size.edges, most_tiles));
+          size.slices, size.edges, max_tiles));
   }
-  StepOptions options{std::move(tiling), problem_.schedule, {}, most_tiles};
+  StepOptions options{std::move(tiling), problem_.schedule, {}, max_tiles};
   options.schedule.jobs = 1; // plans are scheduled side by side
   return model_step(step, problem_.chip, options, {problem_.costs, nullptr, tile_costs, &planner})
       .figures;
 }
 
-StepFigures FusionEvaluator::run_step(TilingOptions tiling, std::size_t most_tiles) const {
+StepFigures FusionEvaluator::run_step(TilingOptions tiling, std::size_t max_tiles) const {
   const bool limited = tiling.mode == TilingMode::fused;
-  StepFigures figures = model(problem_.step, std::move(tiling), most_tiles, tile_costs_.get());
+  StepFigures figures = model(problem_.step, std::move(tiling), max_tiles, tile_costs_.get());
   if (limited && !fits(figures))
     throw InfeasibleError("more bytes alive at once than the limit");
   return figures;
 }
 
-StepFigures FusionEvaluator::must(const FusionPlan& plan, std::size_t most_tiles) const {
-  return run_step(problem_.tiling.with(plan), most_tiles);
+StepFigures FusionEvaluator::evaluate_or_throw(const FusionPlan& plan,
+                                               std::size_t max_tiles) const {
+  return run_step(problem_.tiling.with(plan), max_tiles);
 }
 
 StepFigures FusionEvaluator::layer_by_layer() const {
@@ -106,7 +107,7 @@ std::optional<StepFigures> FusionEvaluator::try_group(const TrainingGraph& step,
   try {
     TilingOptions tiling = problem_.tiling.with(plan);
     tiling.allocation = nullptr; // of other operators
-    return model(step, std::move(tiling), most_tiles_, nullptr);
+    return model(step, std::move(tiling), max_tiles_, nullptr);
   } catch (const InfeasibleError&) {
     return std::nullopt;
   }
@@ -120,7 +121,7 @@ FusionEvaluator::try_all(std::span<const FusionPlan> plans, const SearchControl&
       return;
     control.finishes([&] {
       try {
-        figures[i] = run_step(problem_.tiling.with(plans[i]), most_tiles_);
+        figures[i] = run_step(problem_.tiling.with(plans[i]), max_tiles_);
       } catch (const InfeasibleError&) {
         figures[i].reset();
       }

@@ -18,9 +18,9 @@ namespace monet {
 
 namespace {
 
-/// A plan may have at most `kMoreTiles` times the tiles of the layer-by-layer plan, or
+/// A plan may have at most `kMaxTileRatio` times the tiles of the layer-by-layer plan, or
 /// `kSomeTiles`, whichever is larger.
-constexpr std::size_t kMoreTiles = 24;
+constexpr std::size_t kMaxTileRatio = 24;
 constexpr std::size_t kSomeTiles = 20000;
 constexpr std::size_t kBatch = 8;
 /// A search makes at most this many times the schedules asked for.
@@ -42,8 +42,8 @@ void FusionSearch::bound() {
   StepBoundOptions options;
   options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
   options.cores = cores_;
-  options.most_tiles = static_cast<double>(
-      std::max(kMoreTiles * static_cast<std::size_t>(alone_.tiles), most_tiles_));
+  options.max_tiles = static_cast<double>(
+      std::max(kMaxTileRatio * static_cast<std::size_t>(alone_.tiles), max_tiles_));
   result_.certificate.bound =
       step_bounds(problem_.step, problem_.chip, options).least(options_.objective);
 }
@@ -101,7 +101,7 @@ void FusionSearch::layer_by_layer() {
       answer.why_not = "more bytes alive at once than the limit";
     }
     const std::size_t tiles = alone_.tiles;
-    evaluator_.limit_tiles(std::max(kMoreTiles * tiles, kSomeTiles));
+    evaluator_.limit_tiles(std::max(kMaxTileRatio * tiles, kSomeTiles));
   } catch (const InfeasibleError& error) {
     answer.why_not = error.what();
   }
@@ -125,10 +125,10 @@ void FusionSearch::count(std::int64_t evaluations) {
     result_.trace.insert(result_.trace.end(), static_cast<std::size_t>(evaluations), best_value_);
 }
 
-void FusionSearch::consider(FusionAnswer& best, FusionPlan plan, std::size_t most_tiles) {
+void FusionSearch::consider(FusionAnswer& best, FusionPlan plan, std::size_t max_tiles) {
   ++result_.evaluations;
   try {
-    const StepFigures figures = evaluator_.must(plan, most_tiles);
+    const StepFigures figures = evaluator_.evaluate_or_throw(plan, max_tiles);
     offer(best.method, plan, figures);
     if (!best.figures ||
         figures.value(options_.objective) < best.figures->value(options_.objective)) {
@@ -329,10 +329,10 @@ private:
 
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control) {
-  constexpr std::int64_t kMostTiles = 40'000; // of the given
+  constexpr std::int64_t kMaxTiles = 40'000; // of the given
   if (std::ranges::find(kFusionObjectives, objective) == kFusionObjectives.end() ||
       problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
-      given.tiles > kMostTiles)
+      given.tiles > kMaxTiles)
     return std::nullopt;
   FusionOptions options;
   options.objective = objective;

@@ -31,10 +31,10 @@ protected:
   void layer_by_layer();
   /// Sets the certificate's lower bound for all plans of as many tiles as are scheduled.
   void bound();
-  /// Schedules a plan of up to `most_tiles` tiles, and takes it over if it is the best of the
+  /// Schedules a plan of up to `max_tiles` tiles, and takes it over if it is the best of the
   /// method's.
   void consider(FusionAnswer& best, FusionPlan plan,
-                std::size_t most_tiles = FusionEvaluator::kMostTiles);
+                std::size_t max_tiles = FusionEvaluator::kMaxTiles);
   /// What is scheduled from here on counts towards options.evaluations; before, everything does.
   void begin_counting() { first_ = result_.evaluations; }
   /// Counts schedules that were made elsewhere.
@@ -62,7 +62,7 @@ protected:
   FusionWeights weights_;
   FusionResult result_;
   double best_value_ = 0;
-  std::size_t most_tiles_ = FusionEvaluator::kMostTiles; ///< of plans that were begun with
+  std::size_t max_tiles_ = FusionEvaluator::kMaxTiles; ///< of plans that were begun with
 
 private:
   bool proven() const { return best_ && best_value_ <= result_.certificate.bound; }

@@ -107,7 +107,7 @@ void KnownSchedules::add(std::string key, const Outcome& outcome) {
   if (!added)
     return;
   order_.push_back(&known->first);
-  if (order_.size() > kMost) {
+  if (order_.size() > kMax) {
     known_.erase(known_.find(*order_.front()));
     order_.pop_front();
   }

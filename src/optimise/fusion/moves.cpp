@@ -61,10 +61,10 @@ FusionMoves::FusionMoves(const FusionProblem& problem, const FusionOptions& opti
                          const std::vector<FusionWeights>& weights)
     : problem_(problem), options_(options), order_(order), segments_(segments),
       place_(places(segments, order.size())) {
-  constexpr std::size_t kMostOffers = 200; // by each of the weights
+  constexpr std::size_t kMaxOffers = 200; // by each of the weights
   for (std::size_t w = 0; w < weights.size(); ++w) {
     const auto offers = segments.offers(weights[w]);
-    for (std::size_t i = 0; i < std::min(kMostOffers, offers.size()); ++i)
+    for (std::size_t i = 0; i < std::min(kMaxOffers, offers.size()); ++i)
       offers_.push_back({Kind::offer,
                          fmt::format("kind {} {}", offers[i].kind, w),
                          offers[i].gain / static_cast<double>(w + 1),

@@ -1,6 +1,6 @@
 #include "optimise/fusion/original.hpp"
 
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,9 +9,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMostMembers = 6;
-constexpr std::size_t kMostCandidates = 6000;
-constexpr std::int64_t kMostNodes = 100;
+constexpr std::size_t kMaxMembers = 6;
+constexpr std::size_t kMaxCandidates = 6000;
+constexpr std::int64_t kMaxNodes = 100;
 
 using Group = std::vector<OpId>; // ascending
 
@@ -69,7 +69,7 @@ public:
     for (std::size_t i = 0; i < order_.size(); ++i)
       layer.push_back({OpId(i)});
     std::vector<Group> found;
-    for (std::size_t size = 2; size <= kMostMembers && !layer.empty(); ++size) {
+    for (std::size_t size = 2; size <= kMaxMembers && !layer.empty(); ++size) {
       std::set<Group> larger;
       for (const Group& group : layer)
         grow(group, larger);
@@ -78,11 +78,11 @@ public:
         if (single_.note(single_output(group)) && convex_.note(order_.convex(group)))
           found.push_back(group);
       }
-      if (found.size() > kMostCandidates || layer.size() > kMostCandidates)
+      if (found.size() > kMaxCandidates || layer.size() > kMaxCandidates)
         break;
     }
-    if (found.size() > kMostCandidates)
-      found.resize(kMostCandidates);
+    if (found.size() > kMaxCandidates)
+      found.resize(kMaxCandidates);
     return found;
   }
 
@@ -223,7 +223,7 @@ OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
     return result;
   }
   MilpOptions options;
-  options.nodes = kMostNodes;
+  options.nodes = kMaxNodes;
   const MilpResult solved = model.solve_lazily(control, options, broken, 50);
   result.optimal = solved.status == MilpStatus::optimal;
   for (const std::size_t g : chosen_of(solved.values)) {

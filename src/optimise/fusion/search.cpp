@@ -44,7 +44,7 @@ private:
     if (options_.method == FusionMethod::cost)
       closed_forms();
     begin_counting();
-    for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::least_traffic}) {
+    for (const FusionMethod method : {FusionMethod::fewest_groups, FusionMethod::min_traffic}) {
       const bool asked = options_.tries_original || options_.method == method;
       if (asked && wanted(method))
         original(method);
@@ -77,7 +77,7 @@ private:
         best.why_not = "no fused way can be scheduled";
     }
     if (best.figures)
-      most_tiles_ = std::max(most_tiles_, static_cast<std::size_t>(best.figures->tiles));
+      max_tiles_ = std::max(max_tiles_, static_cast<std::size_t>(best.figures->tiles));
     compare(std::move(best), "fusion: known plans");
   }
 
@@ -91,7 +91,7 @@ private:
     StepFigures figures = way.figures;
     if (!way.tiling.stacks) { // explicit stacks may be tiled differently from automatic ones
       try {
-        figures = evaluator_.must(plan, std::numeric_limits<std::size_t>::max());
+        figures = evaluator_.evaluate_or_throw(plan, std::numeric_limits<std::size_t>::max());
       } catch (const InfeasibleError& error) {
         best.why_not = error.what();
         return;

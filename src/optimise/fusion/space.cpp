@@ -63,9 +63,9 @@ void append_nest(std::string& key, const LoopNest& nest,
 }
 
 /// Somebody outside reads it, or the step leaves it behind.
-class Leaving {
+class IsGroupOutput {
 public:
-  Leaving(const Graph& graph, std::span<const OpId> members)
+  IsGroupOutput(const Graph& graph, std::span<const OpId> members)
       : graph_(graph), members_(members), outputs_(graph.outputs.begin(), graph.outputs.end()) {}
 
   bool operator()(TensorId id) const {
@@ -92,7 +92,7 @@ std::vector<StackSlices> slice_choices(const Graph& graph, std::span<const OpId>
   for (const OpId member : {members.back(), members.front()}) {
     const LoopNest& nest = graph.op(member).nest;
     for (const std::uint32_t dim : sliceable(nest, options.loops)) {
-      for (std::int64_t count = 2; count <= options.most_slices; count *= 2) {
+      for (std::int64_t count = 2; count <= options.max_slices; count *= 2) {
         choices.push_back({{{member, dim, std::min(count, nest.dims[dim].size)}}, std::nullopt});
         if (options.recomputed_halos) {
           choices.push_back(choices.back());
@@ -243,7 +243,7 @@ std::vector<std::size_t> FusionOrder::circle(const std::vector<std::vector<OpId>
 }
 
 std::string group_signature(const Graph& graph, std::span<const OpId> members, bool names) {
-  const Leaving leaving(graph, members);
+  const IsGroupOutput leaving(graph, members);
   std::map<TensorId, std::size_t> number;
   std::vector<TensorId> tensors;
   std::string key;
@@ -275,7 +275,7 @@ std::string group_signature(const Graph& graph, std::span<const OpId> members, b
 }
 
 TrainingGraph group_step(const TrainingGraph& step, std::span<const OpId> members) {
-  const Leaving leaving(step.graph, members);
+  const IsGroupOutput leaving(step.graph, members);
   TrainingGraph group;
   group.training = step.training;
   group.accumulate = step.accumulate;

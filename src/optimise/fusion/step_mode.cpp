@@ -25,7 +25,7 @@ constexpr std::array<Named<StepMode>, 3> kModes{{{"auto", StepMode::automatic},
                                                  {"fused", StepMode::fused}}};
 
 /// The objective of a schedule that comes to the floor at least.
-double least_value(const ScheduleFloor& floor, Objective objective) {
+double min_value(const ScheduleFloor& floor, Objective objective) {
   const auto latency = static_cast<double>(floor.latency.value);
   switch (objective) {
   case Objective::latency:
@@ -45,7 +45,7 @@ constexpr double kMissed = 1.3;
 /// Images of the whole over those of a turn: the first of these that leaves no rest.
 constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
 /// Steps in turns of more tiles than this are not scheduled.
-constexpr std::size_t kMostTilesInTurns = 1'000'000;
+constexpr std::size_t kMaxTilesOfTurns = 1'000'000;
 
 std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
                                            StepOptions options, Objective objective,
@@ -125,7 +125,7 @@ private:
   /// `ask`: with the last one, whether the step is hopeless.
   void try_ways(bool ask) {
     for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
-      const Way& way = ways_[static_cast<std::size_t>(i)];
+      const Candidate& way = ways_[static_cast<std::size_t>(i)];
       control_.tell({"fusion: ways", i, std::ssize(ways_), value()});
       const auto best = static_cast<double>(choice_.figures.latency_cycles);
       if (!best_ || objective_ != Objective::latency || way.cycles < best)
@@ -168,12 +168,12 @@ private:
     StepOptions options = options_;
     options.tiling = tiling;
     if (has_turns)
-      options.most_tiles = std::min(options.most_tiles, kMostTilesInTurns);
+      options.max_tiles = std::min(options.max_tiles, kMaxTilesOfTurns);
     bool given_up = false;
     ++choice_.evaluations;
     options.schedule.hopeless = [&](const ScheduleFloor& floor) {
       given_up = last && options_.schedule.hopeless && options_.schedule.hopeless(either(floor));
-      return given_up || (best_ && least_value(floor, objective_) >= *best_);
+      return given_up || (best_ && min_value(floor, objective_) >= *best_);
     };
     try {
       tried.figures = figures_of(name, options);
@@ -225,12 +225,12 @@ private:
   const ModelContext& context_;
   KnownSchedules* known_;
   const SearchControl& control_;
-  struct Way {
+  struct Candidate {
     std::string name;
     TilingOptions tiling;
     double cycles = 0; ///< estimated
   };
-  std::vector<Way> ways_;
+  std::vector<Candidate> ways_;
   StepChoice choice_;
   std::optional<double> best_;
   std::string why_not_;

@@ -48,10 +48,10 @@ public:
 
   /// The best whose peak is no higher, of equals the one with the least peak, latency and energy;
   /// null where there is none.
-  const Tried* best(std::int64_t most_bytes, const Allowed& allowed = {}) const {
+  const Tried* best(std::int64_t max_bytes, const Allowed& allowed = {}) const {
     return first(allowed, [&](const Tried& tried) {
       const std::int64_t peak = tried.figures.peak_memory_bytes;
-      return peak <= most_bytes
+      return peak <= max_bytes
                  ? std::optional(std::tuple(value(tried), peak, tried.figures.latency_cycles,
                                             tried.figures.energy_pj))
                  : std::nullopt;

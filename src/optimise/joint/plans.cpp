@@ -38,7 +38,7 @@ private:
   template <class PlanWithin>
   void descend(CheckpointMemory memory, const PlanWithin& plan_within) {
     const std::int64_t most = evaluate(space_, plans_.front()).memory(memory);
-    const std::int64_t least = least_memory(space_, memory);
+    const std::int64_t least = min_memory(space_, memory);
     std::vector<Open> open{{least - 1, most}};
     std::int64_t asked = least;
     for (std::int64_t i = 0; i < options_.levels; ++i) {

@@ -13,7 +13,7 @@
 #include "monet/optimise/step_bounds.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/allocation.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 
 #include <fmt/core.h>
 
@@ -124,11 +124,11 @@ private:
       options.cores.push_back(planner.cores(OpId(i)));
     const StepBounds bounds = step_bounds(*step_, chip_, options);
     result_.found.bound = bounds.least(options_.objective);
-    least_bytes_ = bounds.peak_memory_bytes;
-    if (result_.budget_bytes && *result_.budget_bytes < least_bytes_)
+    min_bytes_ = bounds.peak_memory_bytes;
+    if (result_.budget_bytes && *result_.budget_bytes < min_bytes_)
       throw InfeasibleError(fmt::format(
           "no way to run the step within {} bytes exists: in each, {} bytes live at some moment",
-          *result_.budget_bytes, least_bytes_));
+          *result_.budget_bytes, min_bytes_));
   }
 
   TilingOptions tiling_of(const JointWay& way) const {
@@ -399,7 +399,7 @@ private:
     tiling.stacks.reset();
     tiling.slices.clear();
     FusionProblem problem{*way.step, chip_, costs_, tiling, schedule_of(way)};
-    problem.most_live_bytes = limit == JointArchive::kAnyMemory ? 0 : limit;
+    problem.max_live_bytes = limit == JointArchive::kAnyMemory ? 0 : limit;
     problem.starts = std::move(starts);
     try {
       const FusionResult found = optimise_fusion(problem, options, control);
@@ -432,7 +432,7 @@ private:
       AllocationSearchOptions search;
       search.objective = options_.objective;
       search.evaluations = static_cast<std::size_t>(evaluations);
-      search.most_live_bytes = limit;
+      search.max_live_bytes = limit;
       AllocationResult found = search_allocation(evaluator, search, control);
       note(!found.certificate.interrupted);
       searched_ += static_cast<std::int64_t>(found.evaluations);
@@ -505,7 +505,7 @@ private:
     throw InfeasibleError(fmt::format(
         "no way to run the step within {} bytes was found{}: the least of {} tried has a peak of "
         "{}, {} more ({}); {} bytes live in each at some moment",
-        budget(), when, evaluations(), peak, peak - budget(), least->way.name, least_bytes_));
+        budget(), when, evaluations(), peak, peak - budget(), least->way.name, min_bytes_));
   }
 
   const Chip& chip_;
@@ -522,7 +522,7 @@ private:
   std::set<std::vector<OpId>> seen_; ///< plans of recomputation
   std::map<std::string, int> names_; ///< how often they were given
   std::int64_t searched_ = 0;        ///< schedules of the parts
-  std::int64_t least_bytes_ = 0;     ///< live in every way
+  std::int64_t min_bytes_ = 0;       ///< live in every way
   JointResult result_;
 };
 

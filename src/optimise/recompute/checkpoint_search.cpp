@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  struct Known {
+  struct EvaluatedPlan {
     CheckpointPoint point;
     std::string method;
   };
@@ -92,7 +92,7 @@ private:
   }
 
   void peak(std::int64_t budget, RecomputeResult& result) {
-    if (least_memory(space_, CheckpointMemory::peak) > budget) {
+    if (min_memory(space_, CheckpointMemory::peak) > budget) {
       result.infeasible = true;
       return;
     }
@@ -126,9 +126,9 @@ private:
       add(std::move(*found.plan), found.method);
   }
 
-  const Known* best_within(std::int64_t budget) const {
-    const Known* best = nullptr;
-    for (const Known& known : known_) {
+  const EvaluatedPlan* best_within(std::int64_t budget) const {
+    const EvaluatedPlan* best = nullptr;
+    for (const EvaluatedPlan& known : known_) {
       if (known.point.memory(options_.memory) <= budget &&
           (!best || known.point.cost < best->point.cost))
         best = &known;
@@ -137,7 +137,7 @@ private:
   }
 
   bool is_proven(std::int64_t budget, const RecomputeResult& result) const {
-    const Known* best = best_within(budget);
+    const EvaluatedPlan* best = best_within(budget);
     return best && static_cast<double>(best->point.cost) <= result.bound;
   }
 
@@ -168,7 +168,7 @@ private:
 
   std::vector<RecomputePlan> plans() const {
     std::vector<RecomputePlan> list;
-    for (const Known& known : known_)
+    for (const EvaluatedPlan& known : known_)
       list.push_back(known.point.plan);
     return list;
   }
@@ -224,7 +224,7 @@ private:
       infeasible = infeasible || result.infeasible;
       result.infeasible = infeasible;
       result.bound = bound;
-      const Known* best = best_within(budgets_[i]);
+      const EvaluatedPlan* best = best_within(budgets_[i]);
       if (!best)
         continue;
       internal_check(!infeasible, "a plan for a budget that has none");
@@ -238,7 +238,7 @@ private:
   std::span<const std::int64_t> budgets_;
   const CheckpointOptions& options_;
   const SearchControl& control_;
-  std::vector<Known> known_; ///< the first one stores everything
+  std::vector<EvaluatedPlan> known_; ///< the first one stores everything
   std::vector<RecomputeResult> results_;
   bool chain_done_ = false;
   bool genetic_done_ = false;
@@ -295,7 +295,7 @@ std::int64_t forced_stored(const CheckpointSpace& space) {
 
 } // namespace
 
-std::int64_t least_memory(const CheckpointSpace& space, CheckpointMemory of) {
+std::int64_t min_memory(const CheckpointSpace& space, CheckpointMemory of) {
   if (of == CheckpointMemory::stored)
     return forced_stored(space);
   const std::vector<std::int64_t> forced = forced_bytes(space.problem);

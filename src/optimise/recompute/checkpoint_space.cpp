@@ -1,7 +1,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpointing.hpp"
-#include "monet/training/insert_recompute.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -130,9 +130,9 @@ std::vector<std::uint32_t> by_bytes(const RecomputeProblem& problem, const Segme
 }
 
 void keep_best(const RecomputeProblem& problem, std::int64_t budget, RecomputePlan plan,
-               HeuristicPlan& best, std::int64_t& least_peak) {
+               HeuristicPlan& best, std::int64_t& min_peak) {
   RecomputeOutcome outcome = replay(problem, plan);
-  least_peak = std::min(least_peak, outcome.peak_bytes);
+  min_peak = std::min(min_peak, outcome.peak_bytes);
   if (outcome.peak_bytes > budget || (best.plan && best.outcome.cost <= outcome.cost))
     return;
   best.plan = std::move(plan);

@@ -11,9 +11,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kMostTimes = 10; ///< the base cost: dearer runs are given up
-constexpr std::size_t kMostRuns = 100;  ///< times the operators, where they cost nothing
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / (2 * kMostTimes);
+constexpr std::int64_t kMaxTimes = 10; ///< the base cost: dearer runs are given up
+constexpr std::size_t kMaxRuns = 100;  ///< times the operators, where they cost nothing
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / (2 * kMaxTimes);
 
 /// The last operator that reads each buffer, else its producer; kept ones: the number of operators.
 std::vector<std::uint32_t> last_readers(const RecomputeProblem& problem) {
@@ -90,8 +90,8 @@ public:
             const SearchControl& control)
       : problem_(problem), control_(control), heuristic_(heuristic), budget_(budget),
         neighbours_(problem), buffers_(problem.buffers.size()), components_(problem.buffers.size()),
-        most_cost_(kMostTimes * std::min(problem.base_cost(), kLargest)),
-        most_runs_(kMostRuns * problem.ops.size()), seen_(problem.buffers.size(), 0) {
+        max_cost_(kMaxTimes * std::min(problem.base_cost(), kLargest)),
+        max_runs_(kMaxRuns * problem.ops.size()), seen_(problem.buffers.size(), 0) {
     for (const RecomputeProblem::Buffer& buffer : problem.buffers)
       usage_ += buffer.producer ? 0 : buffer.bytes;
   }
@@ -287,7 +287,7 @@ private:
     if (!make_room(bytes, id))
       return false;
     clock_ += op.cost;
-    if (clock_ > most_cost_ || plan_.runs.size() >= most_runs_)
+    if (clock_ > max_cost_ || plan_.runs.size() >= max_runs_)
       return fail("more than ten times the cost of running everything once");
     plan_.runs.push_back(id);
     for (const std::uint32_t b : op.writes) {
@@ -350,8 +350,8 @@ private:
   Neighbours neighbours_;
   std::vector<Buffer> buffers_;
   Components components_;
-  std::int64_t most_cost_;
-  std::size_t most_runs_;
+  std::int64_t max_cost_;
+  std::size_t max_runs_;
   std::int64_t usage_ = 0;
   std::int64_t clock_ = 0;
   std::vector<std::uint32_t> pool_; ///< evictable

@@ -1,4 +1,4 @@
-#include "optimise/programs/binary_search.hpp"
+#include "optimise/milp/binary_search.hpp"
 #include "optimise/recompute/model.hpp"
 #include "optimise/recompute/stage_relaxation.hpp"
 #include "optimise/recompute/state_search.hpp"
@@ -48,7 +48,7 @@ public:
               const RecomputeExactOptions& options)
       : problem_(problem), budget_(budget), control_(control), options_(options),
         base_(problem.base_cost()), never_again_(problem.ops.size(), 0), nodes_(options.nodes),
-        known_(problem.ops.size() + 1, StageRelaxation::Again::open) {}
+        known_(problem.ops.size() + 1, StageRelaxation::RerunChoice::open) {}
 
   RecomputeResult run() {
     verify(problem_);
@@ -167,8 +167,8 @@ private:
     model.threshold = std::max<std::int64_t>(1, budget_ / 1000);
     if (bytes.size() <= 64)
       model.threshold = 1;
-    if (bytes.size() > kMostItems)
-      model.threshold = std::max(model.threshold, bytes[kMostItems]);
+    if (bytes.size() > kMaxItems)
+      model.threshold = std::max(model.threshold, bytes[kMaxItems]);
     return model;
   }
 
@@ -180,7 +180,7 @@ private:
         static_cast<std::uint32_t>(replay(problem_, store_everything(problem_)).peak_run);
     std::size_t each = std::max<std::size_t>(1, busy / kStages);
     std::vector<std::uint32_t> ends = equal_stages(reduced, each, peak_op);
-    while (StageProgram(reduced, ends).columns().size() > kMostColumns && each < busy)
+    while (StageProgram(reduced, ends).columns().size() > kMaxColumns && each < busy)
       ends = equal_stages(reduced, each *= 2, peak_op);
     return ends;
   }
@@ -193,7 +193,7 @@ private:
     for (std::uint32_t c = 0; c < program.columns().size(); ++c) {
       const StageProgram::Column& column = program.columns()[c];
       const std::uint32_t op = program.op_of_column(c);
-      const bool never = op != kNone && known_[op] == StageRelaxation::Again::never;
+      const bool never = op != kNone && known_[op] == StageRelaxation::RerunChoice::never;
       model.lower.push_back(column.lower);
       model.upper.push_back(never ? column.lower : column.upper);
       model.cost.push_back(column.cost);
@@ -207,7 +207,7 @@ private:
                       relaxation.memory_rows().end());
     model.pool = program.memory_rows({}, 0);
     for (std::size_t op = 0; op < count.size(); ++op)
-      if (known_[op] == StageRelaxation::Again::always)
+      if (known_[op] == StageRelaxation::RerunChoice::always)
         model.rows.push_back({count[op], 1, kUnbounded});
     std::erase_if(model.sums, [](const auto& sum) { return sum.size() < 2; });
     return model;
@@ -330,7 +330,7 @@ private:
     std::vector<std::uint32_t> ends;
     while (!done() && !result_.interrupted && nodes_ > 0) {
       for (std::size_t t = 0; t < problem_.ops.size(); ++t)
-        never_again_[t] = known_[t] == StageRelaxation::Again::never ? 1 : 0;
+        never_again_[t] = known_[t] == StageRelaxation::RerunChoice::never ? 1 : 0;
       const ReducedRecompute reduced = reduce(problem_, model_options());
       if (ends.empty())
         ends = first_stages(reduced);
@@ -364,8 +364,8 @@ private:
     }
   }
 
-  static constexpr std::size_t kMostItems = 600;
-  static constexpr std::size_t kMostColumns = 12'000; ///< of the largest integer program
+  static constexpr std::size_t kMaxItems = 600;
+  static constexpr std::size_t kMaxColumns = 12'000; ///< of the largest integer program
   const RecomputeProblem& problem_;
   std::int64_t budget_;
   const SearchControl& control_;

@@ -83,8 +83,8 @@ void verify(const CheckpointSpace& space, CheckpointMemory memory, const Checkpo
                  "a plan needs more than its budget");
 }
 
-RecomputePlan least_plan(const RecomputeProblem& problem, RecomputePlan plan,
-                         std::int64_t too_small, const SearchControl& control) {
+RecomputePlan least_memory_plan(const RecomputeProblem& problem, RecomputePlan plan,
+                                std::int64_t too_small, const SearchControl& control) {
   constexpr int kSteps = 6;
   RecomputeSearchOptions options;
   options.rounds = 0;

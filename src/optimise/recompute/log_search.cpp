@@ -128,7 +128,8 @@ private:
 
   /// The least budget that a plan is found for with little effort, solved with all of it.
   void add_least(std::vector<LogRow>& rows, std::int64_t too_small) const {
-    const RecomputePlan plan = least_plan(problem_, *rows.back().found.plan, too_small, control_);
+    const RecomputePlan plan =
+        least_memory_plan(problem_, *rows.back().found.plan, too_small, control_);
     const std::int64_t enough = replay(problem_, plan).peak_bytes;
     if (enough == rows.back().found.outcome.peak_bytes || control_.interrupted())
       return;

@@ -192,12 +192,12 @@ private:
   /// until then what it reads is there in place of what it makes, and while it runs, in place of
   /// what that reader makes. Passing items would outlive a stage.
   void find_late() {
-    std::vector<std::int64_t> least_made(problem_.buffers.size(), // by a run that reads it
-                                         std::numeric_limits<std::int64_t>::max());
+    std::vector<std::int64_t> min_made(problem_.buffers.size(), // by a run that reads it
+                                       std::numeric_limits<std::int64_t>::max());
     for (const RecomputeProblem::Op& op : problem_.ops) {
       const std::int64_t made = bytes_of(op.writes) + op.scratch;
       for (const std::uint32_t b : op.reads)
-        least_made[b] = std::min(least_made[b], made);
+        min_made[b] = std::min(min_made[b], made);
     }
     for (std::uint32_t t = 0; t < problem_.ops.size(); ++t) {
       const RecomputeProblem::Op& from = problem_.ops[t];
@@ -213,7 +213,7 @@ private:
       const bool passes =
           std::ranges::any_of(op.reads, [&](std::uint32_t i) { return r_.items[i].passing; });
       op.late = !made.kept && !made.passing && !passes && read <= made.bytes &&
-                read <= least_made[made.buffer];
+                read <= min_made[made.buffer];
     }
   }
 
@@ -245,7 +245,7 @@ private:
   /// What is there for certain at each operator, as differences.
   void count_certain() {
     std::vector<std::int64_t> change(r_.ops.size() + 1, 0);
-    for (const ReducedRecompute::Certain& c : r_.certain_buffers) {
+    for (const ReducedRecompute::FixedBuffer& c : r_.certain_buffers) {
       change[c.maker] += c.bytes;
       change[c.last + 1] -= c.bytes;
     }

@@ -9,7 +9,7 @@
 // the plan is optimal.
 #pragma once
 
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/ids.hpp"
 #include "monet/optimise/recompute_problem.hpp"
@@ -67,11 +67,11 @@ struct ReducedRecompute {
   /// Operators after which a stage may end.
   std::vector<char> may_end;
   /// (first, last operator, bytes) of buffers that are no items and never go.
-  struct Certain {
+  struct FixedBuffer {
     std::uint32_t maker = 0, last = 0;
     std::int64_t bytes = 0;
   };
-  std::vector<Certain> certain_buffers;
+  std::vector<FixedBuffer> certain_buffers;
 };
 ReducedRecompute reduce(const RecomputeProblem& problem, const RecomputeModelOptions& options);
 

@@ -3,7 +3,7 @@
 // At the first run of operator `at`, everything that was made before and is read later is either
 // there, or it is made again afterwards; then so is, at that moment or again, what it is made from.
 // What there is room for is limited. Runs before the moment are left out of the cost.
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpointing.hpp"

@@ -19,8 +19,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 constexpr std::size_t kLongestLine = std::size_t{1} << 24;
-constexpr std::size_t kMostResults = 4096; // of a call: they are searched one by one
-constexpr std::int64_t kMostInAll = std::int64_t{1} << 53; // exact as doubles
+constexpr std::size_t kMaxResults = 4096;                 // of a call: they are searched one by one
+constexpr std::int64_t kMaxTotal = std::int64_t{1} << 53; // exact as doubles
 
 /// One line of the log; every failure names it.
 class Line {
@@ -28,9 +28,9 @@ public:
   Line(std::string_view text, SourceLoc where) : where_(std::move(where)) {
     // The parser keeps nested brackets on a stack of its own; lines have one list, so a deep one is
     // refused before it costs memory.
-    constexpr std::ptrdiff_t kMostBrackets = 8;
-    if (text.size() > kLongestLine || std::ranges::count(text, '{') > kMostBrackets ||
-        std::ranges::count(text, '[') > kMostBrackets)
+    constexpr std::ptrdiff_t kMaxBrackets = 8;
+    if (text.size() > kLongestLine || std::ranges::count(text, '{') > kMaxBrackets ||
+        std::ranges::count(text, '[') > kMaxBrackets)
       fail("this is no line of an operator log");
     values_ = json::parse(text.begin(), text.end(), nullptr, false);
     if (!values_.is_object())
@@ -51,7 +51,7 @@ public:
     std::int64_t number = -2;
     if (value.is_number_unsigned()) {
       number = static_cast<std::int64_t>(
-          std::min(value.get<std::uint64_t>(), static_cast<std::uint64_t>(kMostInAll) + 1));
+          std::min(value.get<std::uint64_t>(), static_cast<std::uint64_t>(kMaxTotal) + 1));
     } else if (value.is_number_integer()) {
       number = value.get<std::int64_t>();
     } else if (value.is_string()) {
@@ -59,9 +59,9 @@ public:
       const auto [end, code] =
           std::from_chars(digits.data(), digits.data() + digits.size(), number);
       if (code != std::errc{} || end != digits.data() + digits.size())
-        number = code == std::errc::result_out_of_range ? kMostInAll + 1 : -2;
+        number = code == std::errc::result_out_of_range ? kMaxTotal + 1 : -2;
     }
-    if (number < -1 || number > kMostInAll)
+    if (number < -1 || number > kMaxTotal)
       fail(fmt::format("'{}' must be a whole number up to 2^53", key));
     return number;
   }
@@ -97,7 +97,7 @@ private:
 };
 
 /// Plays the log's instructions and notes what they come to.
-class Player {
+class LogReplay {
 public:
   void play(const Line& line) {
     const std::string& instruction = line.text("INSTRUCTION");
@@ -181,7 +181,7 @@ private:
   std::uint32_t add_storage(const Line& line, const std::string& name, std::int64_t bytes,
                             std::optional<std::uint32_t> producer) {
     bytes_in_all_ += bytes;
-    if (bytes_in_all_ > kMostInAll)
+    if (bytes_in_all_ > kMaxTotal)
       line.fail("more than 2^53 bytes in all");
     live_ += bytes;
     log_.recorded_peak_bytes = std::max(log_.recorded_peak_bytes, live_);
@@ -258,7 +258,7 @@ private:
     op.name = fmt::format("{}:{}", line.text("NAME"), line.number());
     op.cost = line.amount("TIME");
     cost_in_all_ += op.cost;
-    if (cost_in_all_ > kMostInAll)
+    if (cost_in_all_ > kMaxTotal)
       line.fail("more than 2^53 ns in all");
     std::vector<std::uint32_t> arguments;
     for (const json& argument : line.list("ARGS")) {
@@ -273,8 +273,8 @@ private:
   void call(const Line& line) {
     std::vector<std::uint32_t> arguments = add_operator(line);
     std::vector<std::string> names;
-    if (line.list("RESULT").size() > kMostResults)
-      line.fail(fmt::format("more than {} results", kMostResults));
+    if (line.list("RESULT").size() > kMaxResults)
+      line.fail(fmt::format("more than {} results", kMaxResults));
     for (const json& result : line.list("RESULT"))
       names.push_back(line.name_in(result, "RESULT"));
     expect(line, std::move(arguments), names);
@@ -343,7 +343,7 @@ private:
 } // namespace
 
 OperatorLog parse_operator_log(std::string_view text, const std::string& origin) {
-  Player player;
+  LogReplay player;
   std::optional<Line> last;
   int number = 0;
   while (!text.empty()) {

@@ -343,7 +343,7 @@ StageProgram::StageReads StageProgram::reads_in(std::uint32_t stage) const {
         reads.items.push_back(i);
       reads.last[i] = t;
     }
-  for (const ReducedRecompute::Certain& c : reduced_->certain_buffers)
+  for (const ReducedRecompute::FixedBuffer& c : reduced_->certain_buffers)
     if (c.maker < first_op(stage) && c.last >= ends_[stage])
       reads.certain += c.bytes;
   return reads;

@@ -30,8 +30,8 @@ StageRelaxation::StageRelaxation(const StageProgram& program, const SearchContro
     terms.clear();
     for (const std::uint32_t c : columns_[op])
       terms.push_back({c, 1.0});
-    count_row_[op] = lp_.add_row(terms, known_[op] == Again::always ? 1.0 : 0.0,
-                                 known_[op] == Again::never ? 0.0 : most_runs(op));
+    count_row_[op] = lp_.add_row(terms, known_[op] == RerunChoice::always ? 1.0 : 0.0,
+                                 known_[op] == RerunChoice::never ? 0.0 : max_runs(op));
   }
   memory_begin_ = static_cast<std::uint32_t>(lp_.rows());
 }
@@ -91,8 +91,8 @@ void StageRelaxation::set_count(std::uint32_t op, double lower, double upper) {
 
 void StageRelaxation::reset_count(std::uint32_t op) {
   if (!columns_[op].empty())
-    set_count(op, known_[op] == Again::always ? 1 : 0,
-              known_[op] == Again::never ? 0 : most_runs(op));
+    set_count(op, known_[op] == RerunChoice::always ? 1 : 0,
+              known_[op] == RerunChoice::never ? 0 : max_runs(op));
 }
 
 bool StageRelaxation::probe(std::int64_t solves) {
@@ -108,19 +108,19 @@ bool StageRelaxation::probe(std::int64_t solves) {
       set_count(op, lower, upper);
       return solve_rows() == kUnbounded;
     };
-    if (count < 1 - kWhole && prunes(1, most_runs(op)))
-      known_[op] = Again::never;
+    if (count < 1 - kWhole && prunes(1, max_runs(op)))
+      known_[op] = RerunChoice::never;
     else if (count > kWhole && !interrupted_ && prunes(0, 0))
-      known_[op] = Again::always;
+      known_[op] = RerunChoice::always;
     reset_count(op);
-    news = news || known_[op] != Again::open;
+    news = news || known_[op] != RerunChoice::open;
   }
   return news;
 }
 
 bool StageRelaxation::chain_prunes(const std::vector<std::uint32_t>& chain, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
-    set_count(chain[i], 1, most_runs(chain[i]));
+    set_count(chain[i], 1, max_runs(chain[i]));
   const bool prunes = solve_rows() == kUnbounded;
   for (std::size_t i = 0; i < count; ++i)
     reset_count(chain[i]);
@@ -129,13 +129,13 @@ bool StageRelaxation::chain_prunes(const std::vector<std::uint32_t>& chain, std:
 
 /// With all that runs again only with it.
 void StageRelaxation::learn_never(const ReducedRecompute& reduced, std::uint32_t op) {
-  known_[op] = Again::never;
+  known_[op] = RerunChoice::never;
   reset_count(op);
   for (std::uint32_t next = op + 1; next < reduced.ops.size(); ++next) {
     const std::uint32_t with = reduced.ops[next].only_with;
-    if (with == kNone || known_[with] != Again::never || known_[next] != Again::open)
+    if (with == kNone || known_[with] != RerunChoice::never || known_[next] != RerunChoice::open)
       continue;
-    known_[next] = Again::never;
+    known_[next] = RerunChoice::never;
     reset_count(next);
   }
 }

@@ -7,10 +7,10 @@ namespace monet {
 
 class StageRelaxation {
 public:
-  enum class Again : std::uint8_t { open, never, always };
+  enum class RerunChoice : std::uint8_t { open, never, always };
   /// Whether operators run again in the plans that cost less than the best known: in none, or all;
   /// `never`: there is a cheapest one in which it does not.
-  using Known = std::vector<Again>;
+  using Known = std::vector<RerunChoice>;
 
   /// `best`: of the best known plan, beyond running everything once. Costs of plans
   /// differ by multiples of `step`.
@@ -40,8 +40,10 @@ private:
   void reset_count(std::uint32_t op);
   bool chain_prunes(const std::vector<std::uint32_t>& chain, std::size_t count);
   void learn_never(const ReducedRecompute& reduced, std::uint32_t op);
-  double most_runs(std::uint32_t op) const { return static_cast<double>(columns_[op].size()); }
-  bool open(std::uint32_t op) const { return known_[op] == Again::open && !columns_[op].empty(); }
+  double max_runs(std::uint32_t op) const { return static_cast<double>(columns_[op].size()); }
+  bool open(std::uint32_t op) const {
+    return known_[op] == RerunChoice::open && !columns_[op].empty();
+  }
 
   const StageProgram& program_;
   const SearchControl& control_;

@@ -1,5 +1,5 @@
 // What to carry into the backward part, when the bytes carried are limited.
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 #include "optimise/recompute/rerun_cut.hpp"
 
 #include "monet/base/checked.hpp"

@@ -45,9 +45,9 @@ constexpr int kRounds = 20; // to find genomes that are new
 class Search {
 public:
   Search(const Nsga2Problem& problem, const Nsga2Options& options, const SearchControl& control)
-      : problem_(problem), options_(options), control_(control), seen_(Before{&all_}) {
+      : problem_(problem), options_(options), control_(control), seen_(ByGenome{&all_}) {
     internal_check(options.population >= 2, "nsga2: a population of at least two");
-    internal_check(problem.objectives >= 1 && problem.objectives <= kMostObjectives,
+    internal_check(problem.objectives >= 1 && problem.objectives <= kMaxObjectives,
                    "nsga2: one to four objectives");
     const std::size_t genes = problem.shape.choices.size() + problem.shape.bits;
     rate_ = 1.0 / static_cast<double>(std::max<std::size_t>(1, genes));
@@ -72,7 +72,7 @@ public:
 
 private:
   using Indices = std::vector<std::size_t>; // of all_
-  struct Before {
+  struct ByGenome {
     const std::vector<Individual>* all;
     bool operator()(std::size_t a, std::size_t b) const {
       return (*all)[a].genome < (*all)[b].genome;
@@ -267,7 +267,7 @@ private:
   const Nsga2Options& options_;
   const SearchControl& control_;
   std::vector<Individual> all_; // everything ever made
-  std::set<std::size_t, Before> seen_;
+  std::set<std::size_t, ByGenome> seen_;
   Indices population_;            // best first
   Indices candidates_;            // newly evaluated
   std::vector<std::size_t> best_; // of all: the front, or the one of least violation

@@ -45,7 +45,7 @@ struct Evaluation {
 
 struct Nsga2Problem {
   GenomeShape shape;
-  std::size_t objectives = 2; ///< 1 to kMostObjectives
+  std::size_t objectives = 2; ///< 1 to kMaxObjectives
   /// Called for many genomes at once on several threads, once for each.
   std::function<Evaluation(const Genome&)> evaluate;
 };

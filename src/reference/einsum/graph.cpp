@@ -256,7 +256,7 @@ void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_b
 } // namespace
 
 std::size_t keep_cheapest(Layer& layer, const Rows& rows,
-                          const std::vector<std::int64_t>& tensor_bits, const Promise& promise,
+                          const std::vector<std::int64_t>& tensor_bits, const NodeLimits& promise,
                           std::vector<std::int64_t>& so_far) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> cost(layer.nodes.size(), most);
@@ -268,7 +268,7 @@ std::size_t keep_cheapest(Layer& layer, const Rows& rows,
     std::int64_t held = 0;
     for (const Live& live : layer.nodes[n].live)
       held += live.bits;
-    keep.push_back(so_far[n] < promise.most_dram && held <= promise.buffer_bits);
+    keep.push_back(so_far[n] < promise.max_dram && held <= promise.buffer_bits);
   }
   const auto left = static_cast<std::size_t>(std::ranges::count(keep, true));
   if (left > promise.count)

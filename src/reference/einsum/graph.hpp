@@ -76,9 +76,9 @@ Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows
                  LayerStatistics& statistics, bool& complete);
 
 /// Which nodes of a layer to keep.
-struct Promise {
+struct NodeLimits {
   std::size_t count = 0;                                               ///< at most
-  std::int64_t most_dram = std::numeric_limits<std::int64_t>::max();   ///< so far, less than that
+  std::int64_t max_dram = std::numeric_limits<std::int64_t>::max();    ///< so far, less than that
   std::int64_t buffer_bits = std::numeric_limits<std::int64_t>::max(); ///< for all that lives on
 };
 
@@ -87,7 +87,7 @@ struct Promise {
 /// `so_far` (by node before the layer) becomes that of the nodes after it. Returns how many the
 /// count dropped.
 std::size_t keep_cheapest(Layer& layer, const Rows& rows,
-                          const std::vector<std::int64_t>& tensor_bits, const Promise& promise,
+                          const std::vector<std::int64_t>& tensor_bits, const NodeLimits& promise,
                           std::vector<std::int64_t>& so_far);
 
 /// Keeps the marked items of a list, in order.

@@ -7,7 +7,7 @@ namespace monet::einsum {
 namespace {
 
 /// Least bits of every column of a group's rows.
-std::vector<std::int64_t> least_of(const RowGroup& group) {
+std::vector<std::int64_t> min_of(const RowGroup& group) {
   std::vector<std::int64_t> least(group.row(0), group.row(0) + group.stride());
   for (std::size_t i = 1; i < group.size(); ++i) {
     for (std::size_t c = 0; c < least.size(); ++c)
@@ -17,7 +17,7 @@ std::vector<std::int64_t> least_of(const RowGroup& group) {
 }
 
 /// Per step and node before it: what is held under all loops of its path, at least.
-std::vector<std::vector<std::int64_t>> least_held(const JoinGraph& graph) {
+std::vector<std::vector<std::int64_t>> min_held(const JoinGraph& graph) {
   std::vector<std::vector<std::vector<std::int64_t>>> held{{{}}}; // [step][node][loops]
   std::vector<std::vector<std::int64_t>> least{{0}};
   std::vector<std::int64_t> shift;
@@ -25,10 +25,10 @@ std::vector<std::vector<std::int64_t>> least_held(const JoinGraph& graph) {
     const JoinGraph::Step& step = graph.steps[e];
     std::vector<std::vector<std::int64_t>> columns;
     for (const RowGroup& group : step.rows->groups)
-      columns.push_back(least_of(group));
+      columns.push_back(min_of(group));
     std::vector<std::vector<std::int64_t>> after;
     for (const Node& node : step.layer.nodes)
-      after.emplace_back(node.trips.size(), kMost);
+      after.emplace_back(node.trips.size(), kMax);
     for (const Edge& edge : step.layer.edges) {
       correction(graph.nodes(e)[edge.from], step.rows->groups[edge.group], step.uses, shift);
       const std::vector<std::int64_t>& before = held.back()[edge.from];
@@ -56,20 +56,20 @@ public:
     const std::vector<std::int64_t>& buffers = limits.to_go->buffers;
     for (std::size_t k = 0; k < buffers.size(); ++k) {
       const std::int64_t from = k == 0 ? 0 : buffers[k - 1] + 1; // the least peak up to buffers[k]
-      best_.push_back(kMost);
+      best_.push_back(kMax);
       for (const Point& point : limits.known)
         best_.back() = point.peak <= from ? std::min(best_.back(), point.dram) : best_.back();
     }
   }
   /// Of one node before `step`.
   void prepare(std::size_t step, std::uint32_t node) {
-    const ToGo& to_go = *limits_.to_go;
+    const RemainingBound& to_go = *limits_.to_go;
     slack_.resize(to_go.buffers.size());
     std::int64_t most = -1;
     for (std::size_t k = slack_.size(); k-- > 0;) {
       const std::int64_t rest = to_go.at(step, node, k);
-      if (rest != kMost)
-        most = std::max(most, best_[k] == kMost ? kMost : best_[k] - rest);
+      if (rest != kMax)
+        most = std::max(most, best_[k] == kMax ? kMax : best_[k] - rest);
       slack_[k] = most;
     }
   }
@@ -271,10 +271,10 @@ private:
 
 } // namespace
 
-ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
-                const SearchControl& control) {
-  const std::vector<std::vector<std::int64_t>> held = least_held(graph);
-  ToGo to_go;
+RemainingBound make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
+                          const SearchControl& control) {
+  const std::vector<std::vector<std::int64_t>> held = min_held(graph);
+  RemainingBound to_go;
   to_go.buffers = std::move(buffers);
   const std::size_t width = to_go.buffers.size();
   to_go.least.resize(graph.steps.size() + 1);
@@ -287,7 +287,7 @@ ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
       least.assign(graph.nodes(e).size() * width, 0);
       continue;
     }
-    least.assign(graph.nodes(e).size() * width, kMost);
+    least.assign(graph.nodes(e).size() * width, kMax);
     for (const Edge& edge : step.layer.edges) {
       const RowGroup& group = step.rows->groups[edge.group];
       correction(graph.nodes(e)[edge.from], group, step.uses, shift);
@@ -297,7 +297,7 @@ ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
         while (row < group.size() && beside + group.row(row)[group.stride() - 1] > to_go.buffers[k])
           ++row;
         const std::int64_t rest = to_go.least[e + 1][edge.to * width + k];
-        if (row == group.size() || rest == kMost)
+        if (row == group.size() || rest == kMax)
           break;
         std::int64_t& here = least[edge.from * width + k];
         here = std::min(here, group.row(row)[0] + rest);

@@ -11,7 +11,7 @@
 
 namespace monet::einsum {
 
-inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 /// The graph of joins of a cascade: layers[e] leads from the nodes of layers[e - 1], or from the
 /// empty mapping, to those after Einsum e.
@@ -32,7 +32,7 @@ struct JoinGraph {
 
 /// Less DRAM traffic than this no rest of a mapping has, by what the buffer may hold at most.
 /// Memory is shared by nothing but the row itself and the least that is held above it.
-struct ToGo {
+struct RemainingBound {
   std::vector<std::int64_t> buffers;            ///< rising; the last is the limit
   std::vector<std::vector<std::int64_t>> least; ///< [step][node before it * buffers + buffer]
 
@@ -42,20 +42,20 @@ struct ToGo {
 };
 
 /// Nothing is known of rests (0) from where it is interrupted.
-ToGo make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
-                const SearchControl& control);
+RemainingBound make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
+                          const SearchControl& control);
 
 /// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_n .. P_0} where n loops are shared with what
 /// comes; C_d bits are held under at most d of them; P_d bits is the peak of branches that have
 /// ended under d loops.
 struct NodeRows {
-  struct Back {
+  struct Backpointer {
     std::uint32_t edge, row; ///< row of the node that the edge comes from
     std::uint32_t group_row;
   };
   std::size_t stride = 2;
   std::vector<std::int64_t> values;
-  std::vector<Back> backs;
+  std::vector<Backpointer> backs;
 
   std::size_t size() const { return backs.size(); }
   const std::int64_t* row(std::size_t i) const { return values.data() + i * stride; }
@@ -72,7 +72,7 @@ void keep_front(std::vector<Item>& items, std::int64_t Item::*peak, std::int64_t
   std::ranges::stable_sort(items, [&](const Item& a, const Item& b) {
     return std::pair(a.*peak, a.*dram) < std::pair(b.*peak, b.*dram);
   });
-  std::int64_t least = kMost;
+  std::int64_t least = kMax;
   std::erase_if(items, [&](const Item& item) {
     const bool worse = item.*dram >= least;
     least = std::min(least, item.*dram);
@@ -81,7 +81,7 @@ void keep_front(std::vector<Item>& items, std::int64_t Item::*peak, std::int64_t
 }
 
 struct JoinLimits {
-  std::int64_t buffer_bits = kMost;
+  std::int64_t buffer_bits = kMax;
   std::size_t rows_per_node = 0; ///< 0: all of them
   std::size_t max_rows = 0;      ///< of all nodes after an Einsum
   std::int64_t max_joins = 0;    ///< of the statistics; 0: any number
@@ -90,8 +90,9 @@ struct JoinLimits {
   /// Per node after the last step: of no use where DRAM bits + price * peak are more.
   const std::vector<double>* most = nullptr;
   double price = 0;
-  const ToGo* to_go = nullptr; ///< with what is known: rows that cannot lead past it are dropped
-  std::vector<Point> known;    ///< peaks rising, DRAM bits falling
+  const RemainingBound* to_go =
+      nullptr;              ///< with what is known: rows that cannot lead past it are dropped
+  std::vector<Point> known; ///< peaks rising, DRAM bits falling
 };
 
 struct JoinStatistics {

@@ -44,14 +44,14 @@ void add_rules(const RowTable& table, const LayerStatistics& layers, const JoinS
 
 /// Each Einsum alone, its shared tensors free: less DRAM traffic than that, of the Einsums from
 /// each on, no mapping has.
-std::vector<std::int64_t> least_from(const RowTable& table) {
+std::vector<std::int64_t> min_from(const RowTable& table) {
   std::vector<std::int64_t> least(table.of.size() + 1, 0);
   for (std::size_t e = table.of.size(); e-- > 0;) {
     const Rows& rows = table.rows[table.of[e]];
-    std::int64_t here = kMost;
+    std::int64_t here = kMax;
     for (const RowGroup& group : rows.groups) // rows rise in DRAM bits
       here = std::min(here, group.row(0)[0]);
-    least[e] = least[e + 1] + (rows.complete && here != kMost ? here : 0);
+    least[e] = least[e + 1] + (rows.complete && here != kMax ? here : 0);
   }
   return least;
 }
@@ -61,15 +61,15 @@ class Search {
 public:
   Search(const EinsumOptions& options, const SearchControl& control, EinsumResult& result)
       : options_(options), control_(control), result_(result) {
-    limits_.buffer_bits = options.buffer_bits.value_or(kMost);
+    limits_.buffer_bits = options.buffer_bits.value_or(kMax);
     limits_.max_rows = options.max_rows;
     limits_.one_buffer = !options.front;
     limits_.max_joins = options.max_joins;
   }
 
   void run(const JoinGraph& graph) {
-    const ToGo any = make_to_go(graph, {limits_.buffer_bits}, control_);
-    if (any.at(0, 0, 0) == kMost)
+    const RemainingBound any = make_to_go(graph, {limits_.buffer_bits}, control_);
+    if (any.at(0, 0, 0) == kMax)
       return;
     if (result_.exact) // of all rows, and of all futures that may beat the best known
       result_.bound_dram_bits = std::max(
@@ -91,7 +91,7 @@ public:
     buffers.push_back(limits_.buffer_bits);
     if (!options_.front && !limits_.known.empty())
       limits_.known = {{0, limits_.known.back().dram}}; // of use is only what needs less traffic
-    const ToGo to_go = make_to_go(graph, std::move(buffers), control_);
+    const RemainingBound to_go = make_to_go(graph, std::move(buffers), control_);
     limits_.to_go = &to_go;
     result_.exact = pass(graph) && result_.exact;
   }
@@ -114,42 +114,42 @@ private:
   JoinLimits limits_;
 };
 
-constexpr std::uint32_t kLongLife = 6;        // Einsums
-constexpr std::size_t kPairs = 100;           // tried for each future that is followed
-constexpr std::size_t kMostPairs = 2'000'000; // of one Einsum
-constexpr std::size_t kFutures = 500;         // of an Einsum in a first, simple attempt
-constexpr std::size_t kFewestFutures = 500;   // of an Einsum, where not all are followed
-constexpr std::size_t kAllFutures = 800'000;  // of all Einsums then
+constexpr std::uint32_t kLongLife = 6;       // Einsums
+constexpr std::size_t kPairs = 100;          // tried for each future that is followed
+constexpr std::size_t kMaxPairs = 2'000'000; // of one Einsum
+constexpr std::size_t kFutures = 500;        // of an Einsum in a first, simple attempt
+constexpr std::size_t kFewestFutures = 500;  // of an Einsum, where not all are followed
+constexpr std::size_t kAllFutures = 800'000; // of all Einsums then
 
 /// How futures were followed.
 struct Futures {
-  std::int64_t known = kMost; ///< only those with less DRAM traffic in the end are wanted
+  std::int64_t known = kMax;  ///< only those with less DRAM traffic in the end are wanted
   bool complete = true;       ///< none was dropped for the number of them
   bool only_complete = false; ///< it ends where one is dropped
   LayerStatistics layers;
 };
 
 /// Empty when interrupted.
-JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
+JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
                      const RowTable& table, const EinsumOptions& options,
                      const SearchControl& control, Futures& futures) {
   JoinGraph graph;
   std::vector<std::int64_t> sizes;
   for (const EinsumTensor& tensor : cascade.tensors)
     sizes.push_back(bits_of(tensor));
-  const std::vector<std::int64_t> rest = least_from(table);
+  const std::vector<std::int64_t> rest = min_from(table);
   std::vector<std::int64_t> so_far{0};
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const std::uint32_t row = table.of[e];
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
     // Where not all futures can be followed, the fewer the longer the cascade.
     const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
-    const Promise promise{futures.complete ? options.max_futures
-                                           : std::min(options.max_futures, some),
-                          futures.known == kMost ? kMost : futures.known - rest[e + 1],
-                          options.buffer_bits.value_or(kMost)};
+    const NodeLimits promise{futures.complete ? options.max_futures
+                                              : std::min(options.max_futures, some),
+                             futures.known == kMax ? kMax : futures.known - rest[e + 1],
+                             options.buffer_bits.value_or(kMax)};
     const LayerRules rules{options.reference_rules, following.relaxed,
-                           std::clamp<std::size_t>(promise.count, 1, kMostPairs / kPairs) * kPairs};
+                           std::clamp<std::size_t>(promise.count, 1, kMaxPairs / kPairs) * kPairs};
     step.layer = next_layer(graph.nodes(e), *step.shape, *step.rows, step.uses, rules, control,
                             futures.layers, futures.complete);
     if (control.interrupted())
@@ -166,7 +166,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const Following& following,
 
 /// What is outside comes in and goes out: once for each Einsum, or once if it may stay.
 std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
-  const Following following = follow(cascade, resident);
+  const TensorUses following = follow(cascade, resident);
   std::int64_t sum = 0;
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const Shape shape = shape_of(cascade, following, e);
@@ -174,7 +174,7 @@ std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
       const std::uint32_t t = cascade.einsums[e].operands[o].tensor;
       const bool counts =
           cascade.tensors[t].external && (!following.may_stay[t] || following.uses[t].front() == e);
-      sum += counts ? least_bits(shape, o) : 0;
+      sum += counts ? min_bits(shape, o) : 0;
     }
   }
   return sum;
@@ -183,7 +183,7 @@ std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
 /// Adds the best mappings of all futures that the options allow.
 void map_by_futures(const EinsumCascade& cascade, const EinsumOptions& options,
                     const SearchControl& control, Tiles tiles, EinsumResult& result) {
-  const Following following = follow(cascade, options.resident && options.fuse);
+  const TensorUses following = follow(cascade, options.resident && options.fuse);
   const RowTable table = make_table(cascade, following, options, control, tiles);
   Futures futures;
   const JoinGraph graph = make_graph(cascade, following, table, options, control, futures);
@@ -211,12 +211,12 @@ void map_coarsely(const EinsumCascade& cascade, EinsumOptions options, EinsumRes
 }
 
 /// A bound on DRAM bits where not every future can be followed; `known` when nothing is better.
-std::int64_t relaxed_bound(const EinsumCascade& cascade, const Following& following,
+std::int64_t relaxed_bound(const EinsumCascade& cascade, const TensorUses& following,
                            const RowTable& table, EinsumOptions options, std::int64_t known,
                            const SearchControl& control) {
   options.front = false;
   for (const std::uint32_t span : {4U, 2U, 1U, 0U}) {
-    const Following relaxed = relax(following, span);
+    const TensorUses relaxed = relax(following, span);
     Futures futures;
     futures.known = known;
     const JoinGraph graph = make_graph(cascade, relaxed, table, options, control, futures);
@@ -282,7 +282,7 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
   RunTable first;
   for (const Round& round : kRounds) {
     RunLimits limits;
-    limits.buffer_bits = options.buffer_bits.value_or(kMost);
+    limits.buffer_bits = options.buffer_bits.value_or(kMax);
     limits.unordered = options.reference_rules;
     limits.longest = round.longest;
     limits.nodes = std::min(round.nodes, options.max_futures);
@@ -294,7 +294,7 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
       return false;
     PlanProblem problem{runs,         static_cast<std::uint32_t>(c.cascade.einsums.size()),
                         stored_of(c), limits.buffer_bits,
-                        kMost,        bounds};
+                        kMax,         bounds};
     if (!result.front.empty())
       problem.known = result.front.back().dram_bits;
     Plan plan = plan_runs(problem, round.states, control);
@@ -309,14 +309,14 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
     bounds = std::move(plan.bounds);
     if (first.runs.empty())
       first = std::move(runs);
-    Prices({first, problem.einsums, problem.stored, problem.buffer_bits, kMost, bounds}, bounds)
+    Prices({first, problem.einsums, problem.stored, problem.buffer_bits, kMax, bounds}, bounds)
         .fill(bounds);
   }
   return false;
 }
 
 /// Whether a tensor that may stay in the buffer lives so long that futures become many.
-bool lives_long(const Following& following) {
+bool lives_long(const TensorUses& following) {
   for (std::size_t t = 0; t < following.uses.size(); ++t) {
     if (following.followed[t] && following.may_stay[t] &&
         following.uses[t].back() - following.uses[t].front() > kLongLife)
@@ -327,10 +327,10 @@ bool lives_long(const Following& following) {
 
 void map_fully(const EinsumCascade& cascade, const EinsumOptions& options,
                const SearchControl& control, EinsumResult& result) {
-  const Following following = follow(cascade, options.resident);
+  const TensorUses following = follow(cascade, options.resident);
   const RowTable table = make_table(cascade, following, options, control);
   const bool all_rows = std::ranges::all_of(table.rows, &Rows::complete);
-  result.bound_dram_bits = std::max(result.bound_dram_bits, least_from(table).front());
+  result.bound_dram_bits = std::max(result.bound_dram_bits, min_from(table).front());
   Futures futures;
   const bool by_runs = !options.front && options.by_runs.value_or(lives_long(following));
   if (by_runs) {

@@ -78,7 +78,7 @@ public:
 
 private:
   std::int64_t upper() const {
-    return best_.dram == kMost ? 2 * rounded_up(prices_.bound()) : best_.dram;
+    return best_.dram == kMax ? 2 * rounded_up(prices_.bound()) : best_.dram;
   }
   /// The next better plan has at most so many DRAM bits: all are multiples of the step.
   double wanted() const { return static_cast<double>((best_.dram - 1) / step_ * step_); }
@@ -90,7 +90,7 @@ private:
   }
   std::int64_t rounded_up(double bound) const {
     if (!(bound < 9e18))
-      return kMost;
+      return kMax;
     const double safe = std::max(0.0, bound - 1e-9 * std::abs(bound) - 0.5);
     const auto whole = static_cast<std::int64_t>(std::ceil(safe));
     return (whole + step_ - 1) / step_ * step_; // all plans are multiples
@@ -117,8 +117,8 @@ private:
         if (before)
           demand.asked[k >> 6U] |= bit;
         listed[k] = true;
-        if (crossing.place != Place::dram)
-          places[(crossing.place == Place::loops ? width_ : 0) + (k >> 6U)] |= bit;
+        if (crossing.place != StorageLevel::dram)
+          places[(crossing.place == StorageLevel::loops ? width_ : 0) + (k >> 6U)] |= bit;
       }
       for (std::uint32_t k = 0; k < problem_.stored.size(); ++k) {
         const Stored& stored = problem_.stored[k];
@@ -158,12 +158,12 @@ private:
   std::int64_t search(bool pieces, std::size_t most) {
     stages_.assign(2 * problem_.einsums + 2, {});
     most_ = most;
-    dropped_ = static_cast<double>(kMost);
+    dropped_ = static_cast<double>(kMax);
     State first;
     first.total = prices_.rest(0, false, 0);
     stages_[0].states.push_back(first);
     stages_[0].words.assign(2 * width_, 0);
-    std::int64_t least = kMost;
+    std::int64_t least = kMax;
     for (std::uint32_t at = 0; at < 2 * problem_.einsums; ++at) {
       if (control_.interrupted())
         return 0;

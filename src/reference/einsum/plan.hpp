@@ -26,7 +26,7 @@ struct Plan {
     std::uint32_t point = 0;
   };
   std::vector<Choice> runs; ///< empty: none is better than what is known
-  std::int64_t dram = kMost;
+  std::int64_t dram = kMax;
   std::int64_t peak = 0;
   std::int64_t bound = 0; ///< of any mapping; `known` when none is better
   RunBounds bounds;       ///< for runs that may make better plans
@@ -37,8 +37,8 @@ struct PlanProblem {
   std::uint32_t einsums = 0;
   std::vector<Stored> stored; ///< by tensor
   std::int64_t buffer_bits = 0;
-  std::int64_t known = kMost; ///< only plans with less DRAM traffic are wanted
-  RunBounds bounds;           ///< of other runs of the cascade, or empty: prices to begin with
+  std::int64_t known = kMax; ///< only plans with less DRAM traffic are wanted
+  RunBounds bounds;          ///< of other runs of the cascade, or empty: prices to begin with
 };
 
 /// `states`: followed after each run by the search that proves.

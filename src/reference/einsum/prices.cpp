@@ -59,11 +59,11 @@ Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(p
     for (const Run::Crossing& crossing : run.crossing) {
       const std::uint32_t k = index[crossing.tensor];
       listed[k] = true;
-      if (crossing.place == Place::dram)
+      if (crossing.place == StorageLevel::dram)
         continue;
       const std::size_t first = priced.agreed.size();
       each_use(k, priced.agreed);
-      if (crossing.place == Place::buffer) {
+      if (crossing.place == StorageLevel::buffer) {
         priced.apart += problem.stored[k].bits;
         continue;
       }

@@ -70,7 +70,7 @@ int direct_axis(const Shape::Operand& operand, std::uint32_t rank);
 std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles);
 /// No more bits of the operand than any mapping has to fetch or write: strides leave gaps, which
 /// small tiles skip.
-std::int64_t least_bits(const Shape& shape, std::size_t operand);
+std::int64_t min_bits(const Shape& shape, std::size_t operand);
 
 enum class Tiles {
   all,

@@ -77,9 +77,9 @@ public:
     Pattern pattern;
     for (const Live& live : node.live) {
       if (c_.following.may_stay[tensors_[live.tensor]])
-        pattern.push_back({live.tensor, live.level == kInDram ? Place::dram
-                                        : live.level == 0     ? Place::buffer
-                                                              : Place::loops});
+        pattern.push_back({live.tensor, live.level == kInDram ? StorageLevel::dram
+                                        : live.level == 0     ? StorageLevel::buffer
+                                                              : StorageLevel::loops});
     }
     return pattern;
   }
@@ -292,7 +292,7 @@ private:
 };
 
 /// Runs that were found from other begins, by what decides them.
-class Known {
+class RunMemo {
 public:
   struct Entry {
     std::vector<std::uint64_t> signature;
@@ -338,7 +338,7 @@ void append_runs(const std::vector<Run>& from, const Window& window, std::uint32
 
 RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const SearchControl& control) {
   RunTable table;
-  Known known;
+  RunMemo known;
   const auto count = static_cast<std::uint32_t>(cascade.cascade.einsums.size());
   std::vector<bool> opened(count + 1, false); // where a piece ends
   for (std::uint32_t begin = 0; begin < count && !control.interrupted(); ++begin) {
@@ -348,13 +348,13 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
       Window known_window(cascade, begin, open, limits.longest);
       const std::size_t first = table.runs.size();
       const bool shared = limits.bounds == nullptr || open; // bounds look at other begins only
-      const Known::Entry* const entry =
+      const RunMemo::Entry* const entry =
           shared ? known.find(cascade, begin, open, known_window) : nullptr;
       if (entry != nullptr) {
         append_runs(entry->runs, known_window, begin, open, table);
       } else {
         Window window(cascade, begin, open, limits.longest);
-        Known::Entry fresh;
+        RunMemo::Entry fresh;
         fresh.runs = Explorer(window, limits, control).run();
         fresh.signature = window.signature();
         fresh.length = window.length();

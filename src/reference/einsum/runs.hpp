@@ -11,7 +11,7 @@
 
 namespace monet::einsum {
 
-enum class Place : std::uint8_t {
+enum class StorageLevel : std::uint8_t {
   dram,
   buffer, ///< whole
   loops   ///< in the buffer below loops that go on past the end of the run
@@ -23,7 +23,7 @@ enum class Place : std::uint8_t {
 struct Run {
   struct Crossing {
     std::uint32_t tensor = 0;
-    Place place = Place::dram;
+    StorageLevel place = StorageLevel::dram;
     friend auto operator<=>(const Crossing&, const Crossing&) = default;
   };
   struct Point {
@@ -67,7 +67,7 @@ struct RunBounds {
 };
 
 struct RunLimits {
-  std::int64_t buffer_bits = kMost;
+  std::int64_t buffer_bits = kMax;
   const RunBounds* bounds = nullptr; ///< with them equal runs differ, but for open begins
   bool unordered = false;            ///< the reference's rule (EinsumOptions)
   std::uint32_t longest = 4;         ///< Einsums of a run before it is cut
@@ -85,7 +85,7 @@ struct RunTable {
 /// The cascade with all that the searches know of it.
 struct Cascade {
   const EinsumCascade& cascade;
-  const Following& following;
+  const TensorUses& following;
   const RowTable& table;
 };
 

@@ -51,10 +51,10 @@ EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& gro
 
 } // namespace
 
-Following follow(const EinsumCascade& cascade, bool resident) {
+TensorUses follow(const EinsumCascade& cascade, bool resident) {
   const std::size_t tensors = cascade.tensors.size();
-  Following f{std::vector<std::vector<std::uint32_t>>(tensors), std::vector<bool>(tensors),
-              std::vector<bool>(tensors), std::vector<bool>(tensors, true)};
+  TensorUses f{std::vector<std::vector<std::uint32_t>>(tensors), std::vector<bool>(tensors),
+               std::vector<bool>(tensors), std::vector<bool>(tensors, true)};
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     for (const EinsumOperand& operand : cascade.einsums[e].operands) {
       if (f.uses[operand.tensor].empty() || f.uses[operand.tensor].back() != e)
@@ -77,7 +77,7 @@ std::int64_t bits_of(const EinsumTensor& tensor) {
                          std::multiplies<>());
 }
 
-Following relax(Following f, std::uint32_t span) {
+TensorUses relax(TensorUses f, std::uint32_t span) {
   for (std::size_t t = 0; t < f.uses.size(); ++t) {
     if (f.followed[t] && f.uses[t].back() - f.uses[t].front() > span) {
       f.followed[t] = false;
@@ -87,7 +87,7 @@ Following relax(Following f, std::uint32_t span) {
   return f;
 }
 
-Shape shape_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e) {
+Shape shape_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e) {
   const Einsum& einsum = cascade.einsums[e];
   Shape shape{einsum.bounds, einsum.whole, {}};
   for (const EinsumOperand& operand : einsum.operands) {
@@ -102,7 +102,7 @@ Shape shape_of(const EinsumCascade& cascade, const Following& follow, std::uint3
   return shape;
 }
 
-Uses uses_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e) {
+Uses uses_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e) {
   Uses uses;
   for (std::uint32_t o = 0; o < cascade.einsums[e].operands.size(); ++o) {
     const std::uint32_t t = cascade.einsums[e].operands[o].tensor;
@@ -116,7 +116,7 @@ Uses uses_of(const EinsumCascade& cascade, const Following& follow, std::uint32_
   return uses;
 }
 
-RowTable make_table(const EinsumCascade& cascade, const Following& follow,
+RowTable make_table(const EinsumCascade& cascade, const TensorUses& follow,
                     const EinsumOptions& options, const SearchControl& control, Tiles tiles) {
   RowTable table;
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
@@ -141,7 +141,7 @@ std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, s
   std::uint32_t node = 0;
   for (std::size_t e = graph.steps.size(); e-- > 0;) {
     const JoinGraph::Step& step = graph.steps[e];
-    const NodeRows::Back& back = joined.steps[e][node].backs[row];
+    const NodeRows::Backpointer& back = joined.steps[e][node].backs[row];
     const Edge& edge = step.layer.edges[back.edge];
     mappings[e] = describe(*step.shape, *step.rows, step.rows->groups[edge.group], back.group_row);
     mappings[e].shared_loops = graph.nodes(e)[edge.from].trips.size();

@@ -10,7 +10,7 @@
 namespace monet::einsum {
 
 /// Where a tensor is used, and whether the mapper may choose where it is between its uses.
-struct Following {
+struct TensorUses {
   std::vector<std::vector<std::uint32_t>> uses; ///< Einsums per tensor, rising
   std::vector<bool> made;
   std::vector<bool> followed; ///< from Einsum to Einsum
@@ -18,15 +18,15 @@ struct Following {
   bool relaxed = false;       ///< some that may stay are not followed
 };
 
-Following follow(const EinsumCascade& cascade, bool resident);
+TensorUses follow(const EinsumCascade& cascade, bool resident);
 
 /// Lets go of tensors that live past more than `span` Einsums: wherever each use wants them, they
 /// are. Every mapping is one of the relaxed problem, with no more traffic and memory.
-Following relax(Following f, std::uint32_t span);
+TensorUses relax(TensorUses f, std::uint32_t span);
 
 std::int64_t bits_of(const EinsumTensor& tensor);
-Shape shape_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e);
-Uses uses_of(const EinsumCascade& cascade, const Following& follow, std::uint32_t e);
+Shape shape_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e);
+Uses uses_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e);
 
 /// Rows by shape: each shape is solved once.
 struct RowTable {
@@ -36,7 +36,7 @@ struct RowTable {
 };
 
 /// InfeasibleError when an Einsum has no mapping within the buffer.
-RowTable make_table(const EinsumCascade& cascade, const Following& follow,
+RowTable make_table(const EinsumCascade& cascade, const TensorUses& follow,
                     const EinsumOptions& options, const SearchControl& control,
                     Tiles tiles = Tiles::all);
 

@@ -17,14 +17,14 @@ std::int64_t axis_size(const AxisExpr& axis, std::int64_t extent, const std::int
   return std::min(size, extent);
 }
 
-constexpr std::size_t kMostTerms = 10;
+constexpr std::size_t kMaxTerms = 10;
 
 /// No more elements along an axis than the tiles of any sizes hold: what all tiles hold is concave
 /// in the number of tiles of each rank, so the least is where each rank is cut fully or not at all.
-std::int64_t least_held(const Shape& shape, const AxisExpr& axis, std::int64_t extent) {
+std::int64_t min_held(const Shape& shape, const AxisExpr& axis, std::int64_t extent) {
   if (axis.data_dependent)
     return extent;
-  if (axis.terms.size() > kMostTerms)
+  if (axis.terms.size() > kMaxTerms)
     return 1;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t cut = 0; cut < 1U << axis.terms.size(); ++cut) {
@@ -68,7 +68,7 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
   return bits;
 }
 
-std::int64_t least_bits(const Shape& shape, std::size_t operand) {
+std::int64_t min_bits(const Shape& shape, std::size_t operand) {
   const Shape::Operand& o = shape.operands[operand];
   std::vector<int> axes_of(shape.bounds.size(), 0);
   bool diagonal = false; // tiles of one rank are counted once for all its axes
@@ -79,7 +79,7 @@ std::int64_t least_bits(const Shape& shape, std::size_t operand) {
   std::int64_t all = 1;
   std::int64_t most = 1;
   for (std::size_t a = 0; a < o.axes.size(); ++a) {
-    const std::int64_t held = least_held(shape, o.axes[a], o.extents[a]);
+    const std::int64_t held = min_held(shape, o.axes[a], o.extents[a]);
     all *= held;
     most = std::max(most, held);
   }

@@ -111,9 +111,9 @@ Nanoseconds end_of_list(const PipelineTimeline& timeline) {
     for (const PipelineRun& run : runs)
       starts.push_back(run.start);
   }
-  if (starts.size() <= kMostListedPasses)
+  if (starts.size() <= kMaxListedPasses)
     return std::numeric_limits<Nanoseconds>::max();
-  const auto first_left_out = starts.begin() + kMostListedPasses;
+  const auto first_left_out = starts.begin() + kMaxListedPasses;
   std::nth_element(starts.begin(), first_left_out, starts.end());
   return *first_left_out;
 }

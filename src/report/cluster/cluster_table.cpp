@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 using namespace cluster_text;
 
-constexpr std::size_t kMostStageRows = 32;
+constexpr std::size_t kMaxStageRows = 32;
 
 std::string digits_of(const Json& number) {
   return group_digits(number.get<std::int64_t>());
@@ -57,8 +57,8 @@ std::string head_lines(const Json& result) {
 }
 
 bool has_row(std::size_t stage, std::size_t stages) {
-  return stages <= kMostStageRows || stage < kMostStageRows / 2 ||
-         stage >= stages - kMostStageRows / 2;
+  return stages <= kMaxStageRows || stage < kMaxStageRows / 2 ||
+         stage >= stages - kMaxStageRows / 2;
 }
 
 /// One row a stage: `cells` of it behind its number.
@@ -126,9 +126,9 @@ std::string blocks_table(const Json& blocks) {
 std::string cluster_table(const Json& result) {
   const Json& stages = result.at("stages");
   std::string text = head_lines(result);
-  if (stages.size() > kMostStageRows)
+  if (stages.size() > kMaxStageRows)
     text += fmt::format("\nOf {} stages the first and the last {}:\n", stages.size(),
-                        kMostStageRows / 2);
+                        kMaxStageRows / 2);
   text += "\nMemory of a device, by stage\n" + memory_table(stages);
   text += "\nTime of a step, by stage\n" + share_table(stages, result.at("time_ns"));
   text += "\nBlocks, of one micro-batch on one device; collectives, host and offload are parts "

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using namespace cluster_text;
 
-constexpr std::size_t kMostPlanRows = 20;
+constexpr std::size_t kMaxPlanRows = 20;
 
 Json planned_json(const PlannedStrategy& planned, bool has_energy) {
   return {{"strategy", strategy_json(planned.strategy)},
@@ -52,10 +52,10 @@ std::string plan_rows(const Json& result, const char* key) {
   std::vector<std::vector<std::string>> rows{{"strategy", "time", "of the best", "memory"}};
   if (has_energy)
     rows.front().emplace_back("energy");
-  for (std::size_t i = 0; i < std::min(list.size(), kMostPlanRows); ++i) {
+  for (std::size_t i = 0; i < std::min(list.size(), kMaxPlanRows); ++i) {
     // Of a longer list the first and the last and what lies evenly between.
     const std::size_t at =
-        list.size() <= kMostPlanRows ? i : i * (list.size() - 1) / (kMostPlanRows - 1);
+        list.size() <= kMaxPlanRows ? i : i * (list.size() - 1) / (kMaxPlanRows - 1);
     const Json& row = list.at(at);
     const double ratio = row.at("time_ns").get<double>() / best.at("time_ns").get<double>();
     rows.push_back({row.at("strategy").at("text").get<std::string>(),
@@ -67,8 +67,8 @@ std::string plan_rows(const Json& result, const char* key) {
   }
   std::string title = std::string(key) == "front" ? "no other is better in all of these"
                                                   : "next best of those modelled";
-  if (list.size() > kMostPlanRows)
-    title += fmt::format(" ({} of {})", kMostPlanRows, list.size());
+  if (list.size() > kMaxPlanRows)
+    title += fmt::format(" ({} of {})", kMaxPlanRows, list.size());
   return "\n" + title + "\n" + aligned_table(rows);
 }
 

@@ -34,10 +34,10 @@ Json allocation_front_json(const AllocationResult& result) {
 
 /// At most so many rows, the last one included.
 Json allocation_trace_json(const AllocationResult& result, bool front) {
-  constexpr std::size_t kMostRows = 200;
+  constexpr std::size_t kMaxRows = 200;
   Json rows = Json::array();
   const std::size_t count = result.trace.size();
-  const std::size_t step = count / kMostRows + 1;
+  const std::size_t step = count / kMaxRows + 1;
   for (std::size_t i = (count + step - 1) % step; i < count; i += step) {
     const AllocationTrace& line = result.trace[i];
     Json row{{"evaluations", line.evaluations},

@@ -2,7 +2,7 @@
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -149,7 +149,7 @@ Json checkpoint_json(const SearchHead& head, const CheckpointOutcome& outcome,
   json["memory_measure"] = outcome.memory == CheckpointMemory::stored ? "stored" : "peak";
   json["method"] = outcome.method;
   json["unconstrained_bytes"] = outcome.base.memory(outcome.memory);
-  json["least_bytes"] = outcome.least_possible;
+  json["least_bytes"] = outcome.min_possible;
   if (outcome.chosen) {
     const CheckpointRow& row = outcome.rows[*outcome.chosen];
     json["budget_bytes"] = row.budget;
@@ -171,7 +171,7 @@ std::string checkpoint_table(const CheckpointOutcome& outcome, const Json& compa
       "{} bytes, everything kept: {:.1f} MiB ({} at least)\n\n"
       "{:>12} {:>12} {:>12} {:>10} {:>10} {:>8}  {}\n",
       peak ? "peak" : "stored", static_cast<double>(outcome.base.memory(outcome.memory)) / kMiB,
-      fmt::format("{:.1f} MiB", static_cast<double>(outcome.least_possible) / kMiB), "budget MiB",
+      fmt::format("{:.1f} MiB", static_cast<double>(outcome.min_possible) / kMiB), "budget MiB",
       "peak MiB", "stored MiB", "overhead", "at least", "gap", "method");
   for (const CheckpointRow& row : outcome.rows) {
     const double budget = static_cast<double>(row.budget) / kMiB;

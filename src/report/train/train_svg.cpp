@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidth = 400, kHeight = 240;
 constexpr double kLeft = 56, kTop = 64, kGap = 90, kBottom = 48;
-constexpr std::size_t kMostPoints = 200; ///< of a curve; steps beyond are averaged
+constexpr std::size_t kMaxPoints = 200; ///< of a curve; steps beyond are averaged
 constexpr int kTicks = 4;
 /// Colours that people with colour-blindness tell apart (Okabe and Ito).
 constexpr std::array<const char*, 7> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -26,7 +26,7 @@ using Curve = std::vector<std::pair<double, double>>;
 Curve losses(const RunHistory& history) {
   Curve curve;
   const std::size_t count = history.steps.size();
-  const std::size_t width = (count + kMostPoints - 1) / kMostPoints;
+  const std::size_t width = (count + kMaxPoints - 1) / kMaxPoints;
   for (std::size_t first = 0; first < count; first += width) {
     const std::size_t last = std::min(first + width, count);
     double sum = 0;
@@ -48,16 +48,16 @@ Curve accuracies(const RunHistory& history) {
 struct Panel {
   std::string title;
   double left = 0;
-  double most_x = 1, most_y = 1;                     ///< both axes begin at 0
+  double max_x = 1, max_y = 1;                       ///< both axes begin at 0
   std::vector<std::pair<std::size_t, Curve>> curves; ///< with the number of the variant
 
-  void fit(double least_y) {
-    most_y = least_y;
+  void fit(double min_y) {
+    max_y = min_y;
     for (const auto& [variant, curve] : curves) {
       for (const auto& [x, y] : curve) {
-        most_x = std::max(most_x, x);
+        max_x = std::max(max_x, x);
         if (std::isfinite(y))
-          most_y = std::max(most_y, y);
+          max_y = std::max(max_y, y);
       }
     }
   }
@@ -72,8 +72,8 @@ struct Panel {
       text += fmt::format("<path d=\"M{} {}h{}\" stroke=\"#ddd\"/>"
                           "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.3g}</text>"
                           "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.4g}</text>\n",
-                          left, y, kWidth, left - 6, y + 4, most_y * share, x, kTop + kHeight + 16,
-                          most_x * share);
+                          left, y, kWidth, left - 6, y + 4, max_y * share, x, kTop + kHeight + 16,
+                          max_x * share);
     }
     return text + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">steps</text>\n",
                               left + kWidth / 2, kTop + kHeight + 34);
@@ -87,8 +87,8 @@ struct Panel {
       for (const auto& [x, y] : curve) {
         const bool known = std::isfinite(y);
         if (known)
-          path += fmt::format("{}{:.1f} {:.1f}", draws ? "L" : "M", left + kWidth * x / most_x,
-                              kTop + kHeight * (1 - y / most_y));
+          path += fmt::format("{}{:.1f} {:.1f}", draws ? "L" : "M", left + kWidth * x / max_x,
+                              kTop + kHeight * (1 - y / max_y));
         draws = known;
       }
       text += fmt::format(
@@ -118,7 +118,7 @@ std::string curves_svg(const std::string& name, std::span<const TrainedVariant> 
   }
   loss.fit(1e-3);
   accuracy.fit(100);
-  loss.most_x = accuracy.most_x = std::max(loss.most_x, accuracy.most_x);
+  loss.max_x = accuracy.max_x = std::max(loss.max_x, accuracy.max_x);
   const double width = std::max(accuracy.left + kWidth + 30, at);
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "

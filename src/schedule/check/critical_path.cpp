@@ -87,8 +87,8 @@ private:
         runs_of_[timeline_.runs[ends_[i].index].core.index()].push_back(
             static_cast<std::uint32_t>(i));
     }
-    for (const Stay& stay : timeline_.stays) {
-      if (stay.end != Stay::kKept)
+    for (const ResidencyInterval& stay : timeline_.stays) {
+      if (stay.end != ResidencyInterval::kKept)
         freed_.emplace_back(timeline_.place_of(stay).memory, stay.end.value);
     }
     std::ranges::sort(freed_);

@@ -37,7 +37,7 @@ void sum_up(BitsOverTime& bits) {
 }
 
 /// Least bits of the tensor in the memory during [start, end).
-std::int64_t least_bits(const BitsOverTime& bits, CoreId memory, TensorId tensor, Span span) {
+std::int64_t min_bits(const BitsOverTime& bits, CoreId memory, TensorId tensor, Span span) {
   const auto found = bits.find({memory, tensor});
   if (found == bits.end())
     return 0;
@@ -275,10 +275,9 @@ private:
         needed *= bits_of(tensor.type);
         if (access.mode == AccessMode::read && tensor.producer)
           needed = std::min(needed, made_for(run.tile, access.tensor));
-        const std::int64_t there =
-            std::min(least_bits(held_, memory, access.tensor, span),
-                     least_bits(held_, memory, access.tensor, start) -
-                         least_bits(on_the_way, memory, access.tensor, start));
+        const std::int64_t there = std::min(min_bits(held_, memory, access.tensor, span),
+                                            min_bits(held_, memory, access.tensor, start) -
+                                                min_bits(on_the_way, memory, access.tensor, start));
         if (needed == 0 || there >= needed)
           continue;
         const auto found = streams.find({run.op, access.tensor, memory});

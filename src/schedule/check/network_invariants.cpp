@@ -132,7 +132,7 @@ private:
   }
 
   /// Fewest cycles of latency over the route's links, found without its order of links.
-  std::int64_t least_latency(const Route& route, CoreId to) const {
+  std::int64_t min_latency(const Route& route, CoreId to) const {
     constexpr std::int64_t kFar = INT64_MAX / 2;
     std::vector<std::int64_t> least(chip_.cores.size(), kFar);
     least[route.from.index()] = 0;
@@ -162,7 +162,7 @@ private:
       for (std::size_t i = 0; i < route.to.size(); ++i) {
         const std::int64_t latency = route.latency_to(i);
         const std::int64_t least =
-            route.to.size() == 1 || sum == 0 ? sum : least_latency(route, route.to[i]);
+            route.to.size() == 1 || sum == 0 ? sum : min_latency(route, route.to[i]);
         if (latency < least || latency > sum)
           throw InternalError(fmt::format("data reach core {} from core {} after {} cycles of "
                                           "latency, not after {} to {}",
@@ -290,8 +290,8 @@ private:
   /// What an operator's tiles read of a tensor that nobody makes, where all read as much of it.
   struct Boxes {
     std::int64_t bits = 0; ///< of each; 0 = they differ
-    std::int64_t least_rows = INT64_MAX;
-    std::int64_t most_rows = 0;
+    std::int64_t min_rows = INT64_MAX;
+    std::int64_t max_rows = 0;
   };
 
   Boxes boxes_of(OpId op, TensorId id) const {
@@ -313,8 +313,8 @@ private:
         boxes.bits = bits;
         const std::int64_t rows =
             touched_rows(box, tensor.shape, bits_of(tensor.type), port_.rows->row_bits);
-        boxes.least_rows = std::min(boxes.least_rows, rows);
-        boxes.most_rows = std::max(boxes.most_rows, rows);
+        boxes.min_rows = std::min(boxes.min_rows, rows);
+        boxes.max_rows = std::max(boxes.max_rows, rows);
       }
     }
     return boxes;
@@ -334,10 +334,10 @@ private:
       const Boxes& boxes = found->second;
       const TransferCost& cost = timeline_.cost_of(t);
       if (boxes.bits == cost.bits.value &&
-          (cost.rows < boxes.least_rows || cost.rows > boxes.most_rows))
+          (cost.rows < boxes.min_rows || cost.rows > boxes.max_rows))
         throw InternalError(fmt::format("a transfer of '{}' opens {} rows, not {} to {}",
-                                        graph_.tensor(t.tensor).name, cost.rows, boxes.least_rows,
-                                        boxes.most_rows));
+                                        graph_.tensor(t.tensor).name, cost.rows, boxes.min_rows,
+                                        boxes.max_rows));
     }
   }
 

@@ -72,12 +72,12 @@ std::int64_t touched_with_gaps(std::span<const Step> steps, std::int64_t begin,
                                std::int64_t extent) {
   if (const auto count = counted(steps, begin, extent))
     return *count;
-  constexpr std::int64_t kMostValues = 16; // of another term that are tried
+  constexpr std::int64_t kMaxValues = 16; // of another term that are tried
   std::int64_t most = 0;
   for (std::size_t t = 0; t < steps.size(); ++t) {
     most = std::max(most, inside({begin, steps[t].step, steps[t].size, 1}, extent));
     for (std::size_t other = 0; other < steps.size(); ++other) {
-      const std::int64_t tried = other == t ? 0 : std::min(steps[other].size, kMostValues);
+      const std::int64_t tried = other == t ? 0 : std::min(steps[other].size, kMaxValues);
       for (std::int64_t i = 1; i < tried; ++i) {
         const std::int64_t value = i * (steps[other].size - 1) / (tried - 1);
         const std::int64_t moved = begin + steps[other].step * value;

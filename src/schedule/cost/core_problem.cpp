@@ -17,9 +17,9 @@ namespace {
 /// Part of a top memory kept free for slices of streamed operands, as a divisor.
 constexpr std::int64_t kStreamShare = 8;
 /// Operands of a problem up to which other choices of what to stream are tried.
-constexpr std::size_t kMostChoosing = 4;
+constexpr std::size_t kMaxChoices = 4;
 /// The same of both gradients of a product.
-constexpr std::size_t kMostOfPair = 5;
+constexpr std::size_t kMaxPairChoices = 5;
 
 MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
                              const Core& core) {
@@ -268,7 +268,7 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
   const CoreProblem& first = choices.front();
   const std::size_t n = first.operands.size();
   const bool pair = runs_apart(first);
-  const std::size_t most = pair ? kMostOfPair : kMostChoosing;
+  const std::size_t most = pair ? kMaxPairChoices : kMaxChoices;
   if (first.compute != ComputeKind::mac || n > most || !streams(first))
     return choices;
   const Placed placed = place_operands(tile, ranges, step, chip);

@@ -144,8 +144,8 @@ private:
   std::vector<CoreProblem> choices_of(std::size_t first, std::size_t c,
                                       const std::vector<std::vector<CoreProblem>>& earlier) const {
     const CoreId core = tile_of(c).core;
-    constexpr std::size_t kMostCompared = 64;
-    for (std::size_t e = first; e < c && e < first + kMostCompared; ++e) {
+    constexpr std::size_t kMaxComparisons = 64;
+    for (std::size_t e = first; e < c && e < first + kMaxComparisons; ++e) {
       if (classes_.shape[e] == classes_.shape[c] &&
           core_kind_[tile_of(e).core.index()] == core_kind_[core.index()])
         return earlier[e - first];

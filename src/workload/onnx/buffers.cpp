@@ -229,8 +229,8 @@ bool along_an_axis(const Numbers& numbers, std::int64_t least,
 bool is_table_of_waves(const Numbers& numbers) {
   if (numbers.axes.size() < 2)
     return false;
-  constexpr std::int64_t kLeast = 5; // three equations for one unknown
-  return along_an_axis(numbers, kLeast, is_wave, /*varying=*/true);
+  constexpr std::int64_t kMin = 5; // three equations for one unknown
+  return along_an_axis(numbers, kMin, is_wave, /*varying=*/true);
 }
 
 /// Also powers: 1, t, t^2, ... of every t.

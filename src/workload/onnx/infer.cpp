@@ -290,11 +290,11 @@ std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& 
   const double classes = std::visit(
       [](const auto& list) { return list.size() == 1 ? static_cast<double>(list[0]) : -1.0; },
       *depth->values);
-  constexpr double kMost = 1e12;
+  constexpr double kMax = 1e12;
   const auto rank = static_cast<std::int64_t>(indices->shape.size()) + 1;
   std::int64_t axis = node.attributes.integer("axis", -1);
   axis += axis < 0 ? rank : 0;
-  if (!(classes >= 0.0 && classes <= kMost))
+  if (!(classes >= 0.0 && classes <= kMax))
     throw InputError(at_node(model, node), fmt::format("{} classes cannot be told apart", classes));
   if (axis < 0 || axis >= rank)
     throw InputError(at_node(model, node, "attribute 'axis'"), "the axis is outside the tensor");

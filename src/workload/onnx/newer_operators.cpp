@@ -14,7 +14,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr std::int64_t kMostOfSize = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxResizedElements = std::int64_t{1} << 31;
 
 /// The node at hand.
 class Expansion {
@@ -63,7 +63,7 @@ public:
 
 private:
   Integers checked(const Integers& list, const std::string& place) const {
-    if (std::ranges::any_of(list, [](auto v) { return v < 0 || v > kMostOfSize; }))
+    if (std::ranges::any_of(list, [](auto v) { return v < 0 || v > kMaxResizedElements; }))
       refuse("numbers between 0 and 2^31 are expected", place);
     return list;
   }

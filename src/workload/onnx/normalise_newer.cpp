@@ -313,13 +313,13 @@ constexpr Dated kDated[]{
 };
 
 /// Words that an attribute may be since an opset.
-struct Word {
+struct RenamedAttribute {
   std::string_view op_type;
   std::string_view attribute;
   std::string_view word;
   std::int64_t first;
 };
-constexpr Word kWords[]{
+constexpr RenamedAttribute kWords[]{
     {"Pad", "mode", "wrap", 19},
     {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
 };
@@ -336,7 +336,7 @@ void check_opset(const Model& model, const Node& node) {
         (node.opset < dated.first || node.opset > dated.last))
       refuse(dated.attribute, fmt::format("{} has no such attribute", node.op_type));
   }
-  for (const Word& word : kWords) {
+  for (const RenamedAttribute& word : kWords) {
     if (node.op_type == word.op_type && node.opset < word.first &&
         node.attributes.text(word.attribute, "") == word.word)
       refuse(word.attribute, fmt::format("'{}' is none of its values", word.word));

@@ -9,7 +9,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr int kMostCopies = 16; ///< in a row; chains of exporters have one or two
+constexpr int kMaxCopies = 16; ///< in a row; chains of exporters have one or two
 
 } // namespace
 
@@ -44,7 +44,7 @@ bool Chains::is_copy(const Node& node) const {
 
 std::string Chains::source(const std::string& name, Members& members) const {
   std::string at = name;
-  for (int i = 0; i < kMostCopies; ++i) {
+  for (int i = 0; i < kMaxCopies; ++i) {
     const auto made = producer_.find(at);
     if (made == producer_.end() || !is_copy(node(made->second)))
       break;
@@ -86,7 +86,7 @@ std::size_t Chains::readers(const std::string& name) const {
 const Node* Chains::only_reader(const std::string& name, Members& members) const {
   std::string at = name;
   Members passed;
-  for (int i = 0; i < kMostCopies; ++i) {
+  for (int i = 0; i < kMaxCopies; ++i) {
     const auto found = readers_.find(at);
     if (found == readers_.end() || found->second.size() != 1 ||
         found->second[0] >= nodes_->size()) {

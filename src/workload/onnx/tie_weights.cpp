@@ -50,9 +50,9 @@ bool is_filled_with_one_number(const Value& value) {
          std::ranges::adjacent_find(*numbers, std::ranges::not_equal_to{}) == numbers->end();
 }
 
-class Tying {
+class WeightTying {
 public:
-  Tying(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {
+  WeightTying(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {
     for (const Node& node : model.nodes) {
       for (const std::string& input : node.inputs) {
         if (node.op_type != "Identity")
@@ -174,7 +174,7 @@ void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& prob
                         model.metadata.count("monet.tensors") != 0;
   if (is_known && !options.ties)
     model.equal_weights.clear(); // the file's names are those of its parameters
-  Tying tying(model, options);
+  WeightTying tying(model, options);
   if (!is_known)
     tying.separate_copies();
   for (const std::string& pattern : options.ties.value_or(std::vector<std::string>())) {

@@ -100,9 +100,9 @@ LoopNest build_product(const Graph& graph, const Operator& op, const Product& pr
 }
 
 void require_matrix(const Graph& graph, const Operator& op, std::size_t input,
-                    std::size_t least_rank) {
-  if (input_shape(graph, op, input).size() < least_rank) {
-    fail(graph, op, fmt::format("input {} has fewer than {} axes", input, least_rank));
+                    std::size_t min_rank) {
+  if (input_shape(graph, op, input).size() < min_rank) {
+    fail(graph, op, fmt::format("input {} has fewer than {} axes", input, min_rank));
   }
 }
 

@@ -18,7 +18,7 @@ using Shape = Integers;
 /// Samples per axis of a bin where the network leaves that to the regions' sizes: what
 /// torchvision's and Detectron's detectors take.
 constexpr std::int64_t kAdaptiveSamples = 2;
-constexpr std::int64_t kMostSamples = 1024;
+constexpr std::int64_t kMaxSamples = 1024;
 
 /// `taps` products added up for an output.
 VectorWork weighted_sum(int taps) {
@@ -123,8 +123,8 @@ LoopNest build_grid_sample_grad_grid(const Graph& graph, const Operator& op) {
 /// Samples of a bin along one axis.
 std::int64_t samples_per_axis(const Graph& graph, const Operator& op) {
   const std::int64_t ratio = op.attributes.integer("sampling_ratio", 0);
-  if (ratio < 0 || ratio > kMostSamples)
-    fail(graph, op, fmt::format("0 to {} samples are expected", kMostSamples),
+  if (ratio < 0 || ratio > kMaxSamples)
+    fail(graph, op, fmt::format("0 to {} samples are expected", kMaxSamples),
          "attribute 'sampling_ratio'");
   return ratio == 0 ? kAdaptiveSamples : ratio;
 }

@@ -36,9 +36,9 @@ namespace transformer {
 namespace {
 
 // Operators are written one by one.
-constexpr std::int64_t kMostLayers = 2'000;
-constexpr std::int64_t kMostChoices = 64;
-constexpr std::int64_t kMostExperts = 65'536;
+constexpr std::int64_t kMaxLayers = 2'000;
+constexpr std::int64_t kMaxChoices = 64;
+constexpr std::int64_t kMaxExperts = 65'536;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 
 class ShapeCheck {
@@ -71,7 +71,7 @@ private:
   }
 
   void sizes() {
-    size("layers", shape_.layers, kMostLayers);
+    size("layers", shape_.layers, kMaxLayers);
     size("hidden", shape_.hidden);
     size("heads", shape_.heads);
     size("kv_heads", shape_.kv_heads.value_or(1));
@@ -86,9 +86,9 @@ private:
   void of_experts() {
     if (!shape_.experts)
       return;
-    size("experts", *shape_.experts, kMostExperts);
-    size("topk", shape_.topk, std::clamp<std::int64_t>(*shape_.experts, 1, kMostChoices));
-    size("expert_every", shape_.expert_every, kMostLayers);
+    size("experts", *shape_.experts, kMaxExperts);
+    size("topk", shape_.topk, std::clamp<std::int64_t>(*shape_.experts, 1, kMaxChoices));
+    size("expert_every", shape_.expert_every, kMaxLayers);
     if (!(shape_.capacity_factor > 0.0 && shape_.capacity_factor < 1e9))
       report("capacity_factor",
              fmt::format("'capacity_factor' is {}, outside (0, 1e9)", shape_.capacity_factor));

@@ -16,7 +16,7 @@ namespace transformer {
 namespace {
 
 /// Larger masks have no numbers.
-constexpr std::int64_t kMostKnownNumbers = std::int64_t{1} << 21;
+constexpr std::int64_t kMaxKnownNumbers = std::int64_t{1} << 21;
 
 /// What the two products of attention read, without a copy of what they are parts of.
 struct Heads {
@@ -153,7 +153,7 @@ private:
   TensorId mask() {
     const std::int64_t s = shape_.sequence;
     Tensor mask{.name = "mask", .shape = {s, s}, .type = ElementType::boolean};
-    if (s * s <= kMostKnownNumbers && !mask_) {
+    if (s * s <= kMaxKnownNumbers && !mask_) {
       Integers forbidden;
       for (std::int64_t i = 0; i < s * s; ++i)
         forbidden.push_back(i % s > i / s ? 1 : 0);

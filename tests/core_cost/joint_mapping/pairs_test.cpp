@@ -207,13 +207,13 @@ TEST(JointPair, CyclesOfTilesMayComeFromACore) {
 
 TEST(JointPair, LargestSizesAreAnswered) {
   for (const GemmPair& pair :
-       {GemmPair{"", kMostGemmDimension, 1, 32}, GemmPair{"", 1, kMostGemmDimension, 32},
-        GemmPair{"", 32, 1, kMostGemmDimension}}) {
+       {GemmPair{"", kMaxGemmDimension, 1, 32}, GemmPair{"", 1, kMaxGemmDimension, 32},
+        GemmPair{"", 32, 1, kMaxGemmDimension}}) {
     const BackwardCost cost = backward_cost(pair, two_by_two(), Technique::best_sequential);
     const BackwardBound bound = backward_bound(pair, two_by_two());
     EXPECT_LE(bound.latency_cycles, cost.latency_cycles);
     EXPECT_LE(bound.dram_bits, cost.traffic.bits());
-    EXPECT_GT(bound.dram_bits, kMostGemmDimension);
+    EXPECT_GT(bound.dram_bits, kMaxGemmDimension);
   }
 }
 

@@ -65,7 +65,7 @@ enum class Kind { plain, in_memory, programmed };
 
 /// Nothing when the problem cannot be mapped at all, or has too few orders or too many to
 /// enumerate.
-std::optional<Case> random_case(std::uint64_t seed, double most_orders, Kind kind = Kind::plain) {
+std::optional<Case> random_case(std::uint64_t seed, double max_orders, Kind kind = Kind::plain) {
   Dice dice(seed);
   Case c;
   c.core = test::random_core(dice);
@@ -91,7 +91,7 @@ std::optional<Case> random_case(std::uint64_t seed, double most_orders, Kind kin
       make_spatial_model(c.model, c.hierarchy, test::random_unrolling(dice, c.problem, c.core));
   c.factors = temporal_factors(c.spatial.temporal, static_cast<int>(dice.number(3, 8)));
   const double orders = make_kinds(c.model, c.factors).orders();
-  if (orders < 6 || orders > most_orders)
+  if (orders < 6 || orders > max_orders)
     return {};
   return c;
 }
@@ -212,7 +212,7 @@ TEST(OrderSearch, BoundsNeverExceedAContinuation) {
       ASSERT_LE(judge.bound().latency, f.score.latency);
       ASSERT_LE(judge.bound().energy, f.score.energy);
       for (std::size_t n = 0; n < order.size(); ++n) {
-        Outlook outlook;
+        PrefixBound outlook;
         ASSERT_TRUE(
             judge.judge({order.data(), n}, std::numeric_limits<double>::infinity(), outlook))
             << "seed " << seed;

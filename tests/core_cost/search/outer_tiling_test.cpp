@@ -82,7 +82,7 @@ std::int64_t walked_bits(const std::array<std::int64_t, 3>& times,
   return bits;
 }
 
-std::int64_t least_walked(const std::array<std::int64_t, 3>& sizes, std::int64_t capacity) {
+std::int64_t min_walked(const std::array<std::int64_t, 3>& sizes, std::int64_t capacity) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t c = 1; c <= sizes[0]; ++c) {
     for (std::int64_t d = 1; d <= sizes[1]; ++d) {
@@ -111,7 +111,7 @@ TEST(OuterTiling, FindsTheLeastTrafficOfAllCuts) {
     core.memories[1].size = {dice.number(1, 24) * 128};
     const Nest nest = nest_of(streamed_product(sizes[0], sizes[1], sizes[2]), core);
     const auto found = outer_tilings(nest.model, nest.hierarchy, nest.spatial, kOneBit, 1e18);
-    const std::int64_t least = least_walked(sizes, core.memories[1].size.value);
+    const std::int64_t least = min_walked(sizes, core.memories[1].size.value);
     if (found.empty()) { // nothing to cut: the whole product fits
       EXPECT_LE(8 * (sizes[0] * sizes[1] + sizes[0] * sizes[2] + sizes[1] * sizes[2]),
                 core.memories[1].size.value);

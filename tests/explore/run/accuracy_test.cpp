@@ -5,7 +5,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/train/run.hpp"
+#include "monet/fit/run.hpp"
 
 #include <atomic>
 #include <thread>

@@ -31,7 +31,7 @@ RandomCase small_case(std::uint64_t seed, bool fused, int operators = 6, bool tr
   shape.network.operators = operators;
   shape.network.training = training;
   shape.system.cores = 4;
-  shape.system.least_bits = 1 << 15;
+  shape.system.min_bits = 1 << 15;
   shape.fused = fused;
   return testing::random_case(seed, shape);
 }
@@ -336,11 +336,11 @@ TEST(AllocationSearch, FindsPlansWithinALimitOfMemoryOrNone) {
     options.evaluations = 60;
     const StepFigures any = search_allocation(free, options, {}).best.figures;
     for (const std::int64_t percent : {100, 98, 1}) {
-      options.most_live_bytes = any.peak_memory_bytes * percent / 100;
+      options.max_live_bytes = any.peak_memory_bytes * percent / 100;
       AllocationEvaluator evaluator(c.step, c.chip, options_of(c), schedule_of(c));
       try {
         const AllocationResult found = search_allocation(evaluator, options, {});
-        EXPECT_LE(found.best.figures.peak_memory_bytes, options.most_live_bytes);
+        EXPECT_LE(found.best.figures.peak_memory_bytes, options.max_live_bytes);
         EXPECT_EQ(evaluator.evaluate(found.best.plan), found.best.figures);
         limited += percent < 100 ? 1 : 0;
       } catch (const InfeasibleError&) {

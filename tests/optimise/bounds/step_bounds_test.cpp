@@ -4,7 +4,7 @@
 #include "schedule/schedule_alone.hpp"
 #include "schedule/small_steps.hpp"
 #include "tiling/shared/grid.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/model/model_step.hpp"
@@ -12,7 +12,7 @@
 #include "monet/optimise/recompute_search.hpp"
 #include "monet/optimise/step_bounds.hpp"
 #include "monet/schedule/bounds.hpp"
-#include "monet/training/insert_recompute.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -69,8 +69,8 @@ void check_random(std::uint64_t seed, bool tight) {
   shape.network.training = seed % 3 != 0 || tight;
   shape.network.operators = 3 + static_cast<int>(seed % (tight ? 7 : 5));
   shape.fused = seed % 3 != 0;
-  shape.system.least_bits = tight ? 1 << 10 : 1 << 12;
-  shape.system.most_bits = tight ? 1 << 13 : 1 << 17;
+  shape.system.min_bits = tight ? 1 << 10 : 1 << 12;
+  shape.system.max_bits = tight ? 1 << 13 : 1 << 17;
   shape.system.cores = tight ? 2 : 8;
   RandomCase c = testing::random_case(seed, shape);
   testing::Random random(seed);
@@ -89,7 +89,7 @@ void check_random(std::uint64_t seed, bool tight) {
   }
   StepBoundOptions bounded = options_for(c.step, c.tiles, c.chip, c.options.halo);
   expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
-  bounded.most_tiles = static_cast<double>(c.tiles.tiles.size());
+  bounded.max_tiles = static_cast<double>(c.tiles.tiles.size());
   expect_no_better(step_bounds(c.step, c.chip, bounded), timeline, c.chip);
 }
 
@@ -115,7 +115,7 @@ TEST(StepBounds, HoldWhereThingsAreMadeAgain) {
   const std::vector<std::int64_t> costs(step.graph.operators().size(), 1);
   const CheckpointSpace space = checkpoint_space(step, costs);
   const RecomputeResult least =
-      search_recompute(space.problem, least_memory(space, CheckpointMemory::peak) * 5 / 4, {}, {});
+      search_recompute(space.problem, min_memory(space, CheckpointMemory::peak) * 5 / 4, {}, {});
   ASSERT_TRUE(least.plan);
   const TrainingGraph again = with_recomputation(step, runs_of(*least.plan));
   ASSERT_GT(again.graph.operators().size(), step.graph.operators().size());
@@ -162,7 +162,7 @@ TEST(StepBounds, NetworksOnChipsAreNoBetter) {
           options.core_cost.lpf_limit = 4;
           const Timeline timeline = testing::schedule_alone(tiles, step, chip, costs, options);
           StepBoundOptions bounded;
-          bounded.most_tiles = static_cast<double>(tiles.tiles.size());
+          bounded.max_tiles = static_cast<double>(tiles.tiles.size());
           expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
         }
   }
@@ -187,7 +187,7 @@ TEST(StepBounds, ComputingInMemoryIsNoBetter) {
       options.core_cost.lpf_limit = 4;
       const Timeline timeline = testing::schedule_alone(tiles, step, chip, costs, options);
       StepBoundOptions bounded;
-      bounded.most_tiles = static_cast<double>(tiles.tiles.size());
+      bounded.max_tiles = static_cast<double>(tiles.tiles.size());
       expect_no_better(step_bounds(step, chip, bounded), timeline, chip);
       ProductMemo memo;
       for (std::size_t o = 0; o < step.graph.operators().size(); ++o) {
@@ -197,7 +197,7 @@ TEST(StepBounds, ComputingInMemoryIsNoBetter) {
         const CoreProblem problem =
             core_problem({OpId(o), CoreId(0)}, full_tile(op.nest), step, chip);
         const CoreCost& cost = costs.get(problem, chip.cores[0], options.core_cost);
-        EXPECT_LE(least_product_energy(step, op, chip.cores[0], memo).certain,
+        EXPECT_LE(min_product_energy(step, op, chip.cores[0], memo).certain,
                   cost.memory_energy.value * (1 + 1e-9))
             << op.name;
         EXPECT_LE(static_cast<double>(cost.macs_executed) * chip.cores[0].mac_energy_pj,
@@ -270,7 +270,7 @@ TEST(ProductEnergy, NoMappingOfAnyTilesTakesLess) {
         const auto spent = memory_energy(step, OpId(o), chip, core, tiling, options, costs);
         if (!spent)
           continue;
-        const ProductEnergy bound = least_product_energy(step, op, chip.cores[0], memo);
+        const ProductEnergy bound = min_product_energy(step, op, chip.cores[0], memo);
         ASSERT_LE(bound.certain, *spent * (1 + 1e-9));
         ASSERT_LE(bound.in_all - bound.lost * static_cast<double>(tile_count(tiling)),
                   *spent * (1 + 1e-9));
@@ -313,7 +313,7 @@ TEST(ProductEnergy, OfWeightsThatStayIsNearlyReached) {
     chip.cores[0] = core;
     ProductMemo memo;
     const ProductEnergy bound =
-        least_product_energy(builder.step(), builder.step().graph.op(OpId(0)), core, memo);
+        min_product_energy(builder.step(), builder.step().graph.op(OpId(0)), core, memo);
     CoreCostCache costs;
     const Operator& op = builder.step().graph.op(OpId(0));
     const CoreProblem problem =

@@ -42,14 +42,14 @@ Case random_case(std::uint64_t seed, int operators, bool large = false) {
   c.chip = testing::random_chip(random, {.cores = 4});
   c.options.objective = static_cast<Objective>(seed % 4);
   c.options.loops = 1 + seed % 2;
-  c.options.most_slices = 2 + 2 * static_cast<std::int64_t>(seed % 2);
+  c.options.max_slices = 2 + 2 * static_cast<std::int64_t>(seed % 2);
   c.options.complete_below = 400;
   c.options.recomputed_halos = seed % 3 == 0;
   c.options.evaluations = 40; // where there are more plans
   c.options.group_evaluations = 100;
   if (large) {
     c.options.loops = 1;
-    c.options.most_slices = 2;
+    c.options.max_slices = 2;
     c.options.recomputed_halos = false;
     c.options.complete_below = 3000;
   }

@@ -1,7 +1,7 @@
 // Which products pair their gradients: by brute force over every set of them.
 #include "level.hpp"
 #include "schedule/random_systems.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/pairing.hpp"
@@ -38,7 +38,7 @@ Graph products_of(Random& random) {
 class Pairing {
 public:
   explicit Pairing(std::uint64_t seed) : random_(seed), network_(products_of(random_)) {
-    chip_ = testing::random_chip(random_, {.cores = 3, .most_bits = 1 << 15});
+    chip_ = testing::random_chip(random_, {.cores = 3, .max_bits = 1 << 15});
   }
 
   TrainingGraph step(const std::vector<std::string>& paired) const {

@@ -1,6 +1,6 @@
 // The exact method against a second formulation: Checkmate's (Jain et al. 2020), a stage per first
 // run, written out in full.
-#include "optimise/programs/milp_model.hpp"
+#include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/optimise/recompute_exact.hpp"

@@ -5,8 +5,8 @@
 #include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/training/insert_recompute.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
@@ -85,7 +85,7 @@ std::vector<RecomputePlan> plans_for(const CheckpointSpace& space, int optimal) 
       plans.push_back(*found.plan);
   }
   const std::int64_t peak = replay(space.problem, store_everything(space.problem)).peak_bytes;
-  const std::int64_t least = least_memory(space, CheckpointMemory::peak);
+  const std::int64_t least = min_memory(space, CheckpointMemory::peak);
   CheckpointOptions options;
   options.method = CheckpointMethod::heuristics;
   const std::vector<std::int64_t> budgets{(peak + least) / 2};

@@ -1,14 +1,14 @@
 // Steps as problems of recomputation and back: the same live bytes, the same numbers.
 #include "optimise/recompute/checkpoint_chain.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/recompute_exact.hpp"
-#include "monet/training/insert_recompute.hpp"
-#include "monet/training/liveness.hpp"
+#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -246,7 +246,7 @@ TEST(CheckpointFront, IsMonotoneWithBoundsBelow) {
   const CheckpointPoint base = evaluate(space, store_everything(space.problem));
   for (const CheckpointMemory memory : {CheckpointMemory::stored, CheckpointMemory::peak}) {
     const std::int64_t whole = base.memory(memory);
-    const std::int64_t least = least_memory(space, memory);
+    const std::int64_t least = min_memory(space, memory);
     ASSERT_LE(least, whole);
     std::vector<std::int64_t> budgets;
     for (int i = 0; i <= 2; ++i)

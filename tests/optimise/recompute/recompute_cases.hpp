@@ -13,14 +13,14 @@
 namespace monet {
 
 /// At most seven operators with few inputs, some with two outputs, none, scratch, or no second run.
-inline RecomputeProblem random_recompute_problem(std::uint64_t seed, std::uint32_t most_ops = 7) {
+inline RecomputeProblem random_recompute_problem(std::uint64_t seed, std::uint32_t max_ops = 7) {
   std::uint64_t counter = 0;
   const auto draw = [&](std::uint64_t below) {
     return static_cast<std::uint32_t>(random_bits(seed, counter++) % below);
   };
   RecomputeProblem p;
   p.buffers.push_back({"given", draw(4), std::nullopt, false});
-  const std::uint32_t ops = 2 + draw(most_ops - 1);
+  const std::uint32_t ops = 2 + draw(max_ops - 1);
   for (std::uint32_t i = 0; i < ops; ++i) {
     RecomputeProblem::Op op;
     op.name = "op" + std::to_string(i);

@@ -156,9 +156,9 @@ TEST(WindowBound, NoPlanIsBelowIt) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     const RecomputeProblem p = random_recompute_problem(seed, 9);
     const std::int64_t most = replay(p, store_everything(p)).peak_bytes;
-    const std::int64_t least_peak = peak_bound(p);
-    for (std::int64_t budget = std::max<std::int64_t>(0, least_peak - 1); budget < most;
-         budget += 1 + (most - least_peak) / 4) {
+    const std::int64_t min_peak = peak_bound(p);
+    for (std::int64_t budget = std::max<std::int64_t>(0, min_peak - 1); budget < most;
+         budget += 1 + (most - min_peak) / 4) {
       const auto least = brute_force_cost(p, budget);
       const WindowBound bound = window_bound(p, budget, {}, 1 + seed % 6);
       if (!least) {

@@ -38,18 +38,18 @@ TEST(StreamUsage, new_times_are_truncated_where_they_belong) {
   EXPECT_EQ(usage.peak(), 2);
 }
 
-TEST(StreamUsage, most_from_a_time_on) {
+TEST(StreamUsage, max_from_a_time_on) {
   Usage usage;
-  EXPECT_EQ(usage.most_from(1), std::nullopt);
+  EXPECT_EQ(usage.max_from(1), std::nullopt);
   usage.add(10, 7);
   usage.add(20, -3);
-  EXPECT_EQ(usage.most_from(0.5), 7);
-  EXPECT_EQ(usage.most_from(11), 4);
-  EXPECT_EQ(usage.most_from(21), std::nullopt);
+  EXPECT_EQ(usage.max_from(0.5), 7);
+  EXPECT_EQ(usage.max_from(11), 4);
+  EXPECT_EQ(usage.max_from(21), std::nullopt);
 }
 
-Storage::Holding holding(std::uint32_t content, std::uint32_t memory, double available) {
-  Storage::Holding made;
+Storage::MemoryContent holding(std::uint32_t content, std::uint32_t memory, double available) {
+  Storage::MemoryContent made;
   made.object = content + 100;
   made.content = content;
   made.memory = memory;
@@ -59,7 +59,7 @@ Storage::Holding holding(std::uint32_t content, std::uint32_t memory, double ava
 
 std::vector<std::uint32_t> contents(const Storage& storage, std::uint32_t memory) {
   std::vector<std::uint32_t> found;
-  storage.for_each_in(memory, [&](const Storage::Holding& h) { found.push_back(h.content); });
+  storage.for_each_in(memory, [&](const Storage::MemoryContent& h) { found.push_back(h.content); });
   return found;
 }
 

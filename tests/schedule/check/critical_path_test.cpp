@@ -134,7 +134,7 @@ TEST(CriticalPath, every_cycle_of_random_steps_counts_for_one_operator) {
   std::array<testing::CaseShape, 4> shapes;
   for (std::size_t i = 1; i < shapes.size(); ++i)
     shapes[i].network = {.operators = 5, .training = true};
-  shapes[2].system = {.cores = 4, .least_bits = 1 << 13, .most_bits = 1 << 14};
+  shapes[2].system = {.cores = 4, .min_bits = 1 << 13, .max_bits = 1 << 14};
   shapes[3].fused = shapes[3].system.latency = true;
   Attributed all;
   const int cases = test::cases(200, 1000, 10000);

@@ -1,7 +1,7 @@
 #include "schedule/hand_tiles.hpp"
 #include "schedule/schedule_alone.hpp"
 #include "schedule/small_steps.hpp"
-#include "training/tiny_network.hpp"
+#include "training_graph/tiny_network.hpp"
 
 #include "monet/schedule/schedule.hpp"
 

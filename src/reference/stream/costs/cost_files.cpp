@@ -18,9 +18,9 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 constexpr std::size_t kMaxRows = std::size_t{1} << 24;
-constexpr double kMostCycles = 1e15;
-constexpr double kMostEnergy = 1e25;
-constexpr std::int64_t kMostBandwidth = std::int64_t{1} << 32;
+constexpr double kMaxCycles = 1e15;
+constexpr double kMaxEnergy = 1e25;
+constexpr std::int64_t kMaxBandwidth = std::int64_t{1} << 32;
 
 /// One object of a file's list. What is missing or wrong is reported and read as nothing.
 class Row {
@@ -81,7 +81,7 @@ private:
   ProblemList& problems_;
 };
 
-constexpr std::int64_t kMostId = 1 << 30;
+constexpr std::int64_t kMaxId = 1 << 30;
 
 std::optional<MemoryOperand> operand_named(std::string_view name) {
   if (name == "I1" || name == "I")
@@ -134,7 +134,7 @@ void read_bandwidths(const Row& row, ProblemList& problems, CostRow& cost) {
              [&](const std::string& name, const Row& entries) {
                if (const auto operand = operand_named(name))
                  cost.offchip_bandwidth[static_cast<std::size_t>(*operand)] =
-                     entries.whole(name.c_str(), kMostBandwidth);
+                     entries.whole(name.c_str(), kMaxBandwidth);
                else
                  row.report(fmt::format("'{}' is no operand: I1, I2 or O", name.substr(0, 40)));
              });
@@ -152,27 +152,27 @@ void read_dims(const Row& row, ProblemList& problems, CostRow& cost) {
 void read_cost(const Row& row, ProblemList& problems, CostTable& table) {
   CostRow cost;
   cost.where = row.where();
-  if (const auto id = row.whole("id", kMostId))
+  if (const auto id = row.whole("id", kMaxId))
     cost.layer = static_cast<int>(*id);
   cost.node = row.text("node");
   if (!cost.layer && cost.node.empty())
     row.report("neither 'id' nor 'node' says which layer this is");
   row.require("core");
-  cost.core = row.whole("core", kMostId).value_or(0);
+  cost.core = row.whole("core", kMaxId).value_or(0);
   read_dims(row, problems, cost);
   if (row.has("runtime_cycles")) {
-    cost.runtime = row.figure("runtime_cycles", kMostCycles);
-    cost.onchip_pj = row.figure("onchip_energy_pj", kMostEnergy);
-    cost.offchip_pj = row.figure("offchip_energy_pj", kMostEnergy);
+    cost.runtime = row.figure("runtime_cycles", kMaxCycles);
+    cost.onchip_pj = row.figure("onchip_energy_pj", kMaxEnergy);
+    cost.offchip_pj = row.figure("offchip_energy_pj", kMaxEnergy);
     row.require("onchip_energy_pj");
   } else {
     if (!row.has("latency_total2"))
       row.report("'runtime_cycles' (or 'latency_total2') is missing");
-    cost.runtime = row.figure("latency_total2", kMostCycles);
-    cost.other_runtime = row.figure("latency_total1", kMostCycles);
+    cost.runtime = row.figure("latency_total2", kMaxCycles);
+    cost.other_runtime = row.figure("latency_total1", kMaxCycles);
     cost.onchip_pj =
-        row.figure(row.has("onchip_energy") ? "onchip_energy" : "energy_total", kMostEnergy);
-    cost.offchip_pj = row.figure("offchip_energy", kMostEnergy);
+        row.figure(row.has("onchip_energy") ? "onchip_energy" : "energy_total", kMaxEnergy);
+    cost.offchip_pj = row.figure("offchip_energy", kMaxEnergy);
   }
   read_streamed(row, cost);
   read_bandwidths(row, problems, cost);
@@ -184,12 +184,12 @@ void read_tile(const Row& row, CostTable& table) {
     row.require(key);
   TileRow tile;
   tile.where = row.where();
-  tile.layer = static_cast<int>(row.whole("id", kMostId).value_or(0));
-  tile.sub = row.whole("sub_id", kMostId).value_or(0);
-  tile.core = row.whole("core", kMostId).value_or(0);
-  tile.runtime = row.figure("runtime", kMostCycles).value_or(0);
-  tile.onchip_pj = row.figure("onchip_energy", kMostEnergy).value_or(0);
-  tile.offchip_pj = row.figure("offchip_energy", kMostEnergy).value_or(0);
+  tile.layer = static_cast<int>(row.whole("id", kMaxId).value_or(0));
+  tile.sub = row.whole("sub_id", kMaxId).value_or(0);
+  tile.core = row.whole("core", kMaxId).value_or(0);
+  tile.runtime = row.figure("runtime", kMaxCycles).value_or(0);
+  tile.onchip_pj = row.figure("onchip_energy", kMaxEnergy).value_or(0);
+  tile.offchip_pj = row.figure("offchip_energy", kMaxEnergy).value_or(0);
   table.tiles.push_back(std::move(tile));
 }
 
@@ -224,8 +224,8 @@ void read_event(const Row& row, CostTable& table) {
   stream.layer = tensor->first;
   stream.operand = tensor->second;
   stream.core =
-      row.whole(tensor->second == MemoryOperand::O ? "sender" : "receiver", kMostId).value_or(0);
-  stream.bandwidth = row.whole("activity", kMostBandwidth).value_or(0);
+      row.whole(tensor->second == MemoryOperand::O ? "sender" : "receiver", kMaxId).value_or(0);
+  stream.bandwidth = row.whole("activity", kMaxBandwidth).value_or(0);
   table.streams.push_back(stream);
 }
 

@@ -149,7 +149,7 @@ void Coala::list_needs(const Tile& tile, std::uint32_t index) {
         workload_.tiles[edge.from].tensors[static_cast<std::size_t>(Operand::O)];
     needs_.push_back({tensor, tensor, memory_of(edge.operand)});
   }
-  std::ranges::stable_sort(needs_, [&](const Need& a, const Need& b) {
+  std::ranges::stable_sort(needs_, [&](const OperandRequest& a, const OperandRequest& b) {
     return workload_.tensors[a.tensor].layer < workload_.tensors[b.tensor].layer;
   });
 }
@@ -157,12 +157,12 @@ void Coala::list_needs(const Tile& tile, std::uint32_t index) {
 void Coala::cut_needs(std::uint32_t index) {
   const CoreId core = workload_.tiles[index].core;
   parts_.clear();
-  for (Need& need : needs_) {
+  for (OperandRequest& need : needs_) {
     if (!present(need.tensor, core))
       need.object = part_of(need.tensor, index);
   }
   needed_by_.resize(objects_.size(), kNone);
-  for (const Need& need : needs_)
+  for (const OperandRequest& need : needs_)
     needed_by_[need.object] = index;
 }
 
@@ -205,7 +205,7 @@ std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
   if (!cut)
     return tensor;
   const std::uint32_t dram = memory(offchip_, memory_of(whole.operand));
-  const Storage::Holding* held = storage_.find(tensor, dram);
+  const Storage::MemoryContent* held = storage_.find(tensor, dram);
   if (held == nullptr) {
     note("parts of tensors that are not off-chip",
          workload_.name_of(whole) + " is needed in part, but is not in the off-chip memory; the "
@@ -234,7 +234,7 @@ void Coala::reconsider_streams(const Tile& tile) {
       return;
   }
   std::array<std::int64_t, kMemoryOperands> bits{};
-  for (const Need& need : needs_)
+  for (const OperandRequest& need : needs_)
     bits[static_cast<std::size_t>(need.operand)] += objects_[need.object].bits;
   bits[static_cast<std::size_t>(MemoryOperand::O)] +=
       objects_[tile.tensors[static_cast<std::size_t>(Operand::O)]].bits;
@@ -271,7 +271,7 @@ double Coala::clear_memories(CoreId core, double time, double fraction) {
   for (const MemoryOperand operand : streamed_) {
     const std::uint32_t top = memory(core, operand);
     std::vector<std::uint32_t> stored;
-    storage_.for_each_in(top, [&](const Storage::Holding& holding) {
+    storage_.for_each_in(top, [&](const Storage::MemoryContent& holding) {
       if (holding.since <= time && !needed(holding.object))
         stored.push_back(holding.object);
     });
@@ -284,14 +284,14 @@ double Coala::clear_memories(CoreId core, double time, double fraction) {
 double Coala::fetch_needs(CoreId core, double time, double fraction) {
   // The head start counts all that is needed, also what is there already.
   double head_start = 0;
-  for (const Need& need : needs_) {
+  for (const OperandRequest& need : needs_) {
     const TopMemory& dram = fabric_.memories()[memory(offchip_, need.operand)];
     head_start += std::ceil(static_cast<double>(objects_[need.object].bits) /
                             (static_cast<double>(dram.read_bits) * fraction));
   }
   const double earliest = idle_from_[core.index()] - head_start;
   for (std::size_t i = 0; i < needs_.size(); ++i) {
-    const Need need = needs_[i];
+    const OperandRequest need = needs_[i];
     const double arrival =
         transfer(need.object, core, need.operand, earliest, std::nullopt, fraction, std::nullopt);
     time = std::max(time, arrival);
@@ -300,13 +300,13 @@ double Coala::fetch_needs(CoreId core, double time, double fraction) {
 }
 
 void Coala::release(const Tile& tile, std::uint32_t index, double end, double fraction) {
-  for (const Need& need : needs_)
+  for (const OperandRequest& need : needs_)
     priorities_.use(need.tensor, memory(tile.core, need.operand));
-  for (const Need& need : needs_) {
+  for (const OperandRequest& need : needs_) {
     if (priorities_.total(need.tensor) == 0)
       drop_used_up(need.tensor, end);
   }
-  for (const Need& need : needs_) {
+  for (const OperandRequest& need : needs_) {
     if (need.object == need.tensor)
       continue;
     remove_from_memory(objects_[need.object].content, memory(tile.core, need.operand), end);
@@ -323,8 +323,8 @@ void Coala::release(const Tile& tile, std::uint32_t index, double end, double fr
 void Coala::drop_used_up(std::uint32_t tensor, double end) {
   const Tensor& known = workload_.tensors[tensor];
   std::vector<std::uint32_t> holders;
-  storage_.for_each_of(tensor,
-                       [&](const Storage::Holding& holding) { holders.push_back(holding.memory); });
+  storage_.for_each_of(
+      tensor, [&](const Storage::MemoryContent& holding) { holders.push_back(holding.memory); });
   if (holders.empty()) {
     note("tensors that are nowhere",
          workload_.name_of(known) + " is used up, but in no memory any more; the reference stops "

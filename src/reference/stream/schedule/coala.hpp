@@ -33,7 +33,7 @@ private:
     std::uint32_t last_event = Storage::kNil; ///< its latest link event
     std::int64_t bits = 0;
   };
-  struct Need {
+  struct OperandRequest {
     std::uint32_t object = 0; ///< the tensor or a part of it
     std::uint32_t tensor = 0;
     MemoryOperand operand = MemoryOperand::I1; ///< under which the tile's core stores it
@@ -72,7 +72,7 @@ private:
   // transfers.cpp: what moves
   double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
                   std::optional<CoreId> sender, double fraction, std::optional<Cause> cause);
-  const Storage::Holding* source_of(std::uint32_t object, std::optional<CoreId> sender) const;
+  const Storage::MemoryContent* source_of(std::uint32_t object, std::optional<CoreId> sender) const;
   double send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
               double ready, double fraction, std::optional<Cause> cause);
   double make_space(std::uint32_t object, CoreId core, MemoryOperand operand, double when);
@@ -131,7 +131,7 @@ private:
 
   // Of the tile being scheduled.
   std::uint32_t tile_ = 0;
-  std::vector<Need> needs_;
+  std::vector<OperandRequest> needs_;
   std::vector<std::uint32_t> needed_by_; ///< per object: the last tile that needed it
   /// Contents of parts, by origin and ranges.
   std::map<std::tuple<std::uint32_t, Operand, std::vector<Interval>>, std::uint32_t> parts_;

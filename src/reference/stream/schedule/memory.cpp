@@ -72,7 +72,7 @@ std::int64_t Usage::at(double time) const {
   return bits_[next == 0 ? 0 : next - 1];
 }
 
-std::optional<std::int64_t> Usage::most_from(double time) const {
+std::optional<std::int64_t> Usage::max_from(double time) const {
   const std::size_t first = first_index(times_, time, false);
   if (first == bits_.size())
     return std::nullopt;
@@ -97,7 +97,7 @@ std::int64_t Usage::peak() const {
   return *std::ranges::max_element(bits_);
 }
 
-const Storage::Holding* Storage::find(std::uint32_t content, std::uint32_t memory) const {
+const Storage::MemoryContent* Storage::find(std::uint32_t content, std::uint32_t memory) const {
   for (std::uint32_t h = holdings_of_[content]; h != kNil; h = pool_[h].next_of_content) {
     if (pool_[h].memory == memory)
       return &pool_[h];
@@ -105,10 +105,10 @@ const Storage::Holding* Storage::find(std::uint32_t content, std::uint32_t memor
   return nullptr;
 }
 
-const Storage::Holding* Storage::oldest(std::uint32_t content) const {
-  const Holding* best = nullptr;
+const Storage::MemoryContent* Storage::oldest(std::uint32_t content) const {
+  const MemoryContent* best = nullptr;
   for (std::uint32_t h = holdings_of_[content]; h != kNil; h = pool_[h].next_of_content) {
-    const Holding& holding = pool_[h];
+    const MemoryContent& holding = pool_[h];
     if (best == nullptr || holding.available < best->available ||
         (holding.available == best->available && holding.memory < best->memory))
       best = &holding;
@@ -116,7 +116,7 @@ const Storage::Holding* Storage::oldest(std::uint32_t content) const {
   return best;
 }
 
-void Storage::insert(const Holding& holding) {
+void Storage::insert(const MemoryContent& holding) {
   std::uint32_t index = static_cast<std::uint32_t>(pool_.size());
   if (free_.empty()) {
     pool_.push_back(holding);
@@ -125,7 +125,7 @@ void Storage::insert(const Holding& holding) {
     free_.pop_back();
     pool_[index] = holding;
   }
-  Holding& placed = pool_[index];
+  MemoryContent& placed = pool_[index];
   placed.next_of_content = holdings_of_[placed.content];
   holdings_of_[placed.content] = index;
   placed.next_in_memory = kNil;
@@ -142,7 +142,7 @@ void Storage::erase(std::uint32_t content, std::uint32_t memory) {
   if (*link == kNil)
     return;
   const std::uint32_t index = *link;
-  const Holding& gone = pool_[index];
+  const MemoryContent& gone = pool_[index];
   *link = gone.next_of_content;
   (gone.previous_in_memory == kNil ? first_[memory]
                                    : pool_[gone.previous_in_memory].next_in_memory) =

@@ -25,7 +25,7 @@ public:
   /// Adds from `time` on.
   void add(double time, std::int64_t bits);
   /// The most from the first recorded time at or after `time` on; none when it is later than all.
-  std::optional<std::int64_t> most_from(double time) const;
+  std::optional<std::int64_t> max_from(double time) const;
   std::int64_t peak() const;
 
 private:
@@ -40,7 +40,7 @@ public:
   static constexpr std::uint32_t kNil = std::numeric_limits<std::uint32_t>::max();
 
   /// A content in a memory.
-  struct Holding {
+  struct MemoryContent {
     std::uint32_t object = 0;
     std::uint32_t content = 0;
     std::uint32_t memory = 0;
@@ -58,15 +58,15 @@ public:
     if (holdings_of_.size() < count)
       holdings_of_.resize(count, kNil);
   }
-  const Holding* find(std::uint32_t content, std::uint32_t memory) const;
+  const MemoryContent* find(std::uint32_t content, std::uint32_t memory) const;
   bool contains(std::uint32_t content, std::uint32_t memory) const {
     return find(content, memory) != nullptr;
   }
-  void insert(const Holding& holding);
+  void insert(const MemoryContent& holding);
   void erase(std::uint32_t content, std::uint32_t memory);
   /// The holding that has been available longest, of equals the one in the first memory; null when
   /// nobody holds it.
-  const Holding* oldest(std::uint32_t content) const;
+  const MemoryContent* oldest(std::uint32_t content) const;
 
   template <class Visit>
   void for_each_of(std::uint32_t content, Visit&& visit) const {
@@ -80,7 +80,7 @@ public:
   }
 
 private:
-  std::vector<Holding> pool_;
+  std::vector<MemoryContent> pool_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> holdings_of_; ///< by content
   std::vector<std::uint32_t> first_;       ///< by memory

@@ -50,7 +50,7 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
     return;
   // As in the reference, only what was booked for later is checked, not the time itself.
   const std::int64_t capacity = fabric_.memories()[memory].capacity.value;
-  const std::optional<std::int64_t> later = usage_[memory].most_from(since);
+  const std::optional<std::int64_t> later = usage_[memory].max_from(since);
   const bool overfull = later && *later + what.bits > capacity;
   if (overfull && fabric_.memories()[memory].cores.front() == offchip_)
     does_not_fit(object, memory, *later + what.bits - capacity, "it is full");
@@ -67,7 +67,7 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
 }
 
 void Coala::remove_from_memory(std::uint32_t content, std::uint32_t memory, double time) {
-  const Storage::Holding* holding = storage_.find(content, memory);
+  const Storage::MemoryContent* holding = storage_.find(content, memory);
   if (holding == nullptr)
     return; // dropped before, by its sender
   usage_[memory].add(time, -objects_[holding->object].bits);
@@ -90,9 +90,10 @@ std::int64_t Coala::priority(std::uint32_t object, std::uint32_t memory) const {
 }
 
 /// The copy that is sent: the sender's, where one is named, else the one that is oldest.
-const Storage::Holding* Coala::source_of(std::uint32_t object, std::optional<CoreId> sender) const {
+const Storage::MemoryContent* Coala::source_of(std::uint32_t object,
+                                               std::optional<CoreId> sender) const {
   const std::uint32_t content = objects_[object].content;
-  const Storage::Holding* own =
+  const Storage::MemoryContent* own =
       sender ? storage_.find(content, memory(*sender, own_operand(object))) : nullptr;
   return own != nullptr ? own : storage_.oldest(content);
 }
@@ -103,7 +104,7 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
                        std::optional<Cause> cause) {
   if (present(object, receiver))
     return earliest;
-  const Storage::Holding* held = source_of(object, sender);
+  const Storage::MemoryContent* held = source_of(object, sender);
   if (held == nullptr) {
     note("tensors that are nowhere",
          workload_.name_of(tensor_of(object)) +
@@ -249,7 +250,7 @@ double Coala::make_space(std::uint32_t object, CoreId core, MemoryOperand operan
 std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std::int64_t need) {
   candidates_.clear();
   std::int64_t all = 0;
-  storage_.for_each_in(memory, [&](const Storage::Holding& holding) {
+  storage_.for_each_in(memory, [&](const Storage::MemoryContent& holding) {
     if (holding.since > when || needed(holding.object))
       return;
     const std::int64_t bits = objects_[holding.object].bits;

@@ -106,7 +106,7 @@ public:
       stopped = "a tensor too large to be followed";
       return false;
     }
-    for (const auto& path : passive_paths(network_, pair_.producer, pair_.consumer, kMostPaths)) {
+    for (const auto& path : passive_paths(network_, pair_.producer, pair_.consumer, kMaxPaths)) {
       LayoutWalk walk(graph_, network_, produced->array, first_relevant(), exact_);
       bool through = merge_channels(walk);
       for (std::size_t at = 1; through && at + 1 < path.size(); ++at)
@@ -121,7 +121,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMostPaths = 256;
+  static constexpr std::size_t kMaxPaths = 256;
 
   /// Axes of the equation that are cut; all when exact.
   std::vector<bool> first_relevant() const {

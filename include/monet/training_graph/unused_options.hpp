@@ -1,0 +1,28 @@
+// Options of a training step that have no effect on it.
+#pragma once
+
+#include "monet/training_graph/options.hpp"
+#include "monet/training_graph/training.hpp"
+
+#include <string>
+#include <vector>
+
+namespace monet {
+
+/// Training options without one of their keys.
+struct OptionLeftOut {
+  std::string key; ///< as in a training file: "precision: accumulate"
+  TrainingOptions options;
+};
+
+/// Returns one entry for each option that differs from its default. Losses and the numbers of
+/// optimisers (rates, betas) are not included: they matter whenever the step is executed.
+std::vector<OptionLeftOut> each_option_left_out(const TrainingOptions& options);
+
+/// Returns the keys without which make_training_graph(network, options) makes the same `step`.
+/// Returns nothing if the step has more than 5,000 operators, because each key costs another graph.
+std::vector<std::string> options_without_effect(const Graph& network,
+                                                const TrainingOptions& options,
+                                                const TrainingGraph& step);
+
+} // namespace monet

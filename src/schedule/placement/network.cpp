@@ -1,0 +1,488 @@
+#include "schedule/placement/network.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <optional>
+
+namespace monet {
+
+namespace {
+
+/// What a word costs that goes into or comes out of a core's top memory over its port's full width.
+Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write) {
+  const Memory* memory = core.top(operand);
+  if (memory == nullptr)
+    return {};
+  const MemoryPort* port = port_of(*memory, operand, write ? Direction::fh : Direction::th);
+  if (port == nullptr)
+    port = port_of(*memory, operand, write ? Direction::fl : Direction::tl);
+  return {port ? std::max<std::int64_t>(1, port->bandwidth_max)
+               : std::numeric_limits<std::int64_t>::max(),
+          write ? memory->write_energy_pj : memory->read_energy_pj};
+}
+
+} // namespace
+
+Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), rules_(rules) {
+  if (!chip.offchip) {
+    throw InfeasibleError(
+        fmt::format("'{}' has no off-chip memory to hold the parameters and inputs", chip.name));
+  }
+  port_ = offchip_port(chip);
+  const auto add = [&](std::int64_t bandwidth) {
+    timelines_.emplace_back(rules.share_links ? std::max<std::int64_t>(1, bandwidth) : 1);
+  };
+  for (const Link& link : chip.links) {
+    add(link.bandwidth_bits_per_cycle);
+    has_latency_ = has_latency_ || link.latency_cycles > 0;
+  }
+  // A port that reads and writes at different widths is full when either takes all of its own.
+  add(port_.shared ? std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle)
+                   : port_.read_bits_per_cycle);
+  if (!port_.shared)
+    add(port_.write_bits_per_cycle);
+  read_port_counts_ = port_can_be_full(true);
+  write_port_counts_ = port_can_be_full(false);
+  to_offchip_.resize(chip_.links.size(), false);
+  for_each_offchip_way([&](CoreId from, CoreId to, bool /*reads*/) {
+    for (const LinkId id : chip_.route(from, to))
+      to_offchip_[id.index()] = true;
+  });
+  ways_.resize(chip.cores.size() * chip.cores.size());
+  for (const Core& core : chip.cores) {
+    reads_.push_back(word_cost(core, MemoryOperand::O, false));
+    for (int operand = 0; operand < kMemoryOperands; ++operand)
+      writes_.push_back(word_cost(core, static_cast<MemoryOperand>(operand), true));
+  }
+}
+
+/// From the off-chip memory to each core, and back.
+template <class Visit>
+void Network::for_each_offchip_way(Visit visit) const {
+  for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
+    for (const bool reads : {true, false}) {
+      const CoreId from = reads ? offchip() : CoreId(core);
+      const CoreId to = reads ? CoreId(core) : offchip();
+      if (chip_.connected(from, to))
+        visit(from, to, reads);
+    }
+  }
+}
+
+/// The speed at which a transfer between cores keeps nothing off the off-chip port.
+std::int64_t Network::speed_beside_port(LinkId id) const {
+  const std::int64_t width = chip_.links[id.index()].bandwidth_bits_per_cycle;
+  const std::int64_t port = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
+  const bool both = rules_.share_links && to_offchip_[id.index()];
+  return both && width / 2 >= port ? width - port : width;
+}
+
+/// False when one link, as narrow as the port, carries all that the port does.
+bool Network::port_can_be_full(bool read) const {
+  const bool both = port_.shared;
+  std::optional<std::vector<LinkId>> common;
+  const auto keep = [&](std::vector<LinkId> links) {
+    if (common)
+      std::erase_if(links, [&](LinkId id) {
+        return std::find(common->begin(), common->end(), id) == common->end();
+      });
+    common = std::move(links);
+  };
+  for_each_offchip_way([&](CoreId from, CoreId to, bool reads) {
+    if (!both && reads != read)
+      return;
+    keep(chip_.route(from, to));
+    std::vector<LinkId> other = second_route(chip_, from, to);
+    if (rules_.free_routing && !other.empty())
+      keep(std::move(other));
+  });
+  std::int64_t width = read ? port_.read_bits_per_cycle : port_.write_bits_per_cycle;
+  if (both)
+    width = std::min(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
+  return !common || std::none_of(common->begin(), common->end(), [&](LinkId id) {
+    return chip_.links[id.index()].bandwidth_bits_per_cycle <= width;
+  });
+}
+
+bool Network::direct(CoreId from, CoreId to) const {
+  const bool shut = (from == offchip() && port_.read_bits_per_cycle <= 0) ||
+                    (to == offchip() && port_.write_bits_per_cycle <= 0);
+  if (from == to || shut)
+    return false;
+  const std::vector<LinkId>& route = chip_.route(from, to);
+  return !route.empty() &&
+         (rules_.free_routing || route.size() <= 2 || from == offchip() || to == offchip());
+}
+
+void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
+  Path path;
+  path.bits_per_cycle = std::numeric_limits<std::int64_t>::max();
+  const bool writes = std::find(to.begin(), to.end(), offchip()) != to.end();
+  for (const LinkId id : tree.links) {
+    path.resources.push_back(id.value);
+    const bool between_cores = from != offchip() && !writes;
+    path.bits_per_cycle = std::min(
+        path.bits_per_cycle,
+        between_cores ? speed_beside_port(id) : chip_.links[id.index()].bandwidth_bits_per_cycle);
+  }
+  const auto port = static_cast<std::uint32_t>(chip_.links.size());
+  if (from == offchip()) {
+    path.bits_per_cycle = std::min(path.bits_per_cycle, port_.read_bits_per_cycle);
+    if (read_port_counts_)
+      path.resources.push_back(port);
+  }
+  if (writes) {
+    path.bits_per_cycle = std::min(path.bits_per_cycle, port_.write_bits_per_cycle);
+    if (write_port_counts_)
+      path.resources.push_back(port_.shared ? port : port + 1);
+  }
+  internal_check(path.bits_per_cycle > 0, "a way without bandwidth");
+  Route& route = routes_.emplace_back(
+      Route{from, {to.begin(), to.end()}, std::move(tree.links), std::move(tree.latency)});
+  path.latency = route.longest_latency();
+  paths_.push_back(std::move(path));
+}
+
+/// One more receiver, by its own way; a link that others use, too, is in the tree once.
+void Network::add_to(Tree& tree, const std::vector<LinkId>& way) const {
+  std::int64_t latency = 0;
+  for (const LinkId id : way) {
+    latency += chip_.links[id.index()].latency_cycles;
+    if (std::find(tree.links.begin(), tree.links.end(), id) == tree.links.end())
+      tree.links.push_back(id);
+  }
+  if (has_latency_)
+    tree.latency.push_back(latency);
+}
+
+/// The first way takes the chip's routes, the second others where there are any.
+Network::Paths Network::add_ways(CoreId from, std::span<const CoreId> to) {
+  Tree first;
+  Tree second;
+  for (const CoreId core : to) {
+    if (!direct(from, core)) {
+      throw InfeasibleError(fmt::format("'{}' has no route from core {} ('{}') to core {} ('{}')",
+                                        chip_.name, from.index(), chip_.cores[from.index()].name,
+                                        core.index(), chip_.cores[core.index()].name));
+    }
+    add_to(first, chip_.route(from, core));
+    const std::vector<LinkId> other =
+        rules_.free_routing ? second_route(chip_, from, core) : std::vector<LinkId>{};
+    add_to(second, other.empty() ? chip_.route(from, core) : other);
+  }
+  Paths ways{static_cast<std::uint32_t>(paths_.size()), 1};
+  const bool same = second.links == first.links;
+  add_path(from, to, std::move(first));
+  if (!same) {
+    add_path(from, to, std::move(second));
+    ways.count = 2;
+  }
+  return ways;
+}
+
+Network::Paths Network::ways(const TransferRequest& request) {
+  if (request.also.empty()) {
+    Paths& known = ways_[request.from.index() * chip_.cores.size() + request.to.index()];
+    if (known.count == 0)
+      known = add_ways(request.from, {&request.to, 1});
+    return known;
+  }
+  key_.assign(1, request.from);
+  key_.push_back(request.to);
+  key_.insert(key_.end(), request.also.begin(), request.also.end());
+  std::sort(key_.begin() + 1, key_.end());
+  const auto found = trees_.find(key_);
+  if (found != trees_.end())
+    return found->second;
+  const Paths added = add_ways(request.from, std::span(key_).subspan(1));
+  trees_.emplace(key_, added);
+  return added;
+}
+
+std::int64_t Network::occupancy(const TransferRequest& request) {
+  const Paths ways = this->ways(request);
+  std::int64_t width = 0;
+  for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path)
+    width = std::max(width, paths_[path].bits_per_cycle);
+  return cycles(request, width);
+}
+
+std::int64_t Network::duration(const TransferRequest& request) {
+  if (!has_latency_)
+    return occupancy(request);
+  const Paths ways = this->ways(request);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path) {
+    const Path& way = paths_[path];
+    least = std::min(least, cycles(request, way.bits_per_cycle) + way.latency);
+  }
+  return least;
+}
+
+std::int64_t Network::soonest(const TransferRequest& request, std::int64_t ready) {
+  const std::int64_t least = duration(request);
+  return ready + (request.rows == 0 ? least : 0); // rows depend on pieces and speed
+}
+
+std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
+  if (!has_latency_)
+    return booking.end;
+  const Route& route = routes_[booking.route];
+  const auto at = std::find(route.to.begin(), route.to.end(), receiver);
+  internal_check(at != route.to.end(), "a core asks for what is sent to others");
+  return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
+}
+
+/// Cycles for which a transfer takes its links at a speed.
+std::int64_t Network::cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const {
+  const std::int64_t streaming = ceil_div(request.bits.value, bits_per_cycle);
+  return request.rows == 0 ? streaming
+                           : streaming + row_overhead(*port_.rows, request.rows, streaming);
+}
+
+/// Rows of the part of a transfer that passes in some of its cycles; a row that is begun counts.
+std::int64_t Network::rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
+                                   std::int64_t streaming) const {
+  const std::int64_t all = ceil_div(request.bits.value, bits_per_cycle);
+  if (request.rows == 0 || streaming == all)
+    return request.rows;
+  return std::max(ceil_div(checked_multiply(request.rows, streaming), all),
+                  ceil_div(streaming * bits_per_cycle, port_.rows->row_bits));
+}
+
+/// That a part takes which is sent by itself: its first row is opened anew.
+std::int64_t Network::cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
+                                     std::int64_t streaming) const {
+  if (request.rows == 0)
+    return streaming;
+  return streaming +
+         row_overhead(*port_.rows, rows_of_part(request, bits_per_cycle, streaming), streaming);
+}
+
+/// The longest part, of `most` cycles of bits, that a length of time is enough for. A longer part
+/// never takes less time.
+std::int64_t Network::streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
+                                   std::int64_t length, std::int64_t most) const {
+  if (request.rows == 0)
+    return std::min(length, most);
+  std::int64_t fits = 0;
+  std::int64_t too_long = std::min(length, most) + 1;
+  while (too_long - fits > 1) {
+    const std::int64_t middle = fits + (too_long - fits) / 2;
+    (cycles_of_part(request, bits_per_cycle, middle) <= length ? fits : too_long) = middle;
+  }
+  return fits;
+}
+
+namespace {
+
+/// Shorter gaps are left alone.
+constexpr std::int64_t kShortestPiece = 32;
+
+/// The least speed that takes no longer, in sixteenths of the full one: sums of few different
+/// speeds leave fewer gaps that are good for nothing.
+std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
+  const std::int64_t step = std::max<std::int64_t>(1, full / 16);
+  return std::min(full, ceil_div(ceil_div(bits.value, length), step) * step);
+}
+
+} // namespace
+
+/// At the speed that is free on the whole way when the data are ready, provided that the transfer
+/// ends before a time; else it ends never.
+Network::Plan Network::share_now(std::uint32_t path, const TransferRequest& request,
+                                 std::int64_t ready, std::int64_t before) {
+  Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
+  std::int64_t free = paths_[path].bits_per_cycle;
+  for (const std::uint32_t resource : paths_[path].resources)
+    free = std::min(free, timelines_[resource].free_at(ready));
+  if (free == 0)
+    return plan;
+  const std::int64_t length = cycles(request, free);
+  if (length >= before - ready)
+    return plan;
+  plan.share = speed_of(request.bits, ceil_div(request.bits.value, free), free);
+  for (const std::uint32_t resource : paths_[path].resources) {
+    if (!timelines_[resource].fits(ready, length, plan.share))
+      return plan;
+  }
+  plan.end = ready + length;
+  return plan;
+}
+
+/// As first_common_fit(), without going again over what is known to be full.
+std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
+                                std::int64_t share) {
+  Path& way = paths_[path];
+  if (way.resources.size() < 2 || share != way.bits_per_cycle)
+    return first_common_fit(timelines_, way.resources, from, length, share);
+  Path::Full& full = way.full[length];
+  const bool known = from >= full.from && from <= full.until;
+  const std::int64_t begin = known ? full.until : from;
+  const std::int64_t at = first_common_fit(timelines_, way.resources, begin, length, share);
+  if (known || (from < full.from && at >= full.from))
+    full = {std::min(from, full.from), std::max(at, full.until)};
+  else if (at - begin > full.until - full.from)
+    full = {begin, at};
+  return at;
+}
+
+Network::Plan Network::plan_on(std::uint32_t path, const TransferRequest& request,
+                               std::int64_t ready) {
+  const std::int64_t full = paths_[path].bits_per_cycle;
+  const std::int64_t streaming = ceil_div(request.bits.value, full);
+  const std::int64_t length = cycles_of_part(request, full, streaming);
+  const std::int64_t share = rules_.share_links ? speed_of(request.bits, streaming, full) : 1;
+  const std::int64_t start = first_fit(path, ready, length, share);
+  const Plan plan{start, start + length, share, path};
+  if (start == ready || !rules_.share_links)
+    return plan;
+  const Plan slower = share_now(path, request, ready, plan.end);
+  const Plan& one = slower.end < plan.end ? slower : plan;
+  if (!rules_.pieces)
+    return one;
+  const Plan pieces = split(path, request, ready, one.end);
+  return pieces.end < one.end ? pieces : one;
+}
+
+/// At full speed in the first gaps that are not short, provided that it ends before a time; else it
+/// ends never.
+Network::Plan Network::split(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
+                             std::int64_t before) {
+  Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
+  const auto& resources = paths_[path].resources;
+  const std::int64_t full = paths_[path].bits_per_cycle;
+  std::int64_t left = ceil_div(request.bits.value, full); // cycles of bits
+  const auto least = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
+  if (left < 2 * least || resources.empty())
+    return plan;
+  plan.share = full;
+  std::int64_t at = ready;
+  for (plan.pieces = 1;; ++plan.pieces) {
+    const bool last = plan.pieces == kMaxPieces;
+    const std::int64_t whole = cycles_of_part(request, full, left);
+    const std::int64_t wanted =
+        last || left <= least ? whole : cycles_of_part(request, full, least);
+    at = first_fit(path, at, wanted, full);
+    if (at + whole >= before)
+      return plan;
+    std::int64_t end = at + whole;
+    for (const std::uint32_t resource : resources)
+      end = std::min(end, timelines_[resource].free_until(at, full));
+    if (end == at + whole) {
+      plan.start = at;
+      plan.end = end;
+      return plan;
+    }
+    const std::int64_t part = streaming_in(request, full, end - at, left);
+    plan.before[plan.pieces - 1] = {at, at + cycles_of_part(request, full, part)};
+    left -= part;
+    at = end;
+  }
+}
+
+Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) {
+  if (!request.also.empty())
+    return new_plan(request, ready);
+  for (const Planned& known : planned_) {
+    if (known.ready == ready && known.bits == request.bits && known.from == request.from &&
+        known.to == request.to && known.rows == request.rows)
+      return known.plan;
+  }
+  Planned& known = planned_[next_planned_++ % kPlansKept];
+  known = {request.from, request.to, request.bits, request.rows, ready, new_plan(request, ready)};
+  return known.plan;
+}
+
+Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t ready) {
+  const Paths ways = this->ways(request);
+  Plan best = plan_on(ways.first, request, ready);
+  if (ways.count == 2) {
+    const std::uint32_t second = ways.first + 1;
+    const std::int64_t arrival = best.end + paths_[ways.first].latency;
+    const std::int64_t latency = paths_[second].latency;
+    const std::int64_t soonest = ready + cycles(request, paths_[second].bits_per_cycle) + latency;
+    if (soonest < arrival) {
+      const Plan other = plan_on(second, request, ready);
+      if (other.end + latency < arrival)
+        best = other;
+    }
+  }
+  return best;
+}
+
+std::int64_t Network::arrival(const TransferRequest& request, std::int64_t ready) {
+  const Plan chosen = plan(request, ready);
+  return chosen.end + paths_[chosen.path].latency;
+}
+
+std::span<const Booking> Network::reserve(const TransferRequest& request, std::int64_t ready) {
+  internal_check(request.bits.value > 0, "a transfer of nothing");
+  const Plan chosen = plan(request, ready);
+  for (Planned& known : planned_)
+    known.ready = -1;
+  booked_.clear();
+  std::int64_t left = ceil_div(request.bits.value, chosen.share); // cycles of bits
+  Bits before{0};
+  for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
+    const bool last = piece == chosen.pieces;
+    Booking& booking = booked_.emplace_back();
+    booking.route = chosen.path;
+    booking.start = last ? chosen.start : chosen.before[piece - 1].first;
+    booking.end = last ? chosen.end : chosen.before[piece - 1].second;
+    const std::int64_t part =
+        last ? left : streaming_in(request, chosen.share, booking.end - booking.start, left);
+    booking.bits = last ? request.bits - before : Bits{part * chosen.share};
+    booking.rows = rows_of_part(request, chosen.share, part);
+    left -= part;
+    for (const std::uint32_t resource : paths_[chosen.path].resources)
+      timelines_[resource].book(booking.start, booking.end, chosen.share);
+    add_energy(request, before, booking);
+    before += booking.bits;
+  }
+  return booked_;
+}
+
+/// Of the piece that follows on `before`: words that two pieces share are paid once.
+void Network::add_energy(const TransferRequest& request, Bits before, Booking& booking) const {
+  const auto bits = static_cast<double>(booking.bits.value);
+  const auto words = [&](const WordCost& cost) {
+    return cost.of(before + booking.bits) - cost.of(before);
+  };
+  double links = 0;
+  for (const LinkId id : routes_[booking.route].links) {
+    const Link& link = chip_.links[id.index()];
+    // The cycles are those that the link would be in use for at its full bandwidth.
+    const auto bandwidth = static_cast<double>(link.bandwidth_bits_per_cycle);
+    links += bits * (link.energy_pj_per_cycle / bandwidth + link.energy_pj_per_bit);
+  }
+  booking.link_energy = Energy::from({links});
+  // What a streamed operand costs in the core's own memories is part of the core cost.
+  const bool stream = request.kind == TransferKind::stream;
+  double offchip = 0;
+  double onchip = 0;
+  if (request.from == *chip_.offchip) {
+    offchip += bits * port_.read_pj_per_bit;
+  } else if (!stream) {
+    onchip += words(reads_[request.from.index()]);
+  }
+  for (const CoreId to : routes_[booking.route].to) {
+    if (to == *chip_.offchip) {
+      offchip += bits * port_.write_pj_per_bit;
+    } else if (!stream) {
+      onchip += words(writes_[to.index() * std::size_t{kMemoryOperands} +
+                              static_cast<std::size_t>(request.operand)]);
+    }
+  }
+  booking.offchip_energy = Energy::from({offchip});
+  booking.onchip_energy = Energy::from({onchip});
+}
+
+} // namespace monet

@@ -1,0 +1,109 @@
+// What find_eager_storage() is made of (storage.hpp).
+#pragma once
+
+#include "training_graph/memory/storage.hpp"
+
+#include "monet/workload/graph.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace monet {
+
+/// A storage, and strides into it.
+struct EagerLayout {
+  TensorId storage; ///< the tensor that the storage was made for
+  Integers strides; ///< 0 for a broadcast axis
+};
+
+/// Strides of `to` over the same storage, or nullopt when a reshape has to copy: axes are joined
+/// only when they follow each other in memory (torch's computeStride).
+std::optional<Integers> reshaped_strides(const EagerLayout& layout, const Integers& from,
+                                         const Integers& to);
+
+/// Where PyTorch would have the tensors of a graph: views share storages, with strides.
+class EagerLayouts {
+public:
+  explicit EagerLayouts(const Graph& graph) : graph_(&graph), of_(graph.tensors().size()) {}
+
+  /// Of a tensor not known otherwise: row by row in a storage of its own.
+  const EagerLayout& operator[](TensorId id);
+  /// Results of a view, or of an index taken out of an axis: over the storage of its operand, or in
+  /// one of their own where that has to be copied.
+  void add_view(const Operator& op);
+  /// Strides of a result that an operator makes in an order of its own.
+  void set(TensorId id, Integers strides);
+
+private:
+  std::optional<Integers> through(const Operator& op, const EagerLayout& source,
+                                  const Integers& to) const;
+  std::optional<Integers> sliced(const Operator& op, Integers strides) const;
+
+  const Graph* graph_;
+  std::vector<std::optional<EagerLayout>> of_;
+};
+
+/// What PyTorch's autograd keeps, as it is found operator by operator: storages, and copies.
+class EagerKept {
+public:
+  explicit EagerKept(const Graph& graph) : graph_(graph), layouts_(graph) {}
+
+  EagerLayouts& layouts() { return layouts_; }
+
+  /// The storage that the tensor lies in, unless it is a parameter's.
+  void keep(TensorId id);
+  void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i);
+  /// A tensor with the axes `from` as one with the axes `flat`: where it lies if it can be seen
+  /// like that, else as a copy.
+  void keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
+                     const Integers& flat);
+  /// What an operator makes for itself.
+  void add_copies(std::int64_t bytes) { copied_bytes_ += bytes; }
+
+  EagerStorage storage() const;
+
+private:
+  TensorId first_of_numbers(TensorId id);
+
+  const Graph& graph_;
+  EagerLayouts layouts_;
+  std::set<TensorId> kept_;       ///< storages, by the tensor they were made for
+  std::vector<TensorId> numbers_; ///< constants and buffers among them, of known numbers
+  std::set<TensorId> copied_;     ///< tensors of which products made copies
+  std::int64_t copied_bytes_ = 0;
+};
+
+/// A chain of a network's operators that is one operator in PyTorch 1.13, whose node in autograd
+/// keeps other tensors than the nodes of the parts would.
+struct EagerFused {
+  std::vector<OpId> parts;
+  std::vector<TensorId> kept;    ///< tensors that exist in the graph
+  std::int64_t copied_bytes = 0; ///< and what it makes for itself
+};
+
+/// Where the file does not tell a function from the same chain written by hand, the function is
+/// assumed. `requires_grad` per tensor, as find_eager_storage() has it.
+std::vector<EagerFused> find_eager_fused(const Graph& graph,
+                                         const std::vector<bool>& requires_grad);
+
+/// What PyTorch 1.13 keeps of an operator of a step's loss.
+struct EagerLoss {
+  std::int64_t copied_bytes = 0; ///< made for itself
+  bool keeps_reads = true;       ///< and what its gradient reads here
+};
+
+EagerLoss eager_loss(const Graph& graph, const Operator& op);
+
+// Factors of products: PyTorch 1.13 makes stacks of matrices of them, which copies what does not
+// lie in memory like that.
+
+/// Of a MatMul; a factor is kept when the other one requires a gradient.
+void keep_factors(EagerKept& kept, const Graph& graph, const Operator& op,
+                  const std::vector<bool>& requires_grad);
+/// Of an Einsum; false for what is no product of two stacks of matrices.
+bool keep_einsum(EagerKept& kept, const Graph& graph, const Operator& op,
+                 const std::vector<bool>& requires_grad);
+
+} // namespace monet

@@ -1,0 +1,125 @@
+#include "training_graph/update/optimizer.hpp"
+
+#include "monet/base/errors.hpp"
+
+#include <fmt/core.h>
+
+namespace monet {
+
+std::vector<bool> norms_and_biases(const Graph& graph) {
+  std::vector<bool> taken(graph.tensors().size(), false);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const Tensor& tensor = graph.tensors()[i];
+    const Integers& shape = tensor.shape;
+    // [C, 1, 1]: the scale of a group normalisation as it is exported
+    const bool per_channel = shape.size() == 3 && shape[1] == 1 && shape[2] == 1;
+    taken[i] = tensor.kind == TensorKind::parameter && (shape.size() <= 1 || per_channel);
+  }
+  for (const Operator& op : graph.operators()) {
+    if (!op.op_type.ends_with("Normalization"))
+      continue;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      if (op.inputs[i])
+        taken[op.inputs[i]->index()] = true;
+    }
+  }
+  return taken;
+}
+
+UpdateEmitter::UpdateEmitter(StepBuilder& builder, const UpdateOptions& options,
+                             TrainingGraph& step)
+    : builder_(&builder), options_(&options), step_(&step),
+      norms_and_biases_(norms_and_biases(builder.graph())) {
+  for (const ParameterGroup& group : options.groups)
+    patterns_.emplace_back(group.match);
+  std::visit([&](const auto& o) { learning_rate(o.learning_rate); }, options.optimizer);
+}
+
+const Optimizer& UpdateEmitter::optimizer_of(TensorId weight) {
+  const std::string& name = builder_->graph().tensor(weight).name;
+  for (std::size_t g = 0; g < options_->groups.size(); ++g) {
+    const ParameterGroup& group = options_->groups[g];
+    const bool by_rule = group.norms_and_biases && norms_and_biases_[weight.index()];
+    if (patterns_[g].match(name) || by_rule)
+      return group.optimizer;
+  }
+  return options_->optimizer;
+}
+
+void UpdateEmitter::check_groups() const {
+  ProblemList problems;
+  for (std::size_t g = 0; g < patterns_.size(); ++g)
+    patterns_[g].report(
+        builder_->graph(),
+        fmt::format("no trained parameter is taken by the pattern '{{}}' of optimiser group {}",
+                    g + 1),
+        problems);
+  problems.throw_if_any();
+}
+
+/// One input for every rate among the groups: a schedule then sets few numbers, not one for each
+/// parameter.
+TensorId UpdateEmitter::learning_rate(double value) {
+  for (const StepInput& rate : step_->learning_rates) {
+    if (rate.value == value)
+      return rate.tensor;
+  }
+  const TensorId input =
+      builder_->add_tensor("learning_rate", {}, ElementType::fp32, TensorKind::input);
+  builder_->graph().tensor(input).values = std::vector<double>{value};
+  builder_->graph().inputs.push_back(input);
+  step_->learning_rates.push_back({input, value});
+  return input;
+}
+
+TensorId UpdateEmitter::step_number() {
+  if (!step_->step_number) {
+    step_->step_number = builder_->add_tensor("step", {}, ElementType::fp32, TensorKind::input);
+    builder_->graph().tensor(*step_->step_number).values = std::vector<double>{1.0};
+    builder_->graph().inputs.push_back(*step_->step_number);
+  }
+  return *step_->step_number;
+}
+
+void UpdateEmitter::emit(NewOperator op) {
+  if (options_->fused)
+    builder_->add_operator(std::move(op));
+  else
+    emit_unfused(*builder_, uniform_, std::move(op));
+}
+
+TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
+                       std::vector<std::optional<TensorId>> inputs, TensorId output,
+                       Attributes attributes, std::string_view domain) {
+  builder.add_operator({.name = fmt::format("{}.{}", name, op_type),
+                        .op_type = op_type,
+                        .domain = domain,
+                        .inputs = std::move(inputs),
+                        .outputs = {output},
+                        .attributes = std::move(attributes),
+                        .phase = Phase::update});
+  return output;
+}
+
+TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
+                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
+                      Attributes attributes) {
+  const TensorId result = builder.add_tensor(name, std::move(shape), type, TensorKind::gradient);
+  return append_update(builder, op_type, name, std::move(inputs), result, std::move(attributes));
+}
+
+TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradients) {
+  const ElementType type = builder.precision().reduction_type();
+  std::vector<std::optional<TensorId>> squares;
+  for (const TensorId gradient : gradients) {
+    squares.emplace_back(update_value(builder, "ReduceSumSquare",
+                                      builder.graph().tensor(gradient).name + ".squares",
+                                      {gradient}, {}, type, {{"keepdims", std::int64_t{0}}}));
+  }
+  TensorId total = *squares.front();
+  if (squares.size() > 1)
+    total = update_value(builder, "Sum", "gradient_squares", std::move(squares), {}, type);
+  return update_value(builder, "Sqrt", "gradient_norm", {total}, {}, type);
+}
+
+} // namespace monet

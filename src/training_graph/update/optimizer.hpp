@@ -1,0 +1,89 @@
+// The update phase: what the optimiser does with every trained parameter, in place.
+#pragma once
+
+#include "training_graph/build/rebuild.hpp"
+#include "training_graph/build/step_builder.hpp"
+
+#include <map>
+#include <utility>
+
+namespace monet {
+
+/// Parameters whose decay is usually left out: vectors (of shape [C] or [C, 1, 1]), and what a
+/// normalisation scales and shifts with. By TensorId.
+std::vector<bool> norms_and_biases(const Graph& graph);
+
+class UpdateEmitter {
+public:
+  /// Adds the learning rate as an input of the step.
+  UpdateEmitter(StepBuilder& builder, const UpdateOptions& options, TrainingGraph& step);
+
+  /// All gradients are multiplied by this scalar before they are used.
+  void scale_gradients(TensorId scalar) { gradient_scale_ = scalar; }
+  /// Nothing changes in a step where this scalar is not 0.
+  void skip_when(TensorId scalar) { skip_ = scalar; }
+  /// The operators that update one parameter. `rows`: of a sparse gradient, see RowGradient.
+  void add(TensorId weight, TensorId gradient, std::optional<TensorId> rows = {});
+  /// InputError when a group takes no parameter.
+  void check_groups() const;
+
+private:
+  friend class ParameterUpdate;
+
+  const Optimizer& optimizer_of(TensorId weight);
+  TensorId learning_rate(double value);
+  TensorId step_number();
+  /// As one operator, or as the chain of its scalar operations.
+  void emit(NewOperator op);
+
+  StepBuilder* builder_;
+  const UpdateOptions* options_;
+  TrainingGraph* step_;
+  std::vector<bool> norms_and_biases_;
+  std::vector<Patterns> patterns_; ///< of the groups
+  std::optional<TensorId> gradient_scale_;
+  std::optional<TensorId> skip_;
+  std::map<std::string, TensorId> uniform_; ///< scalars of unfused updates by their formula
+};
+
+/// Norm of all gradients together: one sum of squares each, the root of their total. Returns the
+/// total's root before any scaling.
+TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradients);
+
+/// What happens to all gradients together before the updates: loss scaling undone and checked,
+/// clipping. States of loss scaling; nothing without it.
+struct LossScale {
+  std::optional<TensorId> scale;
+  std::optional<TensorId> steps; ///< finite steps since the scale changed; of a dynamic scale
+};
+LossScale add_loss_scale(StepBuilder& builder, const UpdateOptions& options, TrainingGraph& step);
+
+/// What the gradient of the loss is multiplied by where backward begins: the scale over the number
+/// of micro-batches. Nullopt when that is 1.
+std::optional<TensorId> loss_seed(StepBuilder& builder, std::int64_t micro_batches,
+                                  const LossScale& scale);
+
+/// Gives `updates` the scale of all gradients and the flag of a step to skip.
+void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
+                       const std::vector<std::pair<TensorId, TensorId>>& gradients,
+                       const UpdateOptions& options, const LossScale& scale, TrainingGraph& step);
+
+/// Histories and scales of products in fp8 with delayed scaling (ScaledProducts): a state of each
+/// for every scale, which begins as 1.
+void update_scales(StepBuilder& builder, TrainingGraph& step);
+
+/// An operator of the update phase; returns its output.
+TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
+                       std::vector<std::optional<TensorId>> inputs, TensorId output,
+                       Attributes attributes = {}, std::string_view domain = {});
+
+/// An ONNX operator of the update phase on tensors of one type.
+TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
+                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
+                      Attributes attributes = {});
+
+/// Emits the scalar operations of a fused update one by one, with the same numbers. Rows that it
+/// updates are taken out of their tables before and put back behind.
+void emit_unfused(StepBuilder& builder, std::map<std::string, TensorId>& uniform, NewOperator op);
+
+} // namespace monet

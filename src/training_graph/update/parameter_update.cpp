@@ -1,0 +1,503 @@
+#include "training_graph/update/optimizer.hpp"
+
+#include "monet/base/checked.hpp"
+#include "monet/base/errors.hpp"
+#include "monet/workload/update_formula.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace monet {
+
+namespace {
+
+/// Numbers and flags.
+Attributes settings(std::initializer_list<std::pair<const char*, double>> numbers,
+                    std::initializer_list<std::pair<const char*, bool>> flags = {}) {
+  Attributes made;
+  for (const auto& [name, value] : numbers)
+    made.set(name, value);
+  for (const auto& [name, value] : flags)
+    made.set(name, std::int64_t{value ? 1 : 0});
+  return made;
+}
+
+} // namespace
+
+/// One parameter's update while it is written: its tensors, and the operators made of them.
+class ParameterUpdate {
+public:
+  ParameterUpdate(UpdateEmitter& owner, TensorId weight, TensorId gradient,
+                  std::optional<TensorId> rows)
+      : owner_(owner), weight_(weight), gradient_(gradient), name_(graph().tensor(weight).name),
+        shape_(graph().tensor(weight).shape), gradient_scale_(owner.gradient_scale_),
+        clip_value_(owner.options_->clip_value.value_or(0.0)), record_{weight, gradient, {},
+                                                                       {},     rows,     {}} {
+    const auto& type = owner.builder_->precision().master_weights;
+    if (!type)
+      return;
+    master_ =
+        owner.builder_->add_tensor(name_ + ".master", shape_, *type, TensorKind::optimizer_state);
+    owner.step_->initial.push_back({*master_, 0.0, weight});
+  }
+
+  /// Emits everything and returns what was made.
+  ParameterRecord run(const Optimizer& optimizer) {
+    const auto update = [&](const auto& o) {
+      if (record_.rows)
+        check_sparse(o);
+      learning_rate_ = o.learning_rate;
+      if constexpr (requires { o.weight_decay; })
+        weight_decay_ = o.weight_decay;
+      emit(o);
+    };
+    std::visit(update, optimizer);
+    if (master_)
+      record_.states.push_back(*master_);
+    record_.master = master_;
+    if (owner_.options_->average_decay)
+      emit_average(*owner_.options_->average_decay);
+    return record_;
+  }
+
+private:
+  /// What holds the weight in full precision: the master copy where there is one.
+  TensorId master_or_weight() const { return master_.value_or(weight_); }
+  const Graph& graph() const { return owner_.builder_->graph(); }
+  ElementType state_type() const {
+    return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
+  }
+
+  /// `hint`: what can be done about it.
+  [[noreturn]] void refuse(std::string_view what, std::string_view hint) const {
+    throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)}, what, hint);
+  }
+
+  /// As PyTorch, but that it lets momentum gather rows until they are the whole table.
+  template <class O>
+  void check_sparse(const O& o) const {
+    constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: give it "
+                                       "one of them in a group, or a dense gradient";
+    if constexpr (std::is_same_v<O, Adam> || std::is_same_v<O, AdamW>)
+      refuse("adam does not support sparse gradients", "consider sparse_adam");
+    else if constexpr (!std::is_same_v<O, Sgd> && !std::is_same_v<O, Adagrad> &&
+                       !std::is_same_v<O, SparseAdam>)
+      refuse("the optimiser does not support sparse gradients", kHint);
+    if constexpr (std::is_same_v<O, Sgd>) {
+      if (o.momentum != 0.0)
+        refuse("momentum moves rows that have no gradient, but the gradient is sparse", kHint);
+    }
+    if constexpr (requires { o.weight_decay; }) {
+      if (o.weight_decay != 0.0)
+        refuse("weight decay shrinks rows that have no gradient, but the gradient is sparse",
+               "weight_decay: 0 for a group of its own, or a dense gradient");
+    }
+    if (clip_value_ > 0.0)
+      refuse("sparse gradients are not clipped by value", "clip_global_norm clips them, too");
+  }
+
+  void emit(const Sgd& o) {
+    if (record_.rows)
+      return one_operator("SparseSgdUpdate", {}, false);
+    if (o.momentum == 0.0)
+      return one_operator("SgdUpdate", {}, false);
+    one_operator("MomentumUpdate", {"momentum"}, o.dampening != 0.0,
+                 settings({{"momentum", o.momentum}, {"dampening", o.dampening}},
+                          {{"nesterov", o.nesterov}}));
+  }
+
+  void emit(const Adam& o) { emit_adam("AdamUpdate", o); }
+
+  void emit(const AdamW& o) { emit_adam("AdamWUpdate", o); }
+
+  void emit_adam(std::string_view op_type, const auto& o) {
+    std::vector<std::string_view> states{"first_moment", "second_moment"};
+    if (o.amsgrad)
+      states.emplace_back("largest_second_moment");
+    one_operator(op_type, states, true,
+                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
+                          {{"amsgrad", o.amsgrad}}));
+  }
+
+  void emit(const SparseAdam& o) {
+    if (!record_.rows)
+      refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
+             "train it with adam in a group of its own, or name it in 'sparse_gradients'");
+    one_operator("SparseAdamUpdate", {"first_moment", "second_moment"}, true,
+                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
+  }
+
+  void emit(const Rmsprop& o) {
+    std::vector<std::string_view> states{"second_moment"};
+    if (o.centered)
+      states.emplace_back("mean");
+    if (o.momentum > 0.0)
+      states.emplace_back("momentum");
+    one_operator("RmspropUpdate", states, false,
+                 settings({{"alpha", o.alpha}, {"momentum", o.momentum}, {"epsilon", o.epsilon}},
+                          {{"centered", o.centered}}));
+  }
+
+  void emit(const Adagrad& o) {
+    one_operator(
+        record_.rows ? "SparseAdagradUpdate" : "AdagradUpdate", {"sum"},
+        o.learning_rate_decay != 0.0,
+        settings({{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}}));
+    if (o.initial_accumulator != 0.0)
+      owner_.step_->initial.push_back({record_.states.front(), o.initial_accumulator, {}});
+  }
+
+  void emit(const Lion& o) {
+    one_operator("LionUpdate", {"momentum"}, false,
+                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}}));
+  }
+
+  NewOperator named(std::string_view op_type) const {
+    return {.name = fmt::format("{}.{}", name_, op_type),
+            .op_type = op_type,
+            .domain = kMonetDomain,
+            .phase = Phase::update};
+  }
+
+  TensorId add_state(std::string_view name, Integers shape) {
+    const TensorId state =
+        owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
+                                    state_type(), TensorKind::optimizer_state);
+    record_.states.push_back(state);
+    return state;
+  }
+
+  TensorId add_temporary(std::string_view name, Integers shape) {
+    return owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
+                                       state_type(), TensorKind::gradient);
+  }
+
+  /// The tensor after the update, in the same memory.
+  TensorId updated(TensorId before, TensorKind kind) {
+    const Tensor source = graph().tensor(before);
+    const TensorId after =
+        owner_.builder_->add_tensor(source.name + ".updated", source.shape, source.type, kind);
+    owner_.builder_->graph().tensor(after).alias_of = before;
+    return after;
+  }
+
+  /// Inputs of an operator that takes the gradient, or what was made of it, and no weight.
+  std::vector<std::optional<TensorId>> inputs_on(TensorId gradient, std::optional<TensorId> step,
+                                                 std::initializer_list<TensorId> more) const {
+    std::vector<std::optional<TensorId>> inputs{std::nullopt, gradient,        std::nullopt,
+                                                step,         gradient_scale_, owner_.skip_};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return inputs;
+  }
+
+  /// Inputs and outputs of an operator that writes the weight; `states` are read and written.
+  void write_weight(NewOperator& op, TensorId gradient, const std::vector<TensorId>& states) {
+    // With a master copy the low-precision weight is only written.
+    op.inputs = {master_ ? std::nullopt : std::optional(weight_),
+                 gradient,
+                 owner_.learning_rate(learning_rate_),
+                 std::nullopt,
+                 std::nullopt,
+                 owner_.skip_};
+    if (record_.rows)
+      op.inputs.emplace_back(record_.rows);
+    // A buffer, not a parameter: it is the weight's own memory, to be counted once.
+    record_.updated = updated(weight_, TensorKind::buffer);
+    op.outputs = {record_.updated};
+    for (const TensorId state : states)
+      write_state(op, state);
+    op.attributes.set("weight_decay", weight_decay_);
+    op.attributes.set("master_weights", std::int64_t{master_ ? 1 : 0});
+  }
+
+  void write_state(NewOperator& op, TensorId state) {
+    op.inputs.emplace_back(state);
+    const TensorId after = updated(state, TensorKind::optimizer_state);
+    op.outputs.emplace_back(after);
+    if (state == master_)
+      updated_master_ = after;
+  }
+
+  void one_operator(std::string_view op_type, const std::vector<std::string_view>& names,
+                    bool reads_step, Attributes attributes = {}) {
+    NewOperator op = named(op_type);
+    op.attributes = std::move(attributes);
+    std::vector<TensorId> states;
+    for (const std::string_view name : names)
+      states.push_back(add_state(name, shape_));
+    if (master_)
+      states.push_back(*master_);
+    write_weight(op, gradient_, states);
+    if (reads_step)
+      op.inputs[kUpdateStep] = owner_.step_number();
+    op.inputs[kUpdateGradientScale] = gradient_scale_;
+    clip(op);
+    owner_.emit(std::move(op));
+  }
+
+  /// The operator clips the gradient that it reads.
+  void clip(NewOperator& op) const {
+    if (clip_value_ > 0.0)
+      op.attributes.set("clip_value", clip_value_);
+  }
+
+  /// For updates that read the gradient several times, and sums of it: clipped once, apart.
+  void clip_apart() {
+    if (clip_value_ == 0.0)
+      return;
+    NewOperator op = named("ClippedGradient");
+    op.inputs = inputs_on(gradient_, {}, {});
+    clip(op);
+    gradient_ = add_temporary("clipped_gradient", shape_);
+    op.outputs = {gradient_};
+    owner_.emit(std::move(op));
+    clip_value_ = 0.0;
+    gradient_scale_.reset();
+  }
+
+  /// Of the parameter as it is after the update, in its own type.
+  void emit_average(double decay) {
+    const TensorId of = updated_master_.value_or(record_.updated);
+    const TensorId state = owner_.builder_->add_tensor(
+        name_ + ".average", shape_, graph().tensor(of).type, TensorKind::optimizer_state);
+    owner_.step_->initial.push_back({state, 0.0, weight_});
+    NewOperator op = named("AverageUpdate");
+    op.inputs = {of,           std::nullopt, std::nullopt, owner_.step_number(),
+                 std::nullopt, owner_.skip_, state};
+    op.outputs = {updated(state, TensorKind::optimizer_state)};
+    op.attributes.set("decay", decay);
+    owner_.emit(std::move(op));
+    record_.states.push_back(state);
+    record_.average = state;
+  }
+
+  /// Scalar or smaller: a reduction of a tensor.
+  TensorId reduce(std::string_view op_type, std::string_view name, TensorId of, Integers axes,
+                  bool keep) {
+    Integers result;
+    const Integers from = graph().tensor(of).shape;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const bool reduced = axes.empty() || std::find(axes.begin(), axes.end(),
+                                                     static_cast<std::int64_t>(i)) != axes.end();
+      if (!reduced)
+        result.push_back(from[i]);
+      else if (keep)
+        result.push_back(1);
+    }
+    Attributes attributes;
+    attributes.set("keepdims", std::int64_t{keep ? 1 : 0});
+    if (!axes.empty())
+      attributes.set("axes", std::move(axes));
+    return update_value(*owner_.builder_, op_type, fmt::format("{}.{}", name_, name), {of},
+                        std::move(result), state_type(), std::move(attributes));
+  }
+
+  void emit(const Lamb& o) {
+    const TensorId first = add_state("first_moment", shape_);
+    const TensorId second = add_state("second_moment", shape_);
+    const TensorId direction = add_temporary("direction", shape_);
+    NewOperator op = named("LambDirection");
+    op.inputs = inputs_on(gradient_, owner_.step_number(), {first, second});
+    if (o.weight_decay != 0.0)
+      op.inputs.front() = master_or_weight();
+    op.outputs = {direction, updated(first, TensorKind::optimizer_state),
+                  updated(second, TensorKind::optimizer_state)};
+    op.attributes = settings({{"weight_decay", o.weight_decay},
+                              {"beta1", o.beta1},
+                              {"beta2", o.beta2},
+                              {"epsilon", o.epsilon}});
+    clip(op);
+    owner_.emit(std::move(op));
+
+    const TensorId of_weight = reduce("ReduceL2", "norm", master_or_weight(), {}, false);
+    const TensorId of_move = reduce("ReduceL2", "direction_norm", direction, {}, false);
+    NewOperator apply = named("LambUpdate");
+    write_weight(apply, direction, {});
+    apply.inputs.emplace_back(of_weight);
+    apply.inputs.emplace_back(of_move);
+    if (master_)
+      write_state(apply, *master_);
+    owner_.emit(std::move(apply));
+  }
+
+  TensorId adafactor_moment(const Adafactor& o, std::string_view name, std::int64_t axis) {
+    const TensorId sums =
+        reduce("ReduceSumSquare", fmt::format("{}_squares", name), gradient_, {axis}, false);
+    const TensorId moment = add_state(name, graph().tensor(sums).shape);
+    const TensorId after = updated(moment, TensorKind::optimizer_state);
+    NewOperator op = named("AdafactorMoment");
+    op.inputs = inputs_on(sums, owner_.step_number(), {moment});
+    op.outputs = {after};
+    op.attributes =
+        settings({{"decay_rate", o.decay_rate},
+                  {"epsilon", o.epsilon},
+                  {"count", static_cast<double>(shape_[static_cast<std::size_t>(axis)])}});
+    owner_.emit(std::move(op));
+    return after;
+  }
+
+  TensorId adafactor_matrix_direction(const Adafactor& o) {
+    const auto rank = static_cast<std::int64_t>(shape_.size());
+    const TensorId rows = adafactor_moment(o, "rows", rank - 1);
+    const TensorId columns = adafactor_moment(o, "columns", rank - 2);
+    const TensorId mean = reduce("ReduceMean", "rows_mean", rows, {rank - 2}, true);
+    StepBuilder& builder = *owner_.builder_;
+    Integers of_rows = shape_;
+    of_rows.back() = 1;
+    Integers of_columns = shape_;
+    of_columns[shape_.size() - 2] = 1;
+    Integers of_mean = of_columns;
+    of_mean.back() = 1;
+    NewOperator op = named("AdafactorDirection");
+    op.inputs = inputs_on(gradient_, {},
+                          {builder.reshape(rows, of_rows, named("Rows")),
+                           builder.reshape(columns, of_columns, named("Columns")),
+                           builder.reshape(mean, of_mean, named("Mean"))});
+    const TensorId direction = add_temporary("direction", shape_);
+    op.outputs = {direction};
+    owner_.emit(std::move(op));
+    return direction;
+  }
+
+  TensorId adafactor_vector_direction(const Adafactor& o) {
+    const TensorId moment = add_state("second_moment", shape_);
+    const TensorId direction = add_temporary("direction", shape_);
+    NewOperator op = named("AdafactorVector");
+    op.inputs = inputs_on(gradient_, owner_.step_number(), {moment});
+    op.outputs = {direction, updated(moment, TensorKind::optimizer_state)};
+    op.attributes = settings({{"decay_rate", o.decay_rate}, {"epsilon", o.epsilon}});
+    owner_.emit(std::move(op));
+    return direction;
+  }
+
+  /// Matrices keep one moment per row and one per column. Of tensors with more axes the last two
+  /// are taken, as published implementations do; the others are batches.
+  void emit(const Adafactor& o) {
+    clip_apart();
+    const TensorId direction =
+        shape_.size() >= 2 ? adafactor_matrix_direction(o) : adafactor_vector_direction(o);
+    const TensorId squares = reduce("ReduceSumSquare", "direction_squares", direction, {}, false);
+    std::optional<TensorId> size;
+    if (o.scale_parameter)
+      size = reduce("ReduceSumSquare", "squares", master_or_weight(), {}, false);
+    NewOperator op = named("AdafactorUpdate");
+    op.attributes =
+        settings({{"count", static_cast<double>(checked_product(shape_))},
+                  {"clip_threshold", o.clip_threshold},
+                  {"epsilon2", o.epsilon2},
+                  {"beta1", o.beta1}},
+                 {{"relative_step", o.relative_step}, {"scale_parameter", o.scale_parameter}});
+    write_weight(op, direction, {});
+    if (o.relative_step)
+      op.inputs[kUpdateStep] = owner_.step_number();
+    op.inputs.emplace_back(squares);
+    if (size)
+      op.inputs.emplace_back(*size);
+    if (o.beta1 > 0.0)
+      write_state(op, add_state("first_moment", shape_));
+    if (master_)
+      write_state(op, *master_);
+    owner_.emit(std::move(op));
+  }
+
+  TensorId transpose(TensorId matrix) {
+    const Tensor source = graph().tensor(matrix);
+    const TensorId result = owner_.builder_->add_tensor(
+        source.name + ".transposed", {source.shape[1], source.shape[0]}, source.type, source.kind);
+    return append_update(*owner_.builder_, "Transpose", name_, {matrix}, result,
+                         {{"perm", Integers{1, 0}}});
+  }
+
+  TensorId polynomial(std::string_view name, double alpha, TensorId a, double beta, TensorId b) {
+    NewOperator op = named("WeightedSum");
+    const TensorId result = add_temporary(name, graph().tensor(a).shape);
+    op.inputs = {a, b};
+    op.outputs = {result};
+    op.attributes.set("alpha", alpha);
+    op.attributes.set("beta", beta);
+    owner_.emit(std::move(op));
+    return result;
+  }
+
+  /// Newton-Schulz iteration towards the nearest matrix with orthogonal rows:
+  /// X <- a*X + (b*A + c*A*A)*X with A = X*X^T.
+  TensorId orthogonalise(TensorId x, std::int64_t steps) {
+    constexpr double kA = 3.4445;
+    constexpr double kB = -4.7750;
+    constexpr double kC = 2.0315;
+    const std::int64_t rows = graph().tensor(x).shape[0];
+    const std::int64_t columns = graph().tensor(x).shape[1];
+    StepBuilder& builder = *owner_.builder_;
+    const auto product = [&](std::string_view name, TensorId a, TensorId b, std::int64_t n) {
+      return update_value(builder, "MatMul", fmt::format("{}.{}", name_, name), {a, b}, {rows, n},
+                          state_type());
+    };
+    for (std::int64_t i = 0; i < steps; ++i) {
+      const TensorId gram = product("gram", x, transpose(x), rows);
+      const TensorId square = product("gram_squared", gram, gram, rows);
+      const TensorId sum = polynomial("polynomial", kB, gram, kC, square);
+      x = polynomial("orthogonal", kA, x, 1.0, product("correction", sum, x, columns));
+    }
+    return x;
+  }
+
+  void emit(const Muon& o) {
+    StepBuilder& builder = *owner_.builder_;
+    const TensorId buffer = add_state("momentum", shape_);
+    const TensorId move = add_temporary("move", shape_);
+    NewOperator op = named("MuonMomentum");
+    op.inputs = inputs_on(gradient_, {}, {buffer});
+    op.outputs = {move, updated(buffer, TensorKind::optimizer_state)};
+    op.attributes = settings({{"momentum", o.momentum}}, {{"nesterov", o.nesterov}});
+    clip(op);
+    owner_.emit(std::move(op));
+
+    NewOperator normalise = named("MuonNormalise");
+    const TensorId norm = reduce("ReduceL2", "move_norm", move, {}, false);
+    const TensorId normalised = add_temporary("normalised", shape_);
+    normalise.inputs = {std::nullopt, move,         std::nullopt, std::nullopt,
+                        std::nullopt, std::nullopt, norm};
+    normalise.outputs = {normalised};
+    normalise.attributes.set("epsilon", o.epsilon);
+    owner_.emit(std::move(normalise));
+
+    const std::int64_t rows = shape_[0];
+    const std::int64_t columns = checked_product(shape_) / rows;
+    TensorId matrix = builder.reshape(normalised, {rows, columns}, named("Matrix"));
+    matrix = rows > columns ? transpose(orthogonalise(transpose(matrix), o.newton_schulz_steps))
+                            : orthogonalise(matrix, o.newton_schulz_steps);
+    const TensorId direction = builder.reshape(matrix, shape_, named("Direction"));
+    NewOperator apply = named("MuonUpdate");
+    write_weight(apply, direction, master_ ? std::vector{*master_} : std::vector<TensorId>{});
+    apply.attributes.set("scale", std::sqrt(std::max(1.0, static_cast<double>(rows) /
+                                                              static_cast<double>(columns))));
+    owner_.emit(std::move(apply));
+  }
+
+  UpdateEmitter& owner_;
+  double learning_rate_ = 0.0;
+  double weight_decay_ = 0.0;
+  TensorId weight_;
+  TensorId gradient_;
+  std::string name_;
+  Integers shape_;
+  std::optional<TensorId> gradient_scale_;
+  double clip_value_ = 0.0; ///< 0: not clipped by value
+  std::optional<TensorId> master_;
+  std::optional<TensorId> updated_master_;
+  ParameterRecord record_;
+};
+
+void UpdateEmitter::add(TensorId weight, TensorId gradient, std::optional<TensorId> rows) {
+  const Integers& shape = builder_->graph().tensor(weight).shape;
+  const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
+  const Optimizer& optimizer = optimizer_of(weight);
+  const auto* muon = std::get_if<Muon>(&optimizer);
+  step_->parameters.push_back(ParameterUpdate(*this, weight, gradient, rows)
+                                  .run(muon && !matrix ? muon->others : optimizer));
+}
+
+} // namespace monet
