@@ -11,7 +11,7 @@ function(monet_harden options)
 endfunction()
 # monet_add_inner_rooms(target ROOMS room ... SOURCES a.cpp ... DEPENDS stage ... LIBRARIES ...): a target for the sources in these rooms,
 # which index unchecked in releases. They are inner loops of all searches, over arrays of sizes that we chose, for numbers that were
-# checked on their way there: see docs/decisions.md. Compiled file by file: g++ lays such loops out slower where a room is one file.
+# checked on their way there: see docs/decisions/0056-hardened-releases.md. Compiled file by file: g++ lays such loops out slower where a room is one file.
 function(monet_add_inner_rooms target)
   cmake_parse_arguments(ARG "" "" "ROOMS;SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   list(JOIN ARG_ROOMS "|" rooms)

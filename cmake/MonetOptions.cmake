@@ -40,7 +40,7 @@ endif()
 # Only the inner loops of searches and kernels gain from -O3, which makes the tool a tenth larger.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(monet_hot_options $<$<CONFIG:Release>:-O3>)
-# Measured: see docs/decisions.md. Developers and sanitizers have checks of their own.
+# Measured: see docs/decisions/0056-hardened-releases.md. Developers and sanitizers have checks of their own.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MONET_SANITIZE AND NOT MONET_FUZZ)
   set(monet_hardened_default ON)
 else()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What MONET says of the networks that people bring against PyTorch, as docs/reference/networks.md.
+"""Compares MONET with PyTorch on networks that users bring, and writes docs/reference/networks.md.
 
     tools/network_table.py build/release/apps/monet/monet --write docs/reference/networks.md
 
@@ -33,9 +33,14 @@ TIME_LIMIT_S = 120
 PHASES = ("forward", "backward_input", "backward_weight")
 TITLE = """# Networks
 
-Networks that people bring, as PyTorch 1.13 exports them for training, and what MONET makes of them: the parameters that it trains
-and the multiply-accumulates of one step. One figure where PyTorch, watched while it takes the step, has the same; else MONET's / PyTorch's.
-278 small networks, of these and more kinds, are compared in every gradient by a test (`tests/fixtures/training/`, `execute_test --gtest_filter='*TrainingCases*'`).
+This page lists networks that users bring, as PyTorch 1.13 exports them for training. For each it has the
+parameters that MONET trains and the multiply-accumulates of one step.
+
+A cell has one figure if PyTorch, observed while it runs the step, has the same; otherwise it has MONET's /
+PyTorch's. A test compares all gradients of 278 small networks of these and more kinds
+(`tests/fixtures/training/`, `execute_test --gtest_filter='*TrainingCases*'`).
+
+The page is generated:
 
     tools/network_table.py build/release/apps/monet/monet --write docs/reference/networks.md
 """

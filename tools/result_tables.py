@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of docs/results.md and docs/explanation/training.md.
+"""Tables of docs/results.md and docs/explanation/training-memory.md.
 
     tools/result_tables.py build/release/apps/monet/monet fused [NETWORK ...]
 

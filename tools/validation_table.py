@@ -33,7 +33,7 @@ PAGE = ROOT / "docs" / "validation.md"
 SECTIONS = ("chips", "gpu", "pulp", "areas", "imc", "memories", "fpga", "clusters", "interleaving", "pytorch", "numerics", "zigzag", "stream", "accelforge")
 
 HEAD = """\
-# Held against others' figures
+# Compared with published figures
 
 Made by `tools/validation_table.py`: do not edit by hand. The slow suite runs it and fails where a figure is another (`docs.validation_table`).
 

@@ -322,7 +322,7 @@ def formats(
     jobs: int = 1,
 ) -> Formats:
     """Shows formats, rounds numbers or an array to one, or multiplies two matrices by an emulated unit.
-    Names and options: docs/explanation/numerics.md."""
+    Names and options: docs/reference/number-formats.md."""
     values: dict[str, object] = {
         "--format": format, "--block": None if block is None else _shape("block", block), "--axes": axes,
         "--saturate": saturate, "--flush-subnormals": flush_subnormals, "--symmetric": symmetric,

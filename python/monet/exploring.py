@@ -66,7 +66,7 @@ Figure = Callable[[Design], float]
 
 
 class Space:
-    """A space of hardware (docs/explanation/exploration.md). Made by `read_space()`. Designs are numbers, 0 to
+    """A space of hardware (docs/reference/space-file.md). Made by `read_space()`. Designs are numbers, 0 to
     `size` - 1, those that constraints exclude among them."""
 
     def __init__(self, handle: _monet.Space, source: FileOrDict) -> None:

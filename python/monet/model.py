@@ -57,7 +57,7 @@ class Network:
     def training_step(self, options: FileOrDict | None = None, **more: Any) -> TrainingStep:
         """A step of training: `options` is a training file or a dict of its keys, and further
         keyword arguments are keys of it, too (loss, optimizer, precision, storage, ...; see
-        docs/explanation/training.md). InputError for what is wrong with them, at the key."""
+        docs/reference/training-file.md). InputError for what is wrong with them, at the key."""
         arguments.instance("network", self, Network, "read_network()")
         if options is not None and not isinstance(options, Mapping):
             if more:

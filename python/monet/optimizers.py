@@ -1,6 +1,6 @@
 """Optimisers as options of a training step: `net.training_step(optimizer=monet.Adam(lr=1e-3))`.
 
-Each is the dict that a training file has (docs/explanation/training.md, Update), with PyTorch's short names beside
+Each is the dict that a training file has (docs/reference/optimizers.md), with PyTorch's short names beside
 the file's: lr for learning_rate, eps for epsilon. What is wrong is told when the step is made."""
 
 from __future__ import annotations

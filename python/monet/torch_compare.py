@@ -39,7 +39,7 @@ def compare_with_torch(
     """Runs forward, loss and backward of the module by PyTorch and by the library, both in double
     precision with the same weights and inputs, and says how much gradients differ.
 
-    `loss` is one of a training file (docs/explanation/training.md), taken of the module's first output;
+    `loss` is one of a training file (docs/reference/training-file.md), taken of the module's first output;
     "network" where the module computes the loss itself. `target`: labels or what the loss compares
     with; without it, random ones of `seed`. `batch` takes the first so many rows of the inputs.
 

@@ -121,8 +121,8 @@ FpgaFigure converter_of(const NumberFormat& product, const NumberFormat& sum) {
   return figure;
 }
 
-/// Least squares on the four published systems of 64 units: docs/reference/hardware.md has the
-/// errors.
+/// Least squares on the four published systems of 64 units. docs/explanation/mac-unit-costs.md has
+/// the errors.
 FpgaFigure around(const MacDesign& design, double unit_dsps) {
   constexpr double kBase = 166.0;
   constexpr double kConversion = 207.2; // to and from what is stored in single precision

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { assemble } from "./assemble.mjs";
-import { page_cpu_ms, settle } from "./browser_tools.mjs";
+import { kArguments, page_cpu_ms, settle } from "./browser_tools.mjs";
 import { check_brush_speed, check_comparison, check_exploration } from "./explore_checks.mjs";
 import * as explorations from "./explore_samples.mjs";
 import { check_hostile } from "./hostile_checks.mjs";
@@ -18,15 +18,6 @@ import * as samples from "./samples.mjs";
 const require = createRequire(path.resolve(process.env.MODULES ?? "node_modules", "x.js"));
 const { chromium } = require("playwright-core");
 
-const kArguments = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 const kGutter = 136; // px, as in web/src/surface.ts
 let checks = 0;
 

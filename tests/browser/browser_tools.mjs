@@ -1,3 +1,14 @@
+/// How Chromium is started.
+export const kArguments = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
 /// CPU time in ms that the page's main thread spends on `work`, an async function called with `argument` in the page.
 /// Unlike wall time it does not grow when other processes are busy.
 export async function page_cpu_ms(page, work, argument) {

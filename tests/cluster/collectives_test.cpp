@@ -1,5 +1,5 @@
-// Collectives against their closed forms (docs/explanation/cluster.md), with numbers worked out by
-// hand, and tables against their points.
+// Collectives against their closed forms (docs/explanation/collectives.md), with numbers worked
+// out by hand, and tables against their points.
 #include "cluster/cluster_of.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,5 @@
-// The model of a step against measured ones: GPTs on one H100. docs/explanation/cluster.md has the
-// errors.
+// The model of a step against measured ones: GPTs on one H100.
+// docs/explanation/cluster-validation.md has the errors.
 #include "monet/base/files.hpp"
 #include "monet/cluster/cluster_step.hpp"
 
@@ -167,7 +167,7 @@ void print(const Compared& one) {
              one.measured_bytes * 1e-9, 100 * one.memory_error());
 }
 
-// What docs/explanation/cluster.md says: steps that do not wait for the host, and all.
+// What docs/explanation/cluster-validation.md says: steps that do not wait for the host, and all.
 TEST(MeasuredSteps, OfAnH100AreModelled) {
   const Cluster cluster =
       with_devices(read_cluster(MONET_SOURCE_DIR "/data/cluster/dgx_h100.yaml"), 1);

@@ -145,7 +145,7 @@ std::int64_t size(double log) {
   return std::llround(std::exp(log));
 }
 
-// What docs/explanation/cluster.md promises.
+// What docs/explanation/kernel-tables.md promises.
 TEST(KernelTableOfTheH100, PredictsHeldOutPoints) {
   const KernelTable h100 = read_kernel_table(MONET_SOURCE_DIR "/data/cluster/h100.yaml");
   EXPECT_TRUE(h100.measured);

@@ -152,7 +152,7 @@ TEST(KernelTables, OfTheA100EqualTheMeasuredProducts) {
   EXPECT_EQ(a100.matmul_points.size(), 17U);
 }
 
-// Each point predicted from all others: what docs/explanation/cluster.md promises.
+// Each point predicted from all others: what docs/explanation/kernel-tables.md promises.
 TEST(KernelTables, OfTheA100PredictHeldOutProducts) {
   const KernelTable a100 = read_kernel_table(kFolder + "a100.yaml");
   double sum = 0;

@@ -153,7 +153,7 @@ TEST(PipelineOrder, IsCompleteAndLegal) {
   expect_legal(large, test::orders_of(large));
 }
 
-/// The table of docs/explanation/cluster.md; nothing where it says nothing.
+/// The table of docs/explanation/pipelines.md; nothing where it says nothing.
 std::optional<Nanoseconds> published_bubble(PipelineKind kind, std::int64_t p, std::int64_t v,
                                             std::int64_t m, const ChunkCost& chunk) {
   const Nanoseconds f = chunk.forward, b = chunk.backward_input, w = chunk.backward_weight;

@@ -301,7 +301,8 @@ TEST(Planner, CountsTheStrategiesThatDocumentsName) {
   space.context = {1};
   const std::size_t count = strategies_of(space, 1024, gpt3, true).size();
   const std::string text = group_digits(static_cast<std::int64_t>(count));
-  for (const char* file : {"/README.md", "/docs/explanation/cluster.md", "/docs/decisions.md"})
+  for (const char* file : {"/README.md", "/docs/explanation/parallelism-search.md",
+                           "/docs/decisions/0071-proven-parallelism-plans.md"})
     EXPECT_NE(read_file(std::string(MONET_SOURCE_DIR) + file).find(text), std::string::npos)
         << file << " does not have " << text;
 }

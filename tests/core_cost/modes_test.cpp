@@ -85,7 +85,7 @@ struct Published {
   double gops_per_w;     ///< arXiv 2511.06313
   double multipliers;    ///< of 2 bits, in use of sixteen
   double aligned;        ///< floating-point products, or groups of four of FP4
-  double expected = 0;   ///< what docs/reference/hardware.md says the calibrated model gives
+  double expected = 0;   ///< of the calibrated model, docs/explanation/mac-unit-costs.md
 };
 const std::vector<Published>& published() {
   static const std::vector<Published> all{{"mxint8", 9, 1, 657, 16, 0, 657.0},

@@ -1,4 +1,4 @@
-// The YAML shown in docs/reference/hardware.md is read as a user would have it read.
+// The YAML blocks of the reference pages on hardware are valid files or parts of them.
 #include "monet/base/files.hpp"
 #include "monet/hardware/core_program.hpp"
 #include "monet/hardware/imc_array.hpp"
@@ -24,18 +24,25 @@ std::vector<std::string> yaml_blocks(const std::string& markdown) {
   return blocks;
 }
 
-TEST(HardwareExamples, core_and_system_are_read) {
-  const std::string source = MONET_SOURCE_DIR;
-  const std::vector<std::string> blocks =
-      yaml_blocks(read_file(source + "/docs/reference/hardware.md"));
-  ASSERT_EQ(blocks.size(), 7U);
+/// The blocks of a page of docs/reference.
+std::vector<std::string> blocks_of(const std::string& page, std::size_t count) {
+  std::vector<std::string> blocks =
+      yaml_blocks(read_file(std::string(MONET_SOURCE_DIR) + "/docs/reference/" + page));
+  EXPECT_EQ(blocks.size(), count) << page;
+  blocks.resize(count);
+  return blocks;
+}
 
-  const Core core = parse_core(blocks[0], "docs/reference/hardware.md");
+TEST(HardwareExamples, core_is_read) {
+  const Core core = parse_core(blocks_of("hardware.md", 3)[0], "hardware.md");
   EXPECT_EQ(core.kind, CoreKind::array);
   EXPECT_EQ(core.lanes(), 32 * 32);
   EXPECT_EQ(instances(core, core.memories[0]), 32); // one register per D1, shared along D2
+}
 
-  const Chip chip = parse_chip(blocks[1], "docs/reference/hardware.md",
+TEST(HardwareExamples, system_is_read) {
+  const std::string source = MONET_SOURCE_DIR;
+  const Chip chip = parse_chip(blocks_of("system-file.md", 1)[0], "system-file.md",
                                [&](const std::string& name, const SourceLoc&) {
                                  const std::string path = source + "/data/hardware/cores/" + name;
                                  return FileText{path, read_file(path)};
@@ -48,29 +55,31 @@ TEST(HardwareExamples, core_and_system_are_read) {
             (std::vector<LinkId>{LinkId(std::size_t{3})}));
 }
 
-/// The core of the first block with the array of a later one.
+/// The core of the first block of hardware.md with the array of a later block.
 TEST(HardwareExamples, arrays_are_read) {
-  const std::vector<std::string> blocks =
-      yaml_blocks(read_file(std::string(MONET_SOURCE_DIR) + "/docs/reference/hardware.md"));
-  ASSERT_EQ(blocks.size(), 7U);
-  const std::string memories = blocks[0].substr(0, blocks[0].find("operational_array:"));
-  const Core unit = parse_core(memories + blocks[2], "docs/reference/hardware.md");
+  const std::vector<std::string> cores = blocks_of("hardware.md", 3);
+  const std::vector<std::string> arrays = blocks_of("array-units.md", 3);
+  const std::string memories = cores[0].substr(0, cores[0].find("operational_array:"));
+  const Core unit = parse_core(memories + arrays[0], "array-units.md");
   ASSERT_TRUE(unit.mac);
   EXPECT_EQ(name_of(*unit.mac), "fp8_e5m2 cfg5 + q8.13");
-  const Core modes = parse_core(memories + blocks[3], "docs/reference/hardware.md");
+  const Core modes = parse_core(memories + arrays[1], "array-units.md");
   ASSERT_EQ(modes.modes.size(), 3U);
   EXPECT_EQ(modes.modes[2].products, 8);
-  // Its cells, and the memories of the first block above them.
-  const Core imc =
-      parse_core("name: imc\n" + blocks[4] + memories.substr(memories.find("  registers:")),
-                 "docs/reference/hardware.md");
+  // Its cells, and the memories of the first block of hardware.md above them.
+  const Core imc = parse_core(
+      "name: imc\n" + arrays[2] + memories.substr(memories.find("  registers:")), "array-units.md");
   ASSERT_TRUE(imc.imc);
   EXPECT_EQ(imc.imc->columns, 128);
   EXPECT_EQ(imc.memories.size(), 3U);
-  const Core processors = parse_core(blocks[0] + blocks[5], "docs/reference/hardware.md");
+}
+
+TEST(HardwareExamples, programs_are_read) {
+  const std::vector<std::string> blocks = blocks_of("hardware.md", 3);
+  const Core processors = parse_core(blocks[0] + blocks[1], "hardware.md");
   ASSERT_TRUE(processors.program && processors.program->issue);
   EXPECT_EQ(processors.program->issue->im2col, 22);
-  const Core gpu = parse_core(blocks[0] + blocks[6], "docs/reference/hardware.md");
+  const Core gpu = parse_core(blocks[0] + blocks[2], "hardware.md");
   ASSERT_TRUE(gpu.program && gpu.program->kernels);
   EXPECT_EQ(gpu.program->kernels->waves.units, 32);
 }

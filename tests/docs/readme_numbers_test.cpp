@@ -190,7 +190,7 @@ void expect_examples(Readme& readme) {
   readme.has("each in [{} s]", seconds_per_design());
   // A test of the planner counts them.
   readme.has("the best of {} ways to divide it",
-             match_in("docs/explanation/cluster.md", "has ([0-9,]+) strategies")[0]);
+             match_in("docs/explanation/parallelism-search.md", "has ([0-9,]+) strategies")[0]);
 }
 
 void expect_constants(Readme& readme) {

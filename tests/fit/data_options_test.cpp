@@ -87,7 +87,7 @@ TEST(DataOptions, ReadAugmentationAndNormalisation) {
 }
 
 TEST(DataOptions, ReadTheDocumentsExample) {
-  const std::string document = read_file(MONET_SOURCE_DIR "/docs/explanation/training-runs.md");
+  const std::string document = read_file(MONET_SOURCE_DIR "/docs/reference/image-data.md");
   const std::string fence = "```yaml\n";
   const std::size_t begin = document.find(fence) + fence.size();
   const std::string text = document.substr(begin, document.find("```\n", begin) - begin);

@@ -145,8 +145,8 @@ TEST(MacDesign, SystemsAreWithinFivePercent) {
   }
 }
 
-/// What three constants come to without one of the systems: docs/reference/hardware.md says these
-/// figures.
+/// The three constants fitted without one of the systems; docs/explanation/mac-unit-costs.md has
+/// these figures.
 TEST(MacDesign, SystemsLeftOutAreToldApart) {
   const auto around = [](const System& system) {
     const double single = system.design.multiply == kSinglePrecision ? 0 : 1;

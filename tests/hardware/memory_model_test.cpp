@@ -58,8 +58,8 @@ void expect_moves_violators_only(const LogGrid& table, const LogGrid& repaired) 
 }
 
 TEST(MemoryModel, TheRepairMovesOnlyViolators) {
-  // What docs/reference/hardware.md states: mean over nodes and ports of the share moved, and the
-  // largest move.
+  // What docs/explanation/hardware-costs.md states: mean over nodes and ports of the share moved,
+  // and the largest move.
   for (const SramFigure which : {SramFigure::read_pj, SramFigure::write_pj, SramFigure::area_mm2}) {
     for (const int node : {90, 65, 45, 32, 22}) {
       for (const int ports : {1, 2}) {

@@ -286,8 +286,9 @@ double array_area(const Core& core) {
   return core.array_area_mm2 * static_cast<double>(core.lanes());
 }
 
-// The ratios of model to chip that docs/reference/hardware.md shows. They are far from 1 where the
-// chip has what the model leaves out; a change of the model that moves them is to be seen there.
+// The ratios of model to chip that docs/explanation/hardware-costs.md shows. They are far from 1
+// where the chip has what the model leaves out; a change of the model that moves them is to be seen
+// there.
 TEST(PublishedChips, Eyeriss) {
   const Chip chip = published("eyeriss_v1.yaml");
   EXPECT_NEAR(chip.area_mm2() / 12.25, 0.20, 0.01);

@@ -276,7 +276,7 @@ struct UpdateWork {
 
 TEST(UpdateNests, CountScalarOperationsAndReadEveryOperandOnce) {
   // add, multiply, divide, compare, square_root, transcendental; by hand from the formulas in
-  // docs/explanation/training.md
+  // docs/reference/optimizers.md
   const std::vector<UpdateWork> cases{
       {Sgd{}, {1, 1, 0, 0, 0, 0}},
       {Sgd{.weight_decay = 0.1}, {2, 2, 0, 0, 0, 0}},

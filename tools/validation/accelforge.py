@@ -48,7 +48,7 @@ AccelForge (LoopTree) finds fused mappings of Einsums on one core with one buffe
 and the least traffic of chains of products of 64 x 64 with 8-bit elements.""",
         [Block("", front_rows(tool, 1) + front_rows(tool, 2)), Block("", least_rows(tool))],
         "Nothing is left to explain on chains of products. Elsewhere ours goes beyond the reference's rules in two named points, which `--reference-rules`"
-        " undoes (docs/explanation/optimisation.md). A point of GPT-3 6.7B that was recorded, too (3,254,779,904 bits), has no description in this repository and is"
+        " undoes (docs/explanation/einsum-fusion.md). A point of GPT-3 6.7B that was recorded, too (3,254,779,904 bits), has no description in this repository and is"
         " not repeated here.",
         "A cascade and a buffer for which the reference finds a mapping with less traffic than the one called exact here. Brute force over all mappings of small"
         " cascades looks for one (`reference_test --gtest_filter='EinsumMapper*'`).",

@@ -39,7 +39,7 @@ def section(tool: Tool) -> Section:
         "Areas and power of Eyeriss and the first TPU",
         """\
 Eyeriss (Chen et al., JSSC 52(1), 2017): 65 nm, 168 elements of 16 bits, 108 KB. The first TPU (Jouppi et al., ISCA 2017): 28 nm, 65,536 multipliers of 8 bits, 28 MiB; its parts are shares of the die as in its
-floor plan, and the die an upper bound. `tests/fixtures/hardware/published/` describes both; everything is priced by the model (`auto_cost_extraction`, docs/reference/hardware.md).""",
+floor plan, and the die an upper bound. `tests/fixtures/hardware/published/` describes both; everything is priced by the model (`auto_cost_extraction`, docs/explanation/hardware-costs.md).""",
         [Block("", rows)],
         "Memories come out at 60 to 70 % of a chip's, logic at a quarter: cells without placement, clock tree, test and routing; control, network and DRAM interfaces are not in it at all."
         " Power has the same gaps, but at peak where the chips were measured on average. Compare designs with these areas; do not quote them as a die.",

@@ -152,7 +152,7 @@ def diana_sized(tool: Tool) -> Block:
         ("additions", "additions, ours: lanes are fed by the outermost memory, 512 bits a cycle; the source feeds 64 lanes"
          " through buffers of 16 bits a cycle, which our model of lanes does not look at", named(ADDITIONS, ours)),
         ("ours", "all ours", named(tuple(source), ours)),
-        ("pooling", "pooling, `stream-coala`'s own: it counts channels twice, as Stream does (docs/explanation/scheduling.md)",
+        ("pooling", "pooling, `stream-coala`'s own: it counts channels twice, as Stream does (docs/explanation/stream-coala.md)",
          named(("maxpool",), reference)),
         ("slow_additions", "additions, `stream-coala`'s own", named(ADDITIONS, reference)),
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def read_differently(tool: Tool) -> Block:
     peaks = [one["peak_memory_bytes"] / 2**20 for one in (own, jia)]
     return Block(
         "**How the files read.** The shared memory of DIANA's four cores is one by name and size (`core_memory_sharing`) or by"
-        " `memory_aliases`; weights of 64 and 256 KiB stay private (docs/reference/hardware.md). Windows of 3 on its pooling unit's axes of 2"
+        " `memory_aliases`; weights of 64 and 256 KiB stay private (docs/reference/system-file.md). Windows of 3 on its pooling unit's axes of 2"
         " are clipped. Factors of a mapping's `intra_core_tiling` vary from the first to the last, the first fastest. `stream-coala`"
         " knows rows of an addition as D, as newer Stream does; a mapping that says OY (the source's) leaves additions in two pieces.",
         header=["if", "cycles"],

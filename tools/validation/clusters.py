@@ -193,7 +193,7 @@ measured kernel by kernel, on other machines than most of these runs; nothing is
             memory_block(tool),
             Block("**One H100**, GPTs of 4 layers of 128 to 6.7 billion parameters:", h100_rows(tool)),
         ],
-        "docs/explanation/cluster.md goes through what is missed (*Against measured runs*, *Against our own runs on an H100*). In short: BLOOM's machine is about 20 % slower than modelled throughout; tensor parallelism of Megatron-Core is"
+        "docs/explanation/cluster-validation.md goes through what is missed. In short: BLOOM's machine is about 20 % slower than modelled throughout; tensor parallelism of Megatron-Core is"
         " hidden behind products and waited for here; MPT's attention is the first FlashAttention's; eager PyTorch launches more kernels than we count, so that short steps are too fast, and attention in parts has more of"
         " them; what the host of vTrain's machine takes for a kernel is not known but from its runs.",
         "A step of a dense transformer on Selene, or on an H100 like ours, in which nothing waits for the host and no collective is hidden, off by more than a fifth; or a search in which the run that the model would choose takes"

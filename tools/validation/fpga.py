@@ -97,7 +97,7 @@ def section(tool: Tool) -> Section:
         "Units on an FPGA and the SNAX cluster",
         """\
 The Archimedes project (Inria, "Exploring low-precision formats in MAC units for DNN training") built multiply-accumulate units and systems of 64 of them for a ZCU104 with Vitis HLS 2020.2. KU Leuven published
-throughput and efficiency of a SNAX cluster for microscaling formats in 22 nm (arXiv 2511.06313). Both set constants of ours (docs/reference/hardware.md, *Units and modes*).""",
+throughput and efficiency of a SNAX cluster for microscaling formats in 22 nm (arXiv 2511.06313). Both set constants of ours (docs/explanation/mac-unit-costs.md).""",
         [
             Block("**Units.** Known formats are looked up, so these figures come out exactly; laws are for the formats between them:", unit_rows(tool)),
             Block("**Systems**, three constants fitted to four:", system_rows(tool)),

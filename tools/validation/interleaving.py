@@ -46,7 +46,7 @@ The command leaves out the other answers, which `monet backward --study {STUDY} 
                 after=f"Of {sum(one['unit'] == 'percent' for one in figures)} figures in percent, {near} are within 5 points.",
             ),
         ],
-        "docs/explanation/backward-dataflow.md goes through the figures that are more than 5 points off and lists what the paper leaves open. DLRM's share would need other layers than the perceptrons that are published of it; Algorithm 1 only interleaves"
+        "docs/explanation/backward-dataflow-study.md goes through the figures that are more than 5 points off and lists what the paper leaves open. DLRM's share would need other layers than the perceptrons that are published of it; Algorithm 1 only interleaves"
         " layers of BERT and T5, which saves nothing there; depthwise convolutions of MobileNet are bound by computing.",
         "The paper's networks or simulator, layer by layer: with the open points closed, a reduction that is off by more than 5 points. Tiles decide more than the order of gradients here, so a chip whose tiles are searched and that gains a fifth"
         " by the order alone would speak against the model.",

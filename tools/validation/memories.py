@@ -113,7 +113,7 @@ at 7 nm; bfloat16 is no point of these.""",
                   after="Macros are meant to be cheaper than one array where words are wide: their rows are there to compare and not counted."),
             Block("**Against other sources:**", cache_rows(tool) + bfloat_rows(tool)),
         ],
-        "Repair moves cells that are out of order with others, by up to 21 % of energy and 69 % of area at nodes whose table has holes, and less at 45 and 22 nm (docs/reference/hardware.md). Leaving a point out"
+        "Repair moves cells that are out of order with others, by up to 21 % of energy and 69 % of area at nodes whose table has holes, and less at 45 and 22 nm (docs/explanation/hardware-costs.md). Leaving a point out"
         " and reading it off the rest errs by 7 % on average; no command shows that (`readers_test --gtest_filter='MemoryModel*'`). Horowitz's are round figures of caches, ours of plain RAM,"
         " which is 15 to 40 % below. Products follow a power law in bits of the significand between fp16 and fp32.",
         "A compiled memory of a public process whose energy at 64 bits a word does not grow about as the square root of its size, or a wide memory whose macros do not pay.",

@@ -72,7 +72,7 @@ Stream (KU Leuven) schedules tiles of layers on several cores. Two runs of the p
 `tpu_like_quad_core`, layer by layer and fused, with every tile, transfer, energy and memory peak (`{FIXTURES}/`). The system there has links from each core to the off-chip memory, other than
 `data/hardware/tpu_like_quad_core.yaml`, which has one bus.""",
         blocks,
-        "Nothing is left to explain: both the schedule and the core costs under it are the reference's, with its oddities, which docs/explanation/scheduling.md"
+        "Nothing is left to explain: both the schedule and the core costs under it are the reference's, with its oddities, which docs/explanation/stream-coala.md"
         f" lists by name. {digests} further runs (other networks, systems and mappings) were made by a rebuild of the program that equals it in both"
         " recorded runs; no command has their made-up core costs, so `reference_test --gtest_filter='StreamDigest*'` compares them.",
         "A network, system and mapping that Stream at that commit completes, and for which it says other cycles, without a note in our result."

@@ -1,4 +1,4 @@
-// An exploration as the viewer uses it: explore.json as columns. docs/explanation/exploration.md describes the file; absent or
+// An exploration as the viewer uses it: explore.json as columns. docs/reference/exploration-result.md describes the file; absent or
 // malformed parts become empty ones.
 import { list, number, object, text, type Json } from "./data";
 import { bytes, energy, seconds, si } from "./format";

@@ -284,7 +284,7 @@ void add_formats_command(Command& monet) {
       "formats", "Number formats: shows them, rounds numbers and arrays, emulates products");
   arguments->add_to(command);
   command.footer = "Names: fp32, bf16, fp8_e4m3, eXmY, intN, qM.F, mxfp4_e2m1, ...; "
-                   "docs/explanation/numerics.md explains them and every option.\n"
+                   "docs/reference/number-formats.md explains them and every option.\n"
                    "Example: monet formats --round 0.3 --format fp8_e4m3";
   command.missing = [&command, arguments] { return arguments->missing(command); };
   command.action = [&command, arguments](Session& session) {

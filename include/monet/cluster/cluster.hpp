@@ -1,5 +1,5 @@
-// A cluster: devices, and the tiers of links that join them. docs/explanation/cluster.md describes
-// the files.
+// A cluster: devices, and the tiers of links that join them.
+// docs/reference/cluster-file.md describes the files.
 #pragma once
 
 #include "monet/cluster/collective_table.hpp"

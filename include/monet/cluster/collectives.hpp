@@ -1,6 +1,6 @@
 // What collectives cost on a cluster: where a group's ranks stand on its tiers, and the closed
-// forms of each algorithm. docs/explanation/cluster.md has the formulas with their sources. Nothing
-// here allocates, so that a planner may ask millions of times.
+// forms of each algorithm. docs/explanation/collectives.md has the formulas with their sources.
+// Functions here do not allocate, so that a planner may call them millions of times.
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

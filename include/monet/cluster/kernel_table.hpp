@@ -1,5 +1,6 @@
-// A device known by measured kernels instead of by its parts. docs/explanation/cluster.md has the
-// files, how times are interpolated, and how far held-out points are missed.
+// A device known by measured kernels instead of by its parts.
+// docs/explanation/kernel-tables.md explains how times are interpolated, and has the errors of
+// held-out points; docs/reference/cluster-file.md has the keys.
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

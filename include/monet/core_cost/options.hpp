@@ -36,7 +36,7 @@ struct OffchipRate {
 std::pair<double, double> merit(Objective objective, double latency, double energy);
 
 /// Where our model departs from ZigZag 3.8.5: true is ours, false is ZigZag's. Reasons and
-/// equations are in docs/explanation/core-cost.md.
+/// equations are in docs/explanation/core-cost-zigzag.md.
 struct ModelChoices {
   /// The first pass over partial sums starts from nothing, so nothing is read back.
   bool first_partial_sums_free = true;
@@ -98,7 +98,7 @@ struct OrderedLoop {
 };
 
 /// How an output that scatters over shared axes is computed: dX of a convolution, a transposed
-/// convolution. Equations are in docs/explanation/core-cost.md.
+/// convolution. Equations are in docs/explanation/gradient-products.md.
 enum class InputGradient {
   best,         ///< whichever costs less; on ties the first of these
   scatter,      ///< as the nest says: products are added where they belong

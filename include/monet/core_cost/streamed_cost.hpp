@@ -43,7 +43,7 @@ struct StreamedCost {
 
 /// The mapping with the least ceil(used / available off-chip bandwidth) * floor(latency), of equal
 /// ones the first in ZigZag's order, in ZigZag 3.8's model. What counts as used is in
-/// docs/explanation/scheduling.md ("Core costs of stream-coala"). `offchip` is a core with one
+/// docs/explanation/stream-coala-costs.md. `offchip` is a core with one
 /// memory. InfeasibleError as core_cost().
 StreamedCost streamed_cost(const StreamedProblem& problem, const Core& core, const Core& offchip);
 

@@ -1,5 +1,5 @@
 // A space of hardware: parameters with their values, constraints between them, and a chip written
-// with expressions over them. docs/explanation/exploration.md describes the file.
+// with expressions over them. docs/reference/space-file.md describes the file.
 #pragma once
 
 #include "monet/base/yaml.hpp"

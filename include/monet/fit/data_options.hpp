@@ -1,4 +1,4 @@
-// The `data:` part of an experiment, and the images it names; docs/explanation/training-runs.md
+// The `data:` part of an experiment, and the images it names; docs/reference/image-data.md
 // describes every key.
 #pragma once
 

@@ -1,5 +1,5 @@
 // An experiment of training runs: what `monet train` reads. Variants of one recipe, each run from
-// several seeds; docs/explanation/training-runs.md describes every key.
+// several seeds; docs/reference/training-experiment.md describes every key.
 #pragma once
 
 #include "monet/execute/execute.hpp"

@@ -28,8 +28,8 @@ struct ArithmeticCost {
   double area_mm2() const { return multiply_mm2 + add_mm2 + convert_mm2 + registers_mm2; }
 };
 
-/// A product in one format, added up in another. docs/reference/hardware.md has the points and
-/// laws. 3 to 90 nm.
+/// A product in one format, added up in another, at 3 to 90 nm. docs/explanation/hardware-costs.md
+/// has the points and laws.
 ArithmeticCost mac_cost(const FormatShape& product, const FormatShape& sum, double node_nm);
 /// Part of the energy and area of a floating-point multiplier that exponents, rounding and
 /// subnormal numbers take, which grows with the bits of the significand; the rest, the array of

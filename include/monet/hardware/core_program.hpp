@@ -1,6 +1,6 @@
 // What cores take that are programmed: processors issue instructions beside the products of their
 // lanes, and a GPU is given kernels. Keys `issue` and `kernels` of a core file; equations are in
-// docs/explanation/core-cost.md.
+// docs/explanation/lanes-and-processors.md.
 #pragma once
 
 #include "monet/hardware/tile_waves.hpp"

@@ -1,7 +1,7 @@
 // An array that computes in memory: SRAM cells hold the weights, activations are applied bit by bit
 // to its rows, and products are added up along its columns, as charges (analog) or in trees of
 // adders (digital). The model is ZigZag 3.8's, of a 28 nm technology at 0.9 V;
-// docs/explanation/core-cost.md has its equations.
+// docs/explanation/in-memory-computing.md has its equations.
 #pragma once
 
 #include <array>

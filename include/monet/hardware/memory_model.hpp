@@ -10,14 +10,13 @@
 
 namespace monet {
 
-/// An on-chip memory. docs/reference/hardware.md has the ranges; outside them memory_cost throws
-/// InfeasibleError.
+/// An on-chip memory. docs/explanation/hardware-costs.md has the ranges; outside them memory_cost
+/// throws InfeasibleError.
 struct MemoryQuery {
   Bits size;
   std::int64_t word_bits = 64; ///< of one access
   double node_nm = 22;
-  int ports =
-      1; ///< 1: one for reads and writes; 2: one each; more cost more (docs/reference/hardware.md)
+  int ports = 1; ///< 1: one for reads and writes; 2: one each; more cost more
 };
 
 inline constexpr std::int64_t kMaxModelledBits = std::int64_t{8} << 30; ///< 1 GiB

@@ -1,5 +1,6 @@
 // YAML -> Core and Chip. Both memory schemas (named ports; r_bw/w_bw with port counts) and both
-// link styles are read as they stand; docs/reference/hardware.md describes every key.
+// link styles are read as they stand; docs/reference/hardware.md and system-file.md describe every
+// key.
 #pragma once
 
 #include "monet/base/yaml.hpp"

@@ -1,5 +1,5 @@
-// How figures known at one technology node carry over to others. docs/reference/hardware.md has the
-// sources.
+// How figures known at one technology node carry over to others. docs/explanation/hardware-costs.md
+// has the sources.
 #pragma once
 
 namespace monet {

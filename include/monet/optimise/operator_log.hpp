@@ -12,8 +12,7 @@
 namespace monet {
 
 /// A log as a problem: a buffer per storage, an operator per CALL and MUTATE in the log's order,
-/// all of which may run again; costs in nanoseconds. See docs/explanation/optimisation.md,
-/// "Operator logs".
+/// all of which may run again; costs in nanoseconds. See docs/reference/operator-log.md.
 struct OperatorLog {
   RecomputeProblem problem;
   /// Of the log as written: what RELEASE drops is freed when its last name goes, constants never.

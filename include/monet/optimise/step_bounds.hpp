@@ -1,5 +1,5 @@
 // What no schedule of a step on a chip can beat, whatever is allocated, split, fused, tiled and
-// ordered. See docs/explanation/optimisation.md for why each part holds.
+// ordered. See docs/explanation/step-bounds.md for why each part holds.
 #pragma once
 
 #include "monet/hardware/chip.hpp"

@@ -1,6 +1,6 @@
 // The reference scheduler (Stream's COALA, upstream 303f9dc) to the last cycle: second half of
 // `--model stream-coala`. The first half is monet/tiling/stream_tiles.hpp. Semantics, quirks
-// included, are in docs/explanation/scheduling.md.
+// included, are in docs/explanation/stream-coala.md.
 #pragma once
 
 #include "monet/hardware/chip.hpp"

@@ -1,6 +1,6 @@
 // Core costs of `--model stream-coala`: from files in our own format or the reference's
 // (cost_lut.json, schedule.json, comm_events.json), or from our own core model. Format:
-// docs/explanation/scheduling.md.
+// docs/explanation/stream-coala-costs.md.
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,6 +1,6 @@
 // The workload as the reference scheduler Stream (upstream 303f9dc) sees it: layers with named
 // loops, tiles of equal size, tensors, and which tile waits for which. First half of
-// `--model stream-coala`; what is like it and what is not is in docs/explanation/scheduling.md.
+// `--model stream-coala`; what is like it and what is not is in docs/explanation/stream-coala.md.
 //
 // Plain data, indexed by position; nothing here is meant for the default model, whose tiles are
 // those of tiling.hpp.
@@ -139,7 +139,7 @@ struct Edge {
 
 /// Something the reference stops at, or does by mistake, and what was done instead.
 struct Note {
-  std::string name; ///< of the difference in docs/explanation/scheduling.md
+  std::string name; ///< of the difference in docs/explanation/stream-coala.md
   std::string node;
   std::string what;
 };

@@ -12,7 +12,7 @@ namespace monet {
 
 /// latency_cycles, energy_pj and its nine terms, cores, layers, tiles, link_events, memory_peaks
 /// and notes. Rows of tiles and events have the keys of the reference's schedule.json and
-/// comm_events.json. Described in docs/explanation/scheduling.md.
+/// comm_events.json. Described in docs/explanation/stream-coala-costs.md.
 nlohmann::ordered_json stream_json(const stream::Workload& workload, const Chip& chip,
                                    const stream::Costs& costs, const stream::Result& result);
 

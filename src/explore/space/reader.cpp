@@ -1,4 +1,4 @@
-// space.yaml -> Space; docs/explanation/exploration.md describes every key.
+// space.yaml -> Space; docs/reference/space-file.md describes every key.
 #include "base/shared/fnv1a.hpp"
 #include "explore/space/sections.hpp"
 

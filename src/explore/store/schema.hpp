@@ -1,5 +1,5 @@
-// The tables of a store, and how a result becomes a row. docs/explanation/exploration.md shows them
-// to users.
+// The tables of a store, and how a result becomes a row.
+// docs/reference/exploration-result.md describes them for users.
 #pragma once
 
 #include "explore/store/sqlite.hpp"

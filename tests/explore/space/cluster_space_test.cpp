@@ -154,7 +154,7 @@ TEST(ClusterSpace, WhatIsWrongIsSaidAtItsPlace) {
 
 TEST(ClusterSpace, TheExampleIsOneOfTheDocs) {
   const std::string root = std::string(MONET_SOURCE_DIR) + "/";
-  const std::string docs = read_file(root + "docs/explanation/exploration.md");
+  const std::string docs = read_file(root + "docs/reference/space-file.md");
   const Space space = read_space(root + "examples/cluster/transformer_edge_space.yaml");
   EXPECT_EQ(space.size(), 12U);
   for (const Parameter& parameter : space.parameters)

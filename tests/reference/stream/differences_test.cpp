@@ -1,5 +1,5 @@
 // What the reference's scheduler does otherwise than our default, each by the name it has in
-// docs/explanation/scheduling.md, and how ours goes on where it stops.
+// docs/explanation/stream-coala.md, and how ours goes on where it stops.
 #include "reference/stream/systems.hpp"
 #include "reference/stream/tiles_networks.hpp"
 

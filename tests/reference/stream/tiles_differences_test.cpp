@@ -1,5 +1,5 @@
 // What stream-coala does otherwise than our default, each by the name it has in
-// docs/explanation/scheduling.md, and how it goes on where the reference stops.
+// docs/explanation/stream-coala.md, and how it goes on where the reference stops.
 #include "reference/stream/tiles/network.hpp"
 #include "reference/stream/tiles/stages.hpp"
 #include "reference/stream/tiles_networks.hpp"
