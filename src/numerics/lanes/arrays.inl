@@ -95,11 +95,11 @@ inline float power(std::int32_t exponent) {
 
 void long_blocks(const BlockRun& run, const LaneGrid<float>& grid) {
   constexpr int kWidth = Types<float>::kWidth;
-  constexpr int kMost = 32 / kWidth;
+  constexpr int kMaxVectors = 32 / kWidth;
   const int vectors = static_cast<int>(run.length) / kWidth;
   for (std::ptrdiff_t block = 0; block < run.blocks; ++block) {
     const float* in = run.in + block * run.length;
-    Vec<float> x[kMost];
+    Vec<float> x[kMaxVectors];
     Sig<float> most{};
     for (int v = 0; v < vectors; ++v) {
       x[v] = load(in + v * kWidth);
