@@ -1,3 +1,5 @@
+// Overflow-checked integer arithmetic and internal checks that throw InternalError; used by every
+// stage.
 #include "monet/base/checked.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,3 +1,5 @@
+// Error types with source locations, and lists of problems that readers of input files report
+// together.
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

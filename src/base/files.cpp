@@ -1,3 +1,5 @@
+// Reads and writes whole files; writing is atomic for regular files. Every reader of input files
+// and writer of results uses it.
 #include "monet/base/files.hpp"
 
 #include "monet/base/errors.hpp"
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a file is that is no regular one.
+/// Description of a file that is not a regular one, for error messages.
 std::string_view kind_of(mode_t mode) {
   if (S_ISDIR(mode))
     return "a folder";
@@ -32,14 +34,14 @@ std::string_view kind_of(mode_t mode) {
   return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/// A file that is open for reading.
+/// File that is open for reading; closed when destroyed.
 class InputFile {
 public:
   explicit InputFile(const std::string& path) : path_(path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0)
       fail();
-    check(status); // before it is opened, which may wait for a writer or wake a device
+    check(status); // before opening, which may wait for a writer or wake a device
     file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file_ < 0)
       fail();
@@ -54,10 +56,10 @@ public:
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// As the file system has it; files of /proc have none.
+  /// File size in bytes as the file system reports it; 0 for files of /proc.
   std::size_t size() const { return size_; }
 
-  /// Up to `bytes` more, fewer at the end alone.
+  /// Reads up to `bytes` more bytes; returns fewer only at the end of the file.
   std::string read(std::size_t bytes) {
     constexpr std::size_t kBlock = std::size_t{1} << 16;
     std::string contents;
@@ -89,7 +91,7 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Of this thread; null: none.
+/// Contents by path that replace files for this thread; null if there are no replacements.
 thread_local const std::map<std::string, std::string>* given_files = nullptr;
 
 const std::string* given_file(const std::string& path) {
@@ -138,10 +140,10 @@ std::string read_beginning(const std::string& path, std::size_t bytes) {
 
 namespace {
 
-/// What could not be done, and why.
+/// Failed step of writing a file, with its errno.
 struct Failure {
   const char* doing = "";
-  int reason = 0; ///< errno; 0: nothing failed
+  int reason = 0; ///< errno; 0 if nothing failed
 };
 
 void throw_if(const Failure& failure, const std::string& path) {
@@ -160,9 +162,9 @@ Failure write_all(int file, std::string_view contents) {
   return {};
 }
 
-/// Creates, writes and closes.
+/// Creates the file, writes the contents and closes it.
 Failure write_new(const std::string& path, std::string_view contents) {
-  constexpr mode_t kAll = 0666; // less what the user's umask takes
+  constexpr mode_t kAll = 0666; // reduced by the user's umask
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_CREAT | O_EXCL, kAll);
   if (file < 0)
     return {"created", errno};
@@ -175,13 +177,14 @@ Failure write_new(const std::string& path, std::string_view contents) {
 constexpr int kPollMilliseconds = 20;
 constexpr std::chrono::milliseconds kReaderGrace{250};
 
-/// Throws Stopped if a stop flag is set and nothing could be written since `progress`.
+/// Throws Stopped if a stop flag is set and nothing was written for `kReaderGrace` since
+/// `progress`.
 void check_reader(std::chrono::steady_clock::time_point progress) {
   if (is_stop_flag_set() && std::chrono::steady_clock::now() - progress >= kReaderGrace)
     throw Stopped("stopped while waiting for a reader of the output");
 }
 
-/// Opens a pipe as soon as it has a reader; what is not a pipe at once. -1: see errno.
+/// Opens a pipe once it has a reader; any other file at once. Returns -1 and sets errno on failure.
 int open_for_reader(const std::string& path) {
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
@@ -214,7 +217,7 @@ Failure write_to_special(const std::string& path, std::string_view contents) {
   return {"written", reason};
 }
 
-/// The file that `path` names, through symbolic links.
+/// Path of the file that `path` refers to, with symbolic links resolved.
 std::string target_of(const std::string& path) {
   std::error_code error;
   if (!fs::is_symlink(path, error))
@@ -227,13 +230,14 @@ std::string aside_of(const std::string& target) {
   return fmt::format("{}.{}.tmp", target, ::getpid());
 }
 
-/// A file that was not there before: never through a link that somebody has put in its place.
+/// Writes a file that did not exist before; never follows a link that another user put in its
+/// place.
 Failure write_aside(const std::string& aside, std::string_view contents) {
-  ::unlink(aside.c_str()); // of a process of this number that was killed
+  ::unlink(aside.c_str()); // left by a killed process that had this process number
   return write_new(aside, contents);
 }
 
-/// Of a place for a file: whether it is written as it stands, since it is a device or a pipe.
+/// Whether a target must be written in place, since it is a device or a pipe.
 bool is_special(const std::string& target, const std::string& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(target, ignored);
@@ -293,7 +297,7 @@ void try_to_write(const std::string& path) {
     return;
   }
   const std::string aside = aside_of(target);
-  const Failure failure = write_aside(aside, "."); // of a full disk the first byte is too much
+  const Failure failure = write_aside(aside, "."); // on a full disk, even one byte fails
   ::unlink(aside.c_str());
   throw_if(failure, path);
 }

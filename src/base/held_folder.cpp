@@ -1,4 +1,5 @@
-// Folders of results, each for one process at a time.
+// Folders for results, each locked by one process at a time; commands that write several files use
+// them.
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
   throw OutputError(path, fmt::format("cannot be {}: {}", doing, std::strerror(reason)));
 }
 
-/// Who holds a folder, for the one who comes second.
+/// Host and process that hold a folder, for the error message of a second process.
 std::string own_name() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0)
@@ -40,8 +41,8 @@ std::string holder_in(int file) {
   return {text.data(), static_cast<std::size_t>(got < 0 ? 0 : got)};
 }
 
-/// Removes what write_file_atomically() of a killed process left in its folder, whose lock still
-/// has the process's name.
+/// Removes temporary files that write_file_atomically() of a killed process left in its folder. The
+/// process's name is still in its lock file.
 void remove_unfinished(const std::string& folder, std::string_view holder) {
   constexpr std::string_view kProcess = "process ";
   if (!holder.starts_with(kProcess))
@@ -58,7 +59,7 @@ void remove_unfinished(const std::string& folder, std::string_view holder) {
     fs::remove(file, error);
 }
 
-/// Whether the path names the file that is open still.
+/// Whether the path still names the open file.
 bool is_at(int file, const std::string& path) {
   struct stat open {};
   struct stat there {};
@@ -92,7 +93,7 @@ void LockedFolder::make_folders() {
     std::error_code error;
     if (fs::create_directory(folder, error))
       made_.push_back(folder.string());
-    if (error == std::errc::file_exists) // and is none
+    if (error == std::errc::file_exists) // exists, but is not a folder
       fail(path_, "created", ENOTDIR);
     if (error)
       fail(path_, "created", error.value());
@@ -100,7 +101,7 @@ void LockedFolder::make_folders() {
 }
 
 void LockedFolder::take_lock() {
-  constexpr mode_t kAll = 0666; // less what the user's umask takes
+  constexpr mode_t kAll = 0666; // reduced by the user's umask
   for (;;) {
     file_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kAll);
     if (file_ < 0)
@@ -112,7 +113,7 @@ void LockedFolder::take_lock() {
     }
     if (is_at(file_, lock_))
       break;
-    ::close(file_); // the one before us has just removed it
+    ::close(file_); // the previous holder has just removed it
   }
   remove_unfinished(path_, holder_in(file_));
   const std::string name = own_name();

@@ -1,3 +1,5 @@
+// Reads and writes arrays in NumPy's .npy format, for data sets, checkpoints and results of
+// execution.
 #include "monet/base/npy.hpp"
 
 #include "base/shared/half.hpp"
@@ -48,7 +50,7 @@ private:
 
   std::size_t byte(std::size_t i) const { return static_cast<unsigned char>(bytes_[i]); }
 
-  /// Start of the header's text; data_ is set to its end.
+  /// Returns the start of the header's text and sets data_ to its end.
   std::size_t read_preamble() {
     if (bytes_.size() < 10 || bytes_.substr(0, kMagic.size()) != kMagic)
       fail("the file does not begin as one");
@@ -68,7 +70,7 @@ private:
     return begin;
   }
 
-  /// The text after `'key':`, without leading blanks.
+  /// Text after `'key':`, without leading blanks.
   std::string_view value_of(std::string_view text, std::string_view key) const {
     for (const char quote : {'\'', '"'}) {
       const std::string quoted = fmt::format("{0}{1}{0}", quote, key);
@@ -200,7 +202,7 @@ private:
 
   std::string_view bytes_;
   std::string origin_;
-  std::size_t data_ = 0; ///< where the header ends
+  std::size_t data_ = 0; ///< end of the header
 };
 
 } // namespace
@@ -241,7 +243,7 @@ struct WrittenType {
   void (*append)(std::string& bytes, std::span<const double> numbers);
 };
 
-/// In the order of NpyType.
+/// Type names and writers, indexed by NpyType.
 constexpr std::array kWrittenTypes{WrittenType{"<f8", &append_numbers<double>},
                                    WrittenType{"<f4", &append_numbers<float>},
                                    WrittenType{"|u1", &append_numbers<std::uint8_t>},
@@ -253,12 +255,12 @@ constexpr std::array kWrittenTypes{WrittenType{"<f8", &append_numbers<double>},
 std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers,
                       NpyType type) {
   const WrittenType& written = kWrittenTypes.at(static_cast<std::size_t>(type));
-  const std::string sizes = // as NumPy writes them, so that equal arrays are equal files
+  const std::string sizes = // formatted as NumPy does, so that equal arrays yield equal files
       fmt::format("{}{}", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                                    written.name, sizes);
   constexpr std::size_t kPreamble = 10;
-  header.append((64 - (kPreamble + header.size() + 1) % 64) % 64, ' '); // data aligned to 64 bytes
+  header.append((64 - (kPreamble + header.size() + 1) % 64) % 64, ' '); // aligns data to 64 bytes
   header += '\n';
   std::string bytes(kMagic);
   bytes += std::string("\x01\x00", 2);

@@ -1,3 +1,5 @@
+// Names and values of the objectives that searches minimise; used by the options and reports of
+// every search.
 #include "monet/base/objective.hpp"
 
 #include <algorithm>

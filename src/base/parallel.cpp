@@ -1,3 +1,4 @@
+// Runs independent tasks on threads; emulation, data preparation and cost models use it.
 #include "monet/base/parallel.hpp"
 
 #include "monet/base/stop.hpp"
@@ -45,10 +46,10 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
         const WarningScope::Adopt warned(warnings);
         work();
       });
-  } catch (const std::system_error&) { // the threads so far share the work
+  } catch (const std::system_error&) { // the threads created so far share the work
   }
   work();
-  pool.clear(); // joins
+  pool.clear(); // joins the threads
   if (failure)
     std::rethrow_exception(failure);
 }

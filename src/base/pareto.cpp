@@ -1,3 +1,5 @@
+// Pareto fronts and hypervolumes of up to four minimised objectives; searches keep and compare
+// their results with them.
 #include "base/shared/pareto.hpp"
 
 #include "monet/base/errors.hpp"
@@ -15,14 +17,14 @@ namespace {
 using Point = std::array<double, kMaxObjectives>;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// Points of two objectives that no other is at most in both, kept while points come in, and the
-/// area between them and a reference.
+/// Front of points with two minimised objectives, updated as points arrive, and the area between
+/// the front and a reference point.
 class Staircase {
 public:
   explicit Staircase(double x = kInfinite, double y = kInfinite) : x_(x), y_(y) {}
 
   double area() const { return area_; }
-  /// Whether a point that was added is at most (x, y) in both.
+  /// Whether an added point is at most (x, y) in both objectives.
   bool covers(double x, double y) const {
     const auto step = steps_.upper_bound(x);
     return step != steps_.begin() && std::prev(step)->second <= y;
@@ -30,7 +32,7 @@ public:
   void add(double x, double y) {
     if (covers(x, y))
       return;
-    // Steps are ordered by rising x and falling y. Those at or behind x that are no lower go.
+    // Steps are ordered by rising x and falling y. Steps with at least this x and y are removed.
     auto step = steps_.lower_bound(x);
     double roof = step == steps_.begin() ? y_ : std::prev(step)->second;
     double at = x;
@@ -49,9 +51,9 @@ private:
   std::map<double, double> steps_;
 };
 
-/// Finds the dominated among different points in lexicographic order. There a point can only be
-/// dominated by an earlier one, and is by every earlier one that is at most it in all objectives
-/// but the first (Kung, Luccio and Preparata 1975).
+/// Finds the dominated points among distinct points in lexicographic order. In this order only an
+/// earlier point can dominate a point; it does if it is at most the point in every objective but
+/// the first (Kung, Luccio and Preparata 1975).
 class Sieve {
 public:
   explicit Sieve(const std::vector<Point>& points)
@@ -66,7 +68,7 @@ public:
   }
 
 private:
-  /// The first objective is the same for all: then the second one is what the order begins with.
+  /// Handles points that share the first objective: they are ordered by the second one.
   void sweep() {
     Staircase stairs;
     for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -76,7 +78,8 @@ private:
     }
   }
 
-  /// Marks those of [begin, end) that others of it dominate; depth log2 of their number.
+  /// Marks points of [begin, end) that other points of the range dominate; recursion depth log2 of
+  /// their number.
   void divide(std::size_t begin, std::size_t end) {
     if (end - begin < 2)
       return;
@@ -88,7 +91,8 @@ private:
       if (!dominated_[i])
         order.push_back(i);
     }
-    // Of equal ones the earlier, which comes from the first half when any does, goes first.
+    // Points with equal second objective keep their order, so points of the first half are added
+    // first.
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       const double x = points_[a][1];
       const double y = points_[b][1];
@@ -108,7 +112,7 @@ private:
   std::vector<bool> dominated_;
 };
 
-/// The volume of points ordered by objective `count - 1`, within the first `count` objectives.
+/// Volume dominated by points ordered by objective `count - 1`, in the first `count` objectives.
 double volume(std::span<const Point> points, std::span<const double> reference, std::size_t count) {
   if (count == 1) {
     double least = reference[0];
@@ -128,7 +132,7 @@ double volume(std::span<const Point> points, std::span<const double> reference, 
     }
     return count == 3 ? sum : front.area();
   }
-  // Slices of the last objective: what is in one is there with everything before it.
+  // Slices along the last objective: a slice's volume is that of all points up to it.
   std::vector<Point> seen;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto at = std::upper_bound(seen.begin(), seen.end(), points[i],
@@ -155,7 +159,7 @@ bool dominates(std::span<const double> a, std::span<const double> b) {
 
 std::vector<std::size_t> non_dominated(std::span<const Objectives> points, Equals equals) {
   struct Indexed {
-    Point at{}; // zeros before the objectives: a point of four
+    Point at{}; // unused objectives stay 0
     std::size_t index = 0;
   };
   std::vector<Indexed> ordered(points.size());

@@ -1,3 +1,4 @@
+// SHA-512 (FIPS 180-4) of byte strings; identifies input files and recipes whose results are kept.
 #include "monet/base/sha512.hpp"
 
 #include <fmt/core.h>
@@ -10,12 +11,12 @@ namespace {
 
 constexpr std::size_t kBlock = 128;
 
-/// Fractions of the square roots of the first 8 primes.
+/// Initial hash: fractional parts of the square roots of the first 8 primes.
 constexpr Sha512 kStart{0x6a09e667f3bcc908U, 0xbb67ae8584caa73bU, 0x3c6ef372fe94f82bU,
                         0xa54ff53a5f1d36f1U, 0x510e527fade682d1U, 0x9b05688c2b3e6c1fU,
                         0x1f83d9abfb41bd6bU, 0x5be0cd19137e2179U};
 
-/// Fractions of the cube roots of the first 80 primes.
+/// Round constants: fractional parts of the cube roots of the first 80 primes.
 constexpr std::array<std::uint64_t, 80> kRounds{
     0x428a2f98d728ae22U, 0x7137449123ef65cdU, 0xb5c0fbcfec4d3b2fU, 0xe9b5dba58189dbbcU,
     0x3956c25bf348b538U, 0x59f111f1b605d019U, 0x923f82a4af194f9bU, 0xab1c5ed5da6d8118U,
@@ -69,7 +70,8 @@ Sha512 sha512(std::string_view bytes) {
   std::string_view rest = bytes;
   for (; rest.size() >= kBlock; rest.remove_prefix(kBlock))
     add_block(state, rest.data());
-  // A one, zeros, and at the end of a block the number of bits in 16 bytes, of which 8 suffice.
+  // Padding: a one bit, zeros, and the number of bits in the last 16 bytes of a block, of which 8
+  // are used.
   constexpr std::size_t kLength = 16;
   std::string padded(rest);
   padded += '\x80';

@@ -1,3 +1,4 @@
+// Stop requests by flag or deadline, kept per thread; long loops of every stage check them.
 #include "monet/base/stop.hpp"
 
 namespace monet {

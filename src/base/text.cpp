@@ -1,3 +1,5 @@
+// String helpers: trimming, splitting, and hints for mistyped names; used by every reader of input
+// files.
 #include "monet/base/text.hpp"
 
 #include <fmt/core.h>
@@ -36,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
 
 std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates) {
   constexpr std::size_t kLongestName =
-      200; // the distance is quadratic; nobody mistypes longer ones
+      200; // edit distance is quadratic; longer names are not typing errors
   if (name.size() > kLongestName)
     return {};
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;

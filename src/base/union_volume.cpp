@@ -1,3 +1,5 @@
+// Volume of a union of boxes; tiling and scheduling count the distinct elements of a tensor with
+// it.
 #include "monet/base/union_volume.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,8 +12,9 @@ namespace monet {
 
 namespace {
 
-/// Boxes over the axes on which they differ, by index. Lists of a level lie behind those of the
-/// level before it in two stacks, so that nothing is allocated in between.
+/// Computes the volume of a union over the axes on which the boxes differ. Each level of the
+/// recursion keeps its lists behind those of the previous level in two stacks, which avoids
+/// allocations.
 class UnionSum {
 public:
   explicit UnionSum(std::span<const Box> boxes) : boxes_(boxes) {
@@ -41,12 +44,13 @@ public:
   }
 
 private:
-  /// Of boxes that all have the axis, see the constructor: by iterator, which nobody checks again.
+  /// Interval of a box along an axis. Uses an unchecked iterator, since the constructor checked
+  /// that all boxes have the axis.
   static Interval side(const Box& box, std::size_t axis) {
     return box.begin()[static_cast<std::ptrdiff_t>(axis)];
   }
 
-  /// Cuts the axis at every border and adds up the slices, of the boxes inside_[first, last).
+  /// Cuts the axis at every border of the boxes inside_[first, last) and adds up the slices.
   std::int64_t slices(std::size_t depth, std::size_t first, std::size_t last) {
     if (first == last)
       return 0;
@@ -82,14 +86,14 @@ private:
   }
 
   std::span<const Box> boxes_;
-  std::vector<std::size_t> axes_; ///< on which the boxes differ
-  std::int64_t shared_ = 1;       ///< product of the sizes of the others
+  std::vector<std::size_t> axes_; ///< axes on which the boxes differ
+  std::int64_t shared_ = 1;       ///< product of the sizes along the other axes
   std::vector<std::uint32_t> inside_;
   std::vector<std::int64_t> borders_;
 };
 
 std::int64_t shared_volume(const Box& a, const Box& b) {
-  std::int64_t shared = 1; // no more than the volume of either
+  std::int64_t shared = 1; // at most the volume of either box
   for (std::size_t axis = 0; axis < a.size() && shared > 0; ++axis)
     shared *= intersect(a[axis], b[axis]).size();
   return shared;

@@ -1,3 +1,4 @@
+// Collects warnings per thread in nested scopes; commands print them after a stage.
 #include "monet/base/warnings.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Typed access to YAML maps, lists and scalars, with problems reported at their locations. Every
+// reader of a YAML document uses it.
 #include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -43,7 +45,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The scalar without `_` between digits; nullopt when a `_` stands anywhere else.
+/// The scalar without `_` between digits; nullopt if a `_` stands anywhere else.
 std::optional<std::string> without_separators(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -56,10 +58,10 @@ std::optional<std::string> without_separators(std::string_view text) {
   return plain;
 }
 
-/// A decimal number as sign, digits and the power of ten they are scaled by.
+/// Decimal number: sign, digits, and the power of ten that scales them.
 struct Decimal {
   bool negative = false;
-  std::string digits; ///< without leading zeros; empty = 0
+  std::string digits; ///< without leading zeros; empty for 0
   std::int64_t scale = 0;
 };
 
@@ -197,7 +199,7 @@ std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems
 
 namespace {
 
-/// The items of a list that `read` takes; none where there is nothing.
+/// Items of a list for which `read` succeeds; empty if there is no list.
 template <class Read>
 auto read_list(const YamlNode& node, ProblemList& problems, std::string_view what, Read read) {
   std::vector<typename decltype(read(node, problems))::value_type> list;
@@ -247,7 +249,7 @@ bool YamlMap::has(std::string_view key) const {
 
 const YamlNode* YamlMap::find(std::string_view key) {
   ignore(key);
-  // From the back: only a map read with last_wins may hold a key twice.
+  // Searches from the end: only a map read with last_wins may contain a key twice.
   const auto entry = std::find_if(node_->entries.rbegin(), node_->entries.rend(),
                                   [&](const YamlNode::Entry& e) { return e.key == key; });
   return entry == node_->entries.rend() ? nullptr : &entry->value;
@@ -255,7 +257,7 @@ const YamlNode* YamlMap::find(std::string_view key) {
 
 const YamlNode* YamlMap::require(std::string_view key) {
   const YamlNode* value = find(key);
-  // What is no map at all has been reported already.
+  // A node that is not a map has been reported already.
   if (value == nullptr && node_->kind == YamlNode::Kind::map) {
     problems_->add(node_->where, fmt::format("key '{}' is missing", key));
   }
@@ -264,7 +266,7 @@ const YamlNode* YamlMap::require(std::string_view key) {
 
 namespace {
 
-/// Reads one value, where there is one, and says in its problems which key it belongs to.
+/// Reads a value, or returns the fallback if the key is missing; problems name the key.
 template <class Value, class Read>
 Value value_or(const YamlNode* node, std::string_view key, ProblemList& problems, Read read,
                Value fallback) {

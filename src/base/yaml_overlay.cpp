@@ -1,3 +1,4 @@
+// Merges YAML documents and writes canonical text; studies and search spaces use it for variants.
 #include "base/shared/yaml_overlay.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
-// Text -> YamlNode through yaml-cpp's events. Building our own tree keeps duplicate keys and exact
-// locations, and lets limits on depth and size stop the parser while it reads: it recurses once for
-// every nested collection, always after telling the handler.
+// Builds a YamlNode tree from text through yaml-cpp's events. A separate tree keeps duplicate keys
+// and exact locations. Limits on depth and size stop the parser while it reads: it recurses once
+// per nested collection, after calling the handler.
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -190,7 +190,7 @@ private:
   YamlNode root_;
 };
 
-/// Length of the well-formed UTF-8 character that starts here, 0 when there is none.
+/// Length of the well-formed UTF-8 character at the start of the text; 0 if it is malformed.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

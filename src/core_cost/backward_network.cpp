@@ -1,3 +1,4 @@
+// Plans the backward pass of a network's products on an NPU; the backward command calls it.
 #include "monet/core_cost/backward_network.hpp"
 
 #include "monet/base/checked.hpp"
@@ -20,7 +21,7 @@ namespace monet {
 
 namespace {
 
-/// The fastest number of parts of one scheme. What does not fit in few parts may fit in more.
+/// The fastest number of parts of one scheme. Pairs that do not fit in few parts may fit in more.
 PartitionedCost in_parts(const GemmPair& pair, const BackwardPlan& plan, Technique technique) {
   const NpuMachine& machine = plan.machine;
   if (machine.cores > 1)
@@ -50,12 +51,12 @@ PartitionedCost cost_of(const GemmPair& pair, const BackwardPlan& plan, Techniqu
   return in_parts(pair, plan, technique);
 }
 
-/// What decides the costs of a pair.
+/// Key of all values that decide a pair's costs.
 auto key_of(const GemmPair& pair) {
   return std::tuple(pair.m, pair.k, pair.n, pair.repeats, pair.has_dx, pair.raw_elements);
 }
 
-/// D x K from D x C and C x K.
+/// Product of size D x K from factors of D x C and C x K.
 CoreProblem tile_problem(std::int64_t r, std::int64_t c, std::int64_t t,
                          const BackwardOptions& options) {
   CoreProblem problem;
@@ -78,7 +79,7 @@ CoreProblem tile_problem(std::int64_t r, std::int64_t c, std::int64_t t,
   return problem;
 }
 
-/// Tiles that were asked before.
+/// Cache of the cycles of tiles.
 struct TileCycles {
   Core core;
   CoreCostCache costs;
@@ -86,8 +87,8 @@ struct TileCycles {
   std::map<std::array<std::int64_t, 3>, std::int64_t> known;
 };
 
-/// Y(m,n) = X(m,k) W(k,n) as a pair without dX: the dW(m,n) of a pair whose X is X(m,k) turned and
-/// whose dY is W. Its usual order is by rows of Y.
+/// Y(m,n) = X(m,k) W(k,n) as a pair without dX: the dW(m,n) of a pair with X(m,k) transposed as X
+/// and W as dY. Its usual order is by rows of Y.
 GemmPair forward_pair(const GemmPair& pair) {
   GemmPair turned = pair;
   std::swap(turned.m, turned.k);
@@ -102,7 +103,7 @@ map_backward(const GemmNetwork& network, const BackwardPlan& plan,
              const std::function<void(std::int64_t, std::int64_t)>& tell) {
   internal_check(plan.machine.cores == 1 || plan.scheme != PartitionScheme::none,
                  "several cores share every pair");
-  std::map<decltype(key_of({})), std::size_t> first; // of equal pairs
+  std::map<decltype(key_of({})), std::size_t> first; // first of equal pairs
   std::vector<std::size_t> different;
   for (std::size_t i = 0; i < network.pairs.size(); ++i) {
     if (first.emplace(key_of(network.pairs[i]), different.size()).second)
@@ -138,7 +139,7 @@ PartitionedCost forward_cost(const GemmPair& pair, const NpuMachine& machine,
   plan.machine = machine;
   plan.options = options;
   if (machine.cores > 1)
-    plan.scheme = PartitionScheme::ifmap_sharing; // rows of Y are the turned pair's k
+    plan.scheme = PartitionScheme::ifmap_sharing; // rows of Y are the transposed pair's k
   return cost_of(forward_pair(pair), plan, Technique::sequential);
 }
 

@@ -1,3 +1,5 @@
+// core_cost(), the entry to the cost model of one core: selects array or lane costs and validates
+// the problem.
 #include "monet/core_cost/core_cost.hpp"
 
 #include "core_cost/input_gradient/input_gradient.hpp"
@@ -16,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPooling{"MaxPool", "AveragePool", "GlobalAveragePool"};
 
-/// The operator itself or its gradient ("MaxPoolGrad").
+/// Whether the type is a pooling or its gradient ("MaxPoolGrad").
 bool is_pooling(std::string_view op_type) {
   return std::ranges::any_of(kPooling, [&](std::string_view name) {
     return op_type == name || (op_type.starts_with(name) && op_type.substr(name.size()) == "Grad");
@@ -72,7 +74,7 @@ bool can_run(const Core& core, ComputeKind compute, std::string_view op_type) {
   if (core.kind == CoreKind::offchip)
     return false;
   if (core.imc != nullptr && compute != ComputeKind::mac)
-    return false; // it has no lanes
+    return false; // the core has no lanes
   if (!core.operator_types.empty())
     return std::ranges::find(core.operator_types, op_type) != core.operator_types.end();
   if (compute == ComputeKind::mac)

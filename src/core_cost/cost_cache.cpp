@@ -1,3 +1,4 @@
+// Thread-safe cache of core costs; tiling, scheduling and the searches request costs through it.
 #include "core_cost/input_gradient/input_gradient.hpp"
 
 #include "monet/base/stop.hpp"
@@ -16,8 +17,8 @@ namespace monet {
 
 namespace {
 
-/// Costs by key, each computed once. A thread that asks for one that is being computed waits for
-/// it. Failures are kept and thrown again, except for Stopped and std::bad_alloc.
+/// Costs by key, each computed once. Threads that request a key under computation wait for it.
+/// Failures are cached and thrown again, except for Stopped and std::bad_alloc.
 class Memo {
 public:
   template <class Compute>
@@ -77,7 +78,8 @@ struct CoreCostCache::Impl {
   Memo costs;
   std::atomic<std::size_t> asked{0};
 
-  /// A problem that scatters asks for its forms, which ask for nothing: no two wait for each other.
+  /// A scattering problem requests the costs of its forms, which request none, so waiting cannot
+  /// deadlock.
   const CoreCost& get(const CoreProblem& problem, const Core& core,
                       const CoreCostOptions& options) {
     return costs.get(signature(problem, core, options), [&] {

@@ -1,3 +1,4 @@
+// Helpers of CoreProblem, the loop nest that core_cost() evaluates.
 #include "monet/core_cost/problem.hpp"
 
 #include "monet/base/checked.hpp"

@@ -1,10 +1,11 @@
+// AlternatingExecution: runs several step graphs in turn on shared tensors.
 #include "monet/execute/execute.hpp"
 
 namespace monet {
 
 namespace {
 
-/// Lasts from one step to the next, whoever takes it.
+/// Whether a tensor persists between steps and is shared by all step graphs.
 bool is_shared(const Tensor& tensor) {
   const bool lasts = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
   return lasts && !tensor.producer && !tensor.alias_of;

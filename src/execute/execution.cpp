@@ -1,3 +1,4 @@
+// Execution: runs a graph operator by operator on this machine, with rounding.
 #include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
 
@@ -77,7 +78,7 @@ bool rounds_itself(const Operator& op) {
   return op.domain == kMonetDomain && (op.op_type == "ScaledCast" || op.op_type == "BlockCast");
 }
 
-/// Not all single-precision numbers are numbers of its type.
+/// Whether a gradient has a type that cannot hold all single-precision numbers.
 bool is_narrow_gradient(const Tensor& tensor) {
   if (!is_gradient(tensor.kind) || !is_floating(tensor.type) || tensor.type == ElementType::qint8)
     return false;
@@ -152,7 +153,7 @@ struct Execution::Machine {
     }
   }
 
-  /// How what is given is rounded.
+  /// Rounding of numbers that the caller sets.
   Rounding nearest() const {
     Rounding rounding = options.formats.results;
     rounding.mode = RoundTo::even;
@@ -181,7 +182,7 @@ struct Execution::Machine {
         stores);
   }
 
-  /// Both have as many numbers.
+  /// Converts numbers; `from` and `to` have equal sizes.
   template <class T, class To, class Convert>
   static void copy(std::span<const T> from, std::vector<To>& to, Convert convert) {
     constexpr std::size_t kPiece = 4096; // between looks at the clock
@@ -262,7 +263,7 @@ struct Execution::Machine {
     }
   }
 
-  /// Kernels rely on it: every tensor has as many numbers as elements, of its own kind.
+  /// Checks what kernels rely on: one number per element, of the tensor's kind.
   template <class Real>
   void check_numbers(const TensorStore<Real>& store, const Operator& op) const {
     for (const auto* list : {&op.inputs, &op.outputs}) {

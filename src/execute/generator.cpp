@@ -1,3 +1,4 @@
+// NumberGenerator: random numbers by name, seed and index, for filling tensors and drawing masks.
 #include "monet/execute/generator.hpp"
 
 #include "base/shared/fnv1a.hpp"

@@ -1,3 +1,4 @@
+// Predicts the host memory of an execution before anything is allocated.
 #include "execute/host_memory.hpp"
 
 #include "monet/base/errors.hpp"
@@ -62,7 +63,7 @@ private:
     if (sum(now_, more) > most_.bytes)
       most_ = {sum(now_, more), at};
   }
-  /// Products and attention bring their operands into an order of their own.
+  /// Bytes of the operands that products and attention copy into another order.
   std::int64_t packed(const Operator& op) const {
     std::int64_t bytes = 0;
     for (const Access& access : op.nest.operands)
@@ -77,7 +78,7 @@ private:
     }
     return bytes;
   }
-  /// A unit may hold a sum of as many bits as it takes for every result.
+  /// Whether a unit keeps an exact sum of unlimited width for every result.
   static bool sums_exactly(const ExecuteOptions& options) {
     const StepArithmetic& units = options.formats;
     return options.arithmetic == Arithmetic::formats &&

@@ -1,4 +1,4 @@
-// What executing a graph takes of this machine's memory, known before anything is allocated.
+// Host memory of an execution, computed before anything is allocated.
 #pragma once
 
 #include "monet/execute/execute.hpp"

@@ -1,3 +1,5 @@
+// Energy and area of floating-point and integer arithmetic by number format and technology node.
+// pricing.cpp calls it for cores that leave these figures out.
 #include "monet/hardware/arithmetic_model.hpp"
 
 #include "monet/hardware/memory_model.hpp"
@@ -10,9 +12,10 @@ namespace monet {
 
 namespace {
 
-/// pJ of one operation at 45 nm (Horowitz, ISSCC 2014) and at 7 nm (Jouppi et al., ISCA 2021,
-/// table 2), and square micrometres at 45 nm (Horowitz; Dally, NIPS 2015 tutorial), of a narrow and
-/// a wide unit. In between and beyond the bits of the significand decide, by a power law.
+/// Published figures of a narrow and a wide unit: pJ of one operation at 45 nm (Horowitz, ISSCC
+/// 2014) and at 7 nm (Jouppi et al., ISCA 2021, table 2), and square micrometres at 45 nm
+/// (Horowitz; Dally, NIPS 2015 tutorial). Other widths follow a power law in the bits of the
+/// significand.
 struct UnitPoints {
   double narrow_bits, wide_bits;
   double narrow_pj_45, wide_pj_45;
@@ -29,7 +32,8 @@ double power_law(double bits, const UnitPoints& unit, double narrow, double wide
   return narrow * std::pow(bits / unit.narrow_bits, exponent);
 }
 
-/// Between 45 and 7 nm log-log; above as logic, below as wires and cells.
+/// Energy of one operation in pJ. The node scales it log-log between 45 and 7 nm; larger nodes
+/// scale it like logic, smaller ones like wires and cells.
 double unit_pj(const UnitPoints& unit, int bits, double node_nm) {
   const double at_45 = power_law(bits, unit, unit.narrow_pj_45, unit.wide_pj_45);
   const double at_7 = power_law(bits, unit, unit.narrow_pj_7, unit.wide_pj_7);

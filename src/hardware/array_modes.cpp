@@ -1,3 +1,5 @@
+// Chooses the mode of a core's array for an operator, from the formats of the multiplied operands.
+// The cost model reads the mode's size, dataflow and energy.
 #include "monet/hardware/array_modes.hpp"
 
 #include "monet/base/errors.hpp"
@@ -12,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// Rows and columns of a block, the larger first, whatever axes they lie along.
+/// Rows and columns of a block of shared scale, the larger first, whatever axes they lie along.
 std::array<std::int64_t, 2> shape_of_block(const BlockScaling& blocks) {
   return {std::max(blocks.rows, blocks.columns), std::min(blocks.rows, blocks.columns)};
 }

@@ -1,4 +1,4 @@
-// `operational_array:` of a core file.
+// Reads `operational_array:` of a core file; core_reader.cpp calls it.
 #include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
@@ -29,7 +29,7 @@ std::optional<NumberFormat> read_number_format(const YamlNode& node, ProblemList
   return format;
 }
 
-/// The name of a number format that our model of arithmetic knows; else empty.
+/// Name of a number format that the arithmetic model supports; empty otherwise.
 std::string read_format(YamlMap& map, const char* key, ProblemList& problems) {
   const YamlNode* node = map.find(key);
   return node != nullptr && read_number_format(*node, problems) ? node->scalar : std::string();
@@ -77,7 +77,7 @@ std::optional<MacDesign> read_mac(const YamlNode& node, ProblemList& problems) {
   return design;
 }
 
-/// Number formats, alone or in blocks.
+/// Reads a list of number formats: single elements, or blocks with a shared scale.
 std::vector<TensorFormat> read_formats(const YamlNode& node, ProblemList& problems) {
   std::vector<TensorFormat> formats;
   const std::vector<std::string> names = as_strings(node, problems);
@@ -116,7 +116,7 @@ ArrayMode read_mode(const YamlNode& node, bool automatic, ProblemList& problems)
   return mode;
 }
 
-/// Its own formats, where a unit is given and no modes are.
+/// Reads the formats of an array that has a unit but no modes.
 void read_modes(YamlMap& map, ProblemList& problems, Core& core) {
   const YamlNode* list = map.find("modes");
   if (list == nullptr) {
@@ -137,7 +137,7 @@ void read_modes(YamlMap& map, ProblemList& problems, Core& core) {
     core.modes.push_back(read_mode(item, core.automatic_array_cost, problems));
 }
 
-/// What arrays have that do not compute in memory.
+/// Reads the keys of arrays that do not compute in memory.
 void read_ordinary_keys(YamlMap& map, const YamlNode& node, ProblemList& problems, Core& core) {
   core.mac_energy_pj = read_figure(map, "unit_energy", false, problems);
   core.array_area_mm2 = read_figure(map, "unit_area", false, problems);
@@ -193,7 +193,7 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
     }
     core.array.push_back({dims[i], std::max<std::int64_t>(extents[i], 1)});
   }
-  std::int64_t lanes = 1; // products of the mode that has most are one dimension more
+  std::int64_t lanes = 1; // a mode with several lanes has one more dimension
   for (const ArrayMode& mode : core.modes)
     lanes = std::max(lanes, mode.products);
   if (lanes > 1 && dims.size() == kMaxArrayDims)

@@ -1,3 +1,5 @@
+// Chip: routes between cores, ports of the off-chip memory, shared memories, area and peak power.
+// The readers build it; scheduling and cost models query it.
 #include "monet/hardware/chip.hpp"
 
 #include "monet/base/checked.hpp"
@@ -15,17 +17,17 @@ namespace monet {
 
 namespace {
 
-/// Way into a core while searching: the link taken and the core it was taken from.
+/// Last step of a route to a core: the link taken and the core before it.
 struct Step {
   std::size_t hops = std::numeric_limits<std::size_t>::max();
-  std::size_t helpers = 0;    ///< cores that are no arrays passed through so far
+  std::size_t helpers = 0;    ///< cores without an array on the route so far
   std::size_t buses = 0;      ///< so far
   std::int64_t narrowest = 0; ///< bits per cycle of the narrowest link so far
   std::size_t before = 0;
   LinkId link;
 };
 
-/// Whether the link takes data from one of its cores to another of them.
+/// Whether the link carries data from core `from` to core `to`.
 bool carries(const Chip& chip, const Link& link, CoreId from, CoreId to) {
   switch (link.reach) {
   case LinkReach::any_pair:
@@ -46,14 +48,13 @@ bool passes_on(const Chip& chip, CoreId core) {
   return core != chip.offchip && (chip.routers.empty() || chip.routers.at(core.index()));
 }
 
-/// Breadth first from one core; see Chip::route for what is best. Cores and links are tried in
-/// order of discovery and id, and only what is better replaces a way, so that ties go to the
-/// lowest.
+/// Breadth-first search from one core; Chip::route defines the best route. Cores are tried in order
+/// of discovery and links by id. Only a better route replaces another, so ties go to the lowest id.
 class RouteSearch {
 public:
   explicit RouteSearch(const Chip& chip) : chip_(chip), links_of_(chip.cores.size()) {}
 
-  /// Ways of some hops at most from a core to all others that avoid some links.
+  /// Computes routes of a limited number of hops from a core to all others, avoiding some links.
   void run(CoreId from, const std::vector<LinkId>& avoided,
            std::size_t max_hops = std::numeric_limits<std::size_t>::max()) {
     steps_.assign(chip_.cores.size(), {});
@@ -68,7 +69,7 @@ public:
       std::vector<CoreId> next;
       for (const CoreId here : layer)
         leave(here, here == from, next);
-      // Everybody on a bus that was used is found; the next layer gains nothing by it.
+      // All cores of a bus in use have been reached; the next layer cannot improve on it.
       for (const CoreId here : layer) {
         for (const LinkId id : links_of(here))
           exhausted_[id.index()] =
@@ -89,8 +90,7 @@ public:
   }
 
 private:
-  /// Links that the core is on. Most searches visit few cores, so that these are found when asked
-  /// for.
+  /// Links of a core, computed on first use because most searches visit few cores.
   const std::vector<LinkId>& links_of(CoreId core) {
     std::vector<LinkId>& links = links_of_[core.index()];
     if (!links.empty())
@@ -140,7 +140,7 @@ private:
   std::vector<bool> exhausted_;
 };
 
-/// Of one instance in a cycle in which every port moves a full word, with leakage.
+/// Energy in pJ of one instance per cycle if every port moves a full word, leakage included.
 double port_energy_pj(const Memory& memory) {
   double energy = memory.leakage_pj_per_cycle;
   for (const MemoryPort& port : memory.ports) {
@@ -152,12 +152,12 @@ double port_energy_pj(const Memory& memory) {
   return energy;
 }
 
-/// Whether an earlier core has the same memory.
+/// Whether an earlier core shares this memory, so that it has been counted.
 bool counted_before(const Chip& chip, MemoryPlace place) {
   return chip.place_of(place).core != place.core;
 }
 
-/// Operands and ports are those that a core has of the memory.
+/// Whether two cores have the same memory; operands and ports may differ between the cores.
 bool equal_memories(const Core& core, const Memory& memory, const Core& other_core,
                     const Memory& other) {
   return memory.name == other.name && memory.size == other.size &&
@@ -266,8 +266,8 @@ OffchipPort offchip_port(const Chip& chip) {
   OffchipPort port;
   port.capacity = memory.size;
   port.rows = memory.dram_rows;
-  // As in Stream: one read-write port serves everything in turns; with more ports, reads and writes
-  // go side by side, each as wide as the widest port that takes them.
+  // Ports follow Stream: a single read-write port serves all accesses in turns. With more ports,
+  // reads and writes overlap, each as wide as the widest port of its direction.
   port.shared = memory.ports.size() == 1;
   for (const MemoryPort& p : memory.ports) {
     if (p.type != PortType::write)

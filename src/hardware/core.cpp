@@ -1,3 +1,5 @@
+// Queries of one core: lanes, memory levels of an operand, area and memory ports.
+// The readers fill the Core; cost models query it.
 #include "monet/hardware/core.hpp"
 
 #include "monet/hardware/imc_array.hpp"

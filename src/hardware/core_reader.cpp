@@ -1,4 +1,4 @@
-// One core file -> Core.
+// Reads one core file into a Core. system_reader.cpp calls it for every core of a chip.
 #include "hardware/core_reader.hpp"
 
 #include "hardware/pricing.hpp"
@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxMemories = 32;
 
-/// A window unrolled beside channels is that of a convolution; without them, of a pooling unit.
+/// Core kind from the unrolled loops: a window together with channels means a convolution unit,
+/// a window without channels a pooling unit.
 CoreKind inferred_kind(const Core& core) {
   if (core.imc != nullptr)
     return CoreKind::array;
@@ -128,8 +129,8 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
 
 namespace {
 
-/// Inputs come down through every level that holds them; outputs enter from below and leave
-/// upwards.
+/// Reports missing ports. Inputs move down through every level that holds them; outputs enter from
+/// below and move up.
 void require_ports(const Core& core, const YamlNode& memories, ProblemList& problems) {
   for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
     const std::vector<std::size_t> levels = core.levels(operand);
@@ -163,7 +164,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
   const std::size_t problems_before = problems.size();
   YamlMap map(root, problems, YamlMap::Duplicates::last_wins);
   core.name = map.require_string("name");
-  map.ignore("frequency_hz"); // of a single-core chip: read_chip takes it
+  map.ignore("frequency_hz"); // of a single-core chip: read by read_chip
   map.ignore("type");         // newer system files: zigzag.compute
   core.technology_nm = read_technology(map, problems);
   const YamlNode* array = map.find("operational_array");
@@ -180,7 +181,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
       problems.add(memories->where,
                    fmt::format("expected a map of 1 to {} memories", kMaxMemories));
     } else {
-      const YamlMap names(*memories, problems); // a memory given twice is no override
+      const YamlMap names(*memories, problems); // reports duplicate memories
       for (const auto& entry : memories->entries) {
         core.memories.push_back(read_memory(entry, core.array, offchip, problems));
       }

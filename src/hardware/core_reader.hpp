@@ -9,30 +9,31 @@
 
 namespace monet {
 
-/// A core file's root. Problems are collected; an off-chip core may have an array of size 0.
+/// Parses the root of a core file. Problems are collected; an off-chip core may have an empty
+/// array.
 Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip);
 
 /// {D1: ["K, 32"], D2: ["C, 32"]}, one list per array dimension; absent = empty.
 std::vector<std::vector<Unrolling>>
 parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, ProblemList& problems);
 
-/// `operational_array:` into array, mac_energy_pj, array_area_mm2, the keys of the arithmetic
+/// Reads `operational_array:` into array, mac_energy_pj, array_area_mm2, the keys of the arithmetic
 /// model, mac and modes.
 void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core);
 
-/// `issue:` and `kernels:` into Core::program, of a core whose array and kind are read.
+/// Reads `issue:` and `kernels:` into Core::program. The core's array and kind must be set.
 void read_program(YamlMap& map, ProblemList& problems, Core& core);
 
-/// The keys that only arrays that compute in memory have, into core.imc.
+/// Reads the keys of arrays that compute in memory into core.imc.
 void read_imc_keys(YamlMap& map, ProblemList& problems, Core& core);
-/// Which dimensions of the array are columns and rows, once `core.array` is known.
+/// Sets which dimensions of the array are columns and rows, once `core.array` is known.
 void place_imc_array(const YamlNode& names, const YamlNode& sizes, ProblemList& problems,
                      Core& core);
-/// Which memory holds the weights, once the memories are known.
+/// Finds the memory that holds the weights, once the memories are known.
 void find_imc_cells(const YamlNode& memories, ProblemList& problems, Core& core);
 
-/// One entry of `memories`, in either schema. `offchip`: of the off-chip core, which the model of
-/// DRAM prices.
+/// Reads one entry of `memories`, in either schema. `offchip`: the memory belongs to the off-chip
+/// core and is priced by the DRAM model.
 Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& array, bool offchip,
                    ProblemList& problems);
 

@@ -1,3 +1,5 @@
+// Checks the dataflow of every core against the loops of a workload and the width of the array.
+// Runs after chip and workload are read and reports problems with a hint.
 #include "monet/hardware/dataflow.hpp"
 
 #include "monet/base/text.hpp"
@@ -23,7 +25,7 @@ std::string hint(std::string_view name, const LoopNames& workload) {
   return nearest_name_hint(name, candidates);
 }
 
-/// A loop of convolutions or products, which a dataflow may name for whatever workload.
+/// Whether the loop occurs in convolutions or products, so that a dataflow may name it always.
 bool is_common_loop(std::string_view name) {
   return std::ranges::find(kCommonLoops, name) != kCommonLoops.end();
 }
@@ -41,7 +43,7 @@ void check_loops(std::span<const Unrolling> unrollings, const LoopNames& workloa
 }
 
 void check_loops(const Chip& chip, const LoopNames& workload, ProblemList& problems) {
-  std::set<std::string> told; // cores of one file once
+  std::set<std::string> told; // reports cores of one file once
   for (const Core& core : chip.cores) {
     if (!told.insert(core.dataflow_where.to_string()).second)
       continue;

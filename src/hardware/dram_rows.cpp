@@ -1,3 +1,5 @@
+// Counts the DRAM rows that a transfer of a box of a tensor opens, and the cycles that this costs.
+// The scheduler prices off-chip transfers with it.
 #include "monet/hardware/dram_rows.hpp"
 
 #include "monet/base/checked.hpp"
@@ -19,21 +21,21 @@ std::int64_t sum_of_floors(std::int64_t count, std::int64_t start, std::int64_t 
                   checked_multiply(checked_multiply(count, count - 1) / 2, step / divisor));
   start %= divisor;
   step %= divisor;
-  // What is left counts lattice points below a line: count them by rows in place of columns.
+  // The rest counts lattice points below a line: count them by rows, not by columns.
   const std::int64_t end = checked_add(checked_multiply(step, count), start);
   if (end < divisor)
     return whole;
   return checked_add(whole, sum_of_floors(end / divisor, end % divisor, divisor, step));
 }
 
-/// Equal blocks of bits whose first bits are `pitch` apart.
+/// Equal blocks of bits at a constant distance of `pitch` between their first bits.
 struct Level {
   std::int64_t count = 1;
   std::int64_t pitch = 0; ///< bits
 };
 
-/// Rows that hold blocks of `span` bits, no two of them in one row; the first bit of the first
-/// block lies `start` bits into a row.
+/// Number of rows that hold blocks of `span` bits, if no two blocks share a row; the first block
+/// begins `start` bits into a row.
 std::int64_t rows_of_blocks(const Level& blocks, std::int64_t start, std::int64_t span,
                             std::int64_t row_bits) {
   // Whole rows between the blocks shift first and last bits alike.
@@ -48,16 +50,16 @@ std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
                          std::int64_t element_bits, std::int64_t row_bits) {
   if (volume(box) == 0)
     return 0;
-  std::int64_t offset = 0;          // of the box's first bit
+  std::int64_t offset = 0;          // first bit of the box
   std::int64_t span = element_bits; // from the first bit of a block to its last
   std::int64_t pitch = element_bits;
-  std::vector<Level> apart; // from the innermost outwards: blocks that share no row
+  std::vector<Level> apart; // innermost first: blocks that share no row
   for (std::size_t a = box.size(); a-- > 0;) {
     offset = checked_add(offset, checked_multiply(box[a].begin, pitch));
     const std::int64_t count = box[a].size();
     if (count > 1 && pitch - span < row_bits) {
       // No row fits between two blocks: every row from the first to the last is touched. Outer
-      // axes leave gaps no smaller than inner ones, so this never follows on blocks apart.
+      // axes leave gaps no smaller than inner ones, so no separated level precedes this case.
       span = checked_add(checked_multiply(count - 1, pitch), span);
     } else if (count > 1 && !apart.empty() && apart.back().count * apart.back().pitch == pitch) {
       apart.back().count *= count;
@@ -86,7 +88,7 @@ std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
 
 std::int64_t row_overhead(const DramRows& dram, std::int64_t rows, std::int64_t stream_cycles) {
   const std::int64_t rounds = (rows - 1) / dram.banks;
-  // Cycles that the port waits in each round of the banks, times rows.
+  // Stall cycles of the port per round of the banks, times rows.
   const std::int64_t wait =
       checked_multiply(dram.t_row, rows) - checked_multiply(dram.banks - 1, stream_cycles);
   if (rounds == 0 || wait <= 0)

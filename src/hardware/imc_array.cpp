@@ -1,3 +1,5 @@
+// Energy, area and delay of arrays that compute in memory, digital or analog, by component.
+// pricing.cpp and the cost model call it.
 #include "monet/hardware/imc_array.hpp"
 
 #include <algorithm>
@@ -19,7 +21,7 @@ constexpr std::array<std::pair<std::string_view, double ImcParts::*>, 9> kParts{
      {"adders_pv", &ImcParts::place_values},
      {"accumulators", &ImcParts::accumulators}}};
 
-// 28 nm, 0.9 V: energies are capacity times the square of the voltage.
+// Reference: 28 nm, 0.9 V. Energy is capacitance times the square of the voltage.
 constexpr double kVolts = 0.9;
 constexpr double kSquareVolts = kVolts * kVolts;
 constexpr double kNandPf = 0.7e-3;
@@ -46,17 +48,17 @@ double number(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Adders and widths of an array.
+/// Adder counts and widths of an array.
 struct Circuits {
   bool analog;
-  double levels;      ///< of an adder tree: log2 of the rows
-  double serial;      ///< bits applied at once
-  double tree_bits;   ///< of a tree's result
+  double levels;      ///< depth of an adder tree: log2 of the rows
+  double serial;      ///< input bits applied at once
+  double tree_bits;   ///< width of a tree's result
   double tree_adders; ///< one-bit adders of one tree
   double place_inputs;
-  double place_bits;   ///< of one of these inputs
-  double place_adders; ///< one-bit adders of one column
-  double sum_bits;     ///< of an accumulator, 0 without
+  double place_bits;   ///< width of one of these inputs
+  double place_adders; ///< one-bit adders per column
+  double sum_bits;     ///< accumulator width; 0: no accumulator
 };
 
 Circuits circuits_of(const ImcArray& a) {
@@ -98,8 +100,8 @@ double dac_pj(const ImcArray& a) {
   return a.serial_bits == 1 ? 0 : 0.05 * number(a.serial_bits) * kSquareVolts;
 }
 
-/// A tree of `rows` inputs of which so many change: subtrees that are full, those on the way of a
-/// single value, which change by half, and those at rest.
+/// Energy of an adder tree with `used` of its `rows` inputs active. Full subtrees switch
+/// completely, adders on the path of a single value switch by half, and idle subtrees cost nothing.
 double tree_pj(const ImcArray& a, const Circuits& c, std::int64_t used) {
   if (used < 1)
     return 0;
@@ -128,7 +130,7 @@ double tree_pj(const ImcArray& a, const Circuits& c, std::int64_t used) {
   return full * kAdderPj + half * kHalfActivePj;
 }
 
-/// All that the given number of activations of the array takes; `macros` at a time.
+/// Energy of `times` activations of the array, split into its parts.
 ImcParts energy_of(const ImcArray& a, double rows, double columns, double tree, double times) {
   const Circuits c = circuits_of(a);
   const double weight = number(a.weight_bits);
@@ -158,7 +160,7 @@ double ImcParts::total() const {
   double others = 0;
   for (const auto& [name, part] : kParts | std::views::drop(1))
     others += this->*part;
-  return others + precharge; // which alone depends on the order of a layer's loops
+  return others + precharge; // the only part that depends on the loop order
 }
 
 std::array<std::pair<std::string_view, double>, 9> ImcParts::named() const {
@@ -210,7 +212,7 @@ ImcParts imc_clock_ns(const ImcArray& a) {
   if (n > 1)
     ns.place_values = (std::log2(n) - 1) * kSumNs + kCarryOutNs + (n - 1) * kCarryNs;
   if (c.sum_bits > 0) {
-    const double there = n > 1 ? n + c.place_bits : c.place_bits; // bits of what is added
+    const double there = n > 1 ? n + c.place_bits : c.place_bits; // bits of the addend
     ns.accumulators = kCarryOutNs + (c.sum_bits - there - 1) * kCarryNs;
   }
   return ns;
@@ -223,7 +225,7 @@ ImcParts imc_peak_energy_pj(const ImcArray& a) {
 }
 
 ImcPeak imc_peak(const ImcArray& a) {
-  constexpr double kPicoToTera = 1000; // operations in a nanosecond, by 1e12 in a second
+  constexpr double kPicoToTera = 1000; // operations per nanosecond -> 1e12 per second
   const double macs =
       number(a.columns) * number(a.rows) * number(a.macros) / number(a.cycles_per_wave());
   ImcPeak peak;
@@ -248,9 +250,9 @@ double imc_precharge_pj(const ImcArray& a, double weight_reads) {
   return number(a.weight_bits) * (kWordlinePf + cells) * kSquareVolts * weight_reads;
 }
 
-/// That of the full array. What the array takes as a whole and what a column takes are then shared
-/// by most; a row takes the same in an analog array, and of trees none takes less for a row: half a
-/// tree with its way to the root as much, any other part more.
+/// Minimum energy of one MAC: the energy per MAC of the fully used array. A full array shares the
+/// array's and the columns' energy among the most MACs. Rows cost the same in an analog array, and
+/// no partly used adder tree is cheaper per row.
 double min_imc_energy_pj(const ImcArray& a) {
   const ImcParts wave = imc_energy_pj(a, {a.rows, a.columns, 1, 0});
   constexpr double kBelow = 1 - 1e-12;

@@ -1,3 +1,4 @@
+// Reads the keys of arrays that compute in memory. core_reader.cpp and array_reader.cpp call it.
 #include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
@@ -15,14 +16,14 @@ namespace monet {
 namespace {
 
 constexpr const char* kWeightCells = "cells";
-constexpr std::int64_t kMaxBits = 64; ///< of an operand
+constexpr std::int64_t kMaxBits = 64; ///< per operand
 constexpr std::int64_t kMaxAdcBits = 32;
 
 bool is_power_of_two(std::int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
 }
 
-/// Bits that come in powers of two; else 1.
+/// Reads a number of bits that must be a power of two; 1 after a problem.
 std::int64_t read_bits(const YamlNode& node, std::string_view what, ProblemList& problems) {
   const auto bits = integer_within(node, what, 1, kMaxBits, problems);
   if (bits && !is_power_of_two(*bits)) {
@@ -53,7 +54,7 @@ void read_input_precision(const YamlNode& node, ProblemList& problems, ImcArray&
   imc.weight_bits = read_bits(node.items[1], "the precision of weights", problems);
 }
 
-/// The model has the figures of ordinary arrays from its parts.
+/// Reports a figure that the file may not set because the model derives it from the array's parts.
 void refuse_figure(YamlMap& map, const char* key, ProblemList& problems) {
   const YamlNode* node = map.find(key);
   if (node != nullptr && read_figure(map, key, false, problems) != 0)

@@ -1,3 +1,5 @@
+// FPGA resources and ASIC figures of multiply-accumulate units, from published designs.
+// The hardware report and pricing call it.
 #include "monet/hardware/mac_design.hpp"
 
 #include <fmt/core.h>
@@ -12,8 +14,8 @@ namespace monet {
 
 namespace {
 
-/// A published unit: of floating-point numbers by their bits of exponent and mantissa, or of
-/// fixed-point ones by their whole and fractional bits.
+/// Figures of a published unit. `high` and `low` are the exponent and mantissa bits of a
+/// floating-point format, or the integer and fractional bits of a fixed-point one.
 struct FpgaRow {
   int high, low;
   double luts, dsps;
@@ -21,7 +23,7 @@ struct FpgaRow {
 
 constexpr std::array kDspMultipliers{FpgaRow{8, 23, 374, 2}, FpgaRow{5, 10, 195, 1},
                                      FpgaRow{8, 7, 180, 1}};
-/// CFG-1 and single precision, of look-up tables alone.
+/// CFG-1 and single-precision multipliers built from look-up tables only.
 constexpr std::array kLutMultipliers{FpgaRow{8, 23, 987, 0}, FpgaRow{6, 3, 115, 0},
                                      FpgaRow{5, 3, 86, 0}, FpgaRow{4, 3, 78, 0}};
 constexpr std::array kFixedMultipliers{FpgaRow{16, 16, 279, 4}, FpgaRow{8, 8, 106, 1},
@@ -32,7 +34,7 @@ constexpr std::array kFloatAccumulators{
 constexpr std::array kFixedAccumulators{FpgaRow{16, 16, 89, 0}, FpgaRow{8, 13, 55, 0},
                                         FpgaRow{8, 8, 43, 0}, FpgaRow{7, 7, 35, 0},
                                         FpgaRow{6, 6, 32, 0}};
-/// Of these products to Q8.13.
+/// Converters of these product formats to Q8.13.
 constexpr std::array kConverters{FpgaRow{7, 7, 116, 0}, FpgaRow{7, 5, 103, 0},
                                  FpgaRow{7, 3, 72, 0},  FpgaRow{6, 7, 97, 0},
                                  FpgaRow{6, 5, 81, 0},  FpgaRow{6, 3, 67, 0}};
@@ -50,8 +52,8 @@ FpgaFigure fitted(double luts, double dsps = 0) {
   return {std::max(1.0, luts), dsps, FigureSource::fitted};
 }
 
-/// Look-up tables of a variant, of those of CFG-1. Published: CFG-5 and 6 take less than half; what
-/// the steps between take is not, and here each takes as much away.
+/// Look-up tables of a variant relative to CFG-1. CFG-5 and CFG-6 are published to need less than
+/// half; the steps between are not published and assumed equal.
 double share_of(Multiplier variant) {
   constexpr double kMaxShareOfLast = 0.48;
   constexpr double kStep = (1 - kMaxShareOfLast) / 4;
@@ -121,11 +123,11 @@ FpgaFigure converter_of(const NumberFormat& product, const NumberFormat& sum) {
   return figure;
 }
 
-/// Least squares on the four published systems of 64 units. docs/explanation/mac-unit-costs.md has
-/// the errors.
+/// Area of the circuits around the units: least squares on the four published systems of 64 units.
+/// docs/explanation/mac-unit-costs.md lists the errors.
 FpgaFigure around(const MacDesign& design, double unit_dsps) {
   constexpr double kBase = 166.0;
-  constexpr double kConversion = 207.2; // to and from what is stored in single precision
+  constexpr double kConversion = 207.2; // from and to single precision in memory
   constexpr double kPerBitOfSums = 5.744;
   const bool converts = design.multiply != kSinglePrecision;
   return {kBase + (converts ? kConversion : 0) + kPerBitOfSums * sum_format(design).bits(),
@@ -223,12 +225,12 @@ ArithmeticCost mac_cost(const MacDesign& design, double node_nm) {
   const NumberFormat sum = sum_format(design);
   const FormatShape shape = shape_of(design.multiply);
   ArithmeticCost cost = mac_cost(shape, shape_of(sum), node_nm);
-  // Variants leave the array of partial products as it is.
+  // Variants do not change the array of partial products.
   const double left = 1 - exponent_share(shape) * (1 - share_of(design.variant));
   cost.multiply_pj *= left;
   cost.multiply_mm2 *= left;
   if (product.floating && !sum.floating) {
-    // A shifter and its rounding, of an adder's the part that look-up tables say.
+    // A shifter and its rounding, priced as the share of an adder with equal look-up tables.
     const double part = converter_of(product, sum).luts /
                         (11.0 * product.exponent_bits + 18.1 * product.mantissa_bits + 41);
     const ArithmeticCost adder = mac_cost(shape_of(product), shape_of(product), node_nm);

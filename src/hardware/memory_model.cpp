@@ -1,3 +1,5 @@
+// Energy, area and access time of SRAM, register files and DRAM channels by size, word and node.
+// pricing.cpp calls it for memories that leave these figures out.
 #include "monet/hardware/memory_model.hpp"
 
 #include "hardware/sram_table.hpp"
@@ -16,9 +18,9 @@ namespace monet {
 
 namespace {
 
-// Channels as JEDEC has them at the fastest common rate: 16 bits at 4266 MT/s (JESD209-4), 16 at
-// 6400 (JESD209-5), 64 at 3200 (JESD79-4), 32 at 6400 (JESD79-5), 128 at 3600 (JESD235D), 64 at
-// 6400 (JESD238).
+// JEDEC channels at the fastest common rate: LPDDR4 16 bits at 4266 MT/s (JESD209-4), LPDDR5 16 at
+// 6400 (JESD209-5), DDR4 64 at 3200 (JESD79-4), DDR5 32 at 6400 (JESD79-5), HBM2E 128 at 3600
+// (JESD235D), HBM3 64 at 6400 (JESD238).
 constexpr std::array<DramKind, 6> kDramKinds{
     {{"lpddr4", 14.0, 8.532, "H. Ha, thesis, Stanford 2018: 14.0 pJ/bit, 32 Gb device"},
      {"lpddr5", 9.8, 12.8, "derived: 30 % below LPDDR4, as Samsung announced in July 2018"},
@@ -28,7 +30,7 @@ constexpr std::array<DramKind, 6> kDramKinds{
       "Jouppi et al., ISCA 2021, table 2: 250 to 450 pJ for 64 bits, the middle"},
      {"hbm3", 4.6, 51.2, "derived: HBM2 at 1.1 V in place of 1.2 V, squared"}}};
 
-constexpr int kReferenceNode = 45; // complete; what the coarse nodes are filled from
+constexpr int kReferenceNode = 45; // complete; fills the holes of coarse nodes
 // The model's grids, in powers of two: 1 bit to 1 GiB, words of 1 to 65536 bits.
 constexpr int kFirstSize = -3;
 constexpr int kLastSize = 30;
@@ -44,9 +46,8 @@ constexpr double kControlWires = 32;        // address and control to every macr
 constexpr double kPortEnergy = 0.40 / 1.40; // per port beyond two, of the figure with two:
 constexpr double kPortArea = 0.5;           // what the second port adds in the table, by median
 
-/// Beyond the table, and monotone as it is: words of more than 4096 bits are arrays side by side,
-/// narrow ones cost what 8 bits cost, and sizes go on as they grew over the table's last factor of
-/// four.
+/// Extends the table monotonically. Words of more than 4096 bits are parallel arrays, narrow words
+/// cost the same as 8 bits, and sizes grow as over the table's last factor of four.
 LogGrid extended(const LogGrid& table) {
   LogGrid grid(kFirstSize, kLastSize - kFirstSize + 1, kFirstWord, kLastWord - kFirstWord + 1);
   for (int w = kFirstWord; w <= kLastWord; ++w) {
@@ -60,7 +61,7 @@ LogGrid extended(const LogGrid& table) {
                                ? table.at(size, word)
                                : last + slope * (size - SramTable::kLastSize);
       grid.at(s, w) = more * std::log(2.0) + value;
-      // What lies beyond gives way to the table.
+      // Cells outside the table must not contradict the table.
       if (more > 0 || (s > SramTable::kLastSize && w > kFirstWord))
         grid.at(s, w) = std::max(grid.at(s, w), grid.at(s, w - 1));
     }
@@ -68,9 +69,9 @@ LogGrid extended(const LogGrid& table) {
   return grid;
 }
 
-/// Less than 1 KiB: log-log in the size between registers (8 bytes and below) and the 1 KiB that
-/// the grid has there. The lower end is never above the upper one, so the line rises in size; both
-/// ends rise in the word.
+/// Adds register files, below 1 KiB: log-log in the size between registers (8 bytes and below) and
+/// the grid's 1 KiB. The lower end is never above the upper one, so the line rises with size; both
+/// ends rise with the word.
 void put_registers(LogGrid& grid, SramFigure figure, const MemoryFigures& bit) {
   for (int w = kFirstWord; w <= kLastWord; ++w) {
     const double kilobyte = grid.at(SramTable::kFirstSize, w);
@@ -88,13 +89,13 @@ void put_registers(LogGrid& grid, SramFigure figure, const MemoryFigures& bit) {
   }
 }
 
-/// What one memory costs, and how it is put together.
+/// Figures of one memory, and its structure.
 struct Built {
   std::array<double, kSramFigures> figures{}; ///< in the order of SramFigure
   double wiring_pj = 0;
 
   double area() const { return figures[static_cast<std::size_t>(SramFigure::area_mm2)]; }
-  double energy() const { return figures[0] + figures[1]; } ///< of a read and a write
+  double energy() const { return figures[0] + figures[1]; } ///< one read and one write
   bool no_dearer(const Built& other) const {
     return figures[0] <= other.figures[0] && figures[1] <= other.figures[1] &&
            area() <= other.area();
@@ -120,9 +121,10 @@ std::size_t cell(int size, int word) {
   return static_cast<std::size_t>((size - kFirstSize) * (kLastWord + 1) + word);
 }
 
-/// The memory as 2^m macros in a square, each with 1/2^m of the size and of every word, so that
-/// all are read together. From the middle of the square's edge a macro's port is 3/4 of the side
-/// away on average, less what is within the macro; 32 wires of address and control reach all.
+/// Figures of a memory of 2^m macros in a square, each with 1/2^m of the size and of every word;
+/// all are read together. A macro's port is on average 3/4 of the side from the middle of the
+/// square's edge, less the distance inside the macro; 32 address and control wires reach every
+/// macro.
 Built NodeModel::built(int size, int word, int m, double wire_pj) const {
   Built memory;
   const double macros = std::exp2(m);
@@ -139,14 +141,15 @@ Built NodeModel::built(int size, int word, int m, double wire_pj) const {
   return memory;
 }
 
-/// Whether macros of that size and word are known: an array of the table or a file of registers.
+/// Whether macros of that size and word are known: table arrays or register files.
 bool is_macro(int size, int word) {
   if (size >= SramTable::kFirstSize)
     return word >= SramTable::kFirstWord && word <= SramTable::kLastWord;
   return size >= kFirstSize && word >= SramTable::kFirstWord && word <= kWidestFile;
 }
 
-/// The split with the least energy of those that one array beats in nothing.
+/// Chooses the split with the least energy among those that are no worse than one array in any
+/// figure.
 void NodeModel::choose_split(int size, int word, double wire_pj) {
   const Built one = built(size, word, 0, wire_pj);
   Built best = one;
@@ -185,7 +188,7 @@ NodeModel::NodeModel(const SramTable& points, int node_nm)
       choose_split(s, w, wire_pj_per_bit_mm(node_nm));
   }
   for (std::size_t i = 0; i + 1 < kSramFigures; ++i)
-    make_monotone(split[i]); // where the number of macros changes
+    make_monotone(split[i]); // the number of macros changes between cells
 }
 
 /// Models of all nodes; [node][ports - 1].
@@ -227,8 +230,7 @@ NodeShare share_of(double node_nm) {
 
 using Grids = std::vector<LogGrid> NodeModel::*;
 
-/// The figures from one kind of grid. Monotone: interpolations of
-/// monotone grids.
+/// Figures interpolated in one kind of grid; monotone if the grids are.
 MemoryFigures model_figures(const MemoryQuery& query, Grids grids, double log2_bytes) {
   const NodeShare node = share_of(query.node_nm);
   const std::size_t ports = query.ports == 1 ? 0 : 1;
@@ -295,7 +297,7 @@ MemoryCost memory_cost(const MemoryQuery& query) {
   const double log2_bytes = log2_bytes_of(query);
   cost.monolithic = model_figures(query, &NodeModel::whole, log2_bytes);
   cost.figures = smaller(model_figures(query, &NodeModel::split, log2_bytes), cost.monolithic);
-  // How it is built: as the cell of the next powers of two, at the older node of the two around.
+  // Structure: that of the next powers of two, at the larger of the two nodes around.
   const NodeModel& model = models()[share_of(query.node_nm).first][query.ports == 1 ? 0 : 1];
   const double log2_word = std::log2(static_cast<double>(query.word_bits));
   const int size = static_cast<int>(std::ceil(log2_bytes));

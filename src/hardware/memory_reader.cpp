@@ -1,3 +1,4 @@
+// Reads one entry of `memories` of a core file, in either schema. core_reader.cpp calls it.
 #include "base/shared/names.hpp"
 #include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
@@ -17,7 +18,7 @@ namespace monet {
 namespace {
 
 constexpr std::int64_t kMaxPorts = 64;
-// Far beyond any machine, and small enough that sums and products of a few of them stay in range.
+// Limits beyond any real machine that keep sums and products of a few values in range.
 constexpr std::int64_t kMaxWidth = std::int64_t{1} << 32; // bits per cycle
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 56;  // bits
 constexpr std::array<Named<MemoryOperand>, kMemoryOperands> kOperands{
@@ -27,7 +28,8 @@ constexpr std::array<Named<PortType>, 3> kPortTypes{
 constexpr std::array<Named<Direction>, kDirections> kDirectionNames{
     {{"fh", Direction::fh}, {"tl", Direction::tl}, {"fl", Direction::fl}, {"th", Direction::th}}};
 
-/// A port that a direction may use: data leave through read ports and enter through write ports.
+/// Whether a port serves the direction: data leave through read ports and enter through write
+/// ports.
 bool allows(PortType type, Direction direction) {
   const bool leaves = direction == Direction::tl || direction == Direction::th;
   return type == PortType::read_write || (type == PortType::read) == leaves;
@@ -87,7 +89,7 @@ std::optional<PortType> parse_port_type(const YamlNode& node, ProblemList& probl
   return std::nullopt;
 }
 
-/// ports: [{name, type, bandwidth_min, bandwidth_max, allocation: ["I1, tl"]}]
+/// Reads `ports: [{name, type, bandwidth_min, bandwidth_max, allocation: ["I1, tl"]}]`.
 void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problems) {
   for (const YamlNode& item : list.items) {
     YamlMap map(item, problems, YamlMap::Duplicates::last_wins);
@@ -116,8 +118,8 @@ void read_named_ports(const YamlNode& list, Memory& memory, ProblemList& problem
   }
 }
 
-/// The counts r_port, w_port, rw_port and widths r_bw, w_bw of the older schema, as ports without
-/// users yet.
+/// Makes ports from the counts r_port, w_port, rw_port and widths r_bw, w_bw of the older schema;
+/// operands are assigned later.
 void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
   const std::int64_t read_width = positive(map, "r_bw", kMaxWidth, problems);
   const std::int64_t write_width = positive(map, "w_bw", kMaxWidth, problems);
@@ -144,7 +146,8 @@ void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
        std::min(read_min, write_min));
 }
 
-/// ports: [{fh: w_port_1, tl: r_port_1}], one map per operand in the order of `operands`.
+/// Assigns operands to ports: `ports: [{fh: w_port_1, tl: r_port_1}]`, one map per operand in the
+/// order of `operands`.
 void assign_counted_ports(const YamlNode& list, Memory& memory, ProblemList& problems) {
   if (list.items.size() != memory.operands.size()) {
     problems.add(list.where, fmt::format("{} port maps for {} operands", list.items.size(),
@@ -220,7 +223,7 @@ void require_used_ports(const Memory& memory, const SourceLoc& where, ProblemLis
   }
 }
 
-/// `banks`, `row_bits` and `t_row` of `dram: {...}`, all or none.
+/// Reads `banks`, `row_bits` and `t_row` of `dram: {...}`, which must be set together.
 void read_dram_rows(YamlMap& map, Memory& memory, ProblemList& problems) {
   constexpr std::int64_t kMaxBanks = 65536;
   constexpr std::int64_t kMaxCycles = std::int64_t{1} << 20;
@@ -233,8 +236,8 @@ void read_dram_rows(YamlMap& map, Memory& memory, ProblemList& problems) {
   memory.dram_rows = rows;
 }
 
-/// The kind of `dram: lpddr5` or `dram: {kind: lpddr5, banks: 16, row_bits: 16384, t_row: 40}`, if
-/// it has one.
+/// Reads `dram: lpddr5` or `dram: {kind: lpddr5, banks: 16, row_bits: 16384, t_row: 40}` and
+/// returns the node of the kind, if present.
 const YamlNode* read_dram_kind(const YamlNode& dram, Memory& memory, ProblemList& problems) {
   if (dram.kind != YamlNode::Kind::map)
     return &dram;
@@ -247,7 +250,8 @@ const YamlNode* read_dram_kind(const YamlNode& dram, Memory& memory, ProblemList
   return kind;
 }
 
-/// `dram: lpddr5`, `dram_channels: 4`. The kind prices the memory unless the file has figures.
+/// Reads `dram: lpddr5` and `dram_channels: 4`. The kind prices the memory unless the file has
+/// figures.
 void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
   constexpr std::int64_t kMaxChannels = 1024;
   const YamlNode* dram = map.find("dram");
@@ -275,7 +279,7 @@ void read_dram(YamlMap& map, Memory& memory, ProblemList& problems) {
     memory.automatic_cost = true;
 }
 
-/// Whether memory_cost answers for a memory on the chip.
+/// Reports an on-chip memory outside the range of memory_cost.
 void require_modelled_range(const Memory& memory, const SourceLoc& where, ProblemList& problems) {
   std::int64_t word = 0;
   for (const MemoryPort& port : memory.ports)

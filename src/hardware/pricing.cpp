@@ -1,3 +1,5 @@
+// Sets energies and areas of cores, memories and links that hardware files do not set.
+// The readers call price() last.
 #include "hardware/pricing.hpp"
 
 #include "monet/base/errors.hpp"
@@ -13,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Bits of the widest port that reads and the widest that writes; of the other where there is none.
+/// Bits of the widest read port and the widest write port; if one kind is absent, both are equal.
 struct WordBits {
   std::int64_t read = 0;
   std::int64_t write = 0;
@@ -72,8 +74,8 @@ void price_sram(Memory& memory, double node_nm) {
   model.monolithic_area_mm2 = wide.monolithic.area_mm2;
 }
 
-/// One multiply-accumulate; a lane of a vector core works in one format, and one of a pooling core
-/// compares, which is an addition.
+/// Prices one multiply-accumulate. A lane of a vector core works in one format; a pooling core
+/// compares, which costs an addition.
 void price_array(Core& core, double node_nm) {
   if (core.mac) {
     const ArithmeticCost cost = mac_cost(*core.mac, node_nm);
@@ -96,7 +98,7 @@ void price_array(Core& core, double node_nm) {
   core.array_area_mm2 = cost.area_mm2();
 }
 
-/// The format of a mode that takes most, in the core's unit with its operands in that.
+/// Prices a mode by its most expensive format, for the core's unit with operands in that format.
 void price_mode(const Core& core, double node_nm, ArrayMode& mode) {
   mode.energy_pj = 0;
   for (const TensorFormat& format : mode.formats) {
@@ -108,8 +110,8 @@ void price_mode(const Core& core, double node_nm, ArrayMode& mode) {
   }
 }
 
-/// The weights of all elements of a macro as one array of SRAM, of which an element has its share.
-/// A word is a row of weights. Energies of the file come first.
+/// Prices the weights of all elements of a macro as one SRAM array, of which each element has its
+/// share. A word is a row of weights. Energies in the file take precedence.
 void price_cells(const ImcArray& imc, Memory& memory) {
   constexpr double kNode = 28; // of all other parts
   const double elements = static_cast<double>(imc.columns * imc.rows);
@@ -124,7 +126,7 @@ void price_cells(const ImcArray& imc, Memory& memory) {
     memory.write_energy_pj = cost.figures.write_pj / static_cast<double>(imc.columns);
 }
 
-/// The area of the cells, and what follows from that and from the sizes, which the reader has set.
+/// Sets the area of the cells and the figures that follow from it and from the sizes read before.
 void price_imc(Core& core) {
   ImcArray imc = *core.imc;
   Memory& cells = core.memories[imc.cells];

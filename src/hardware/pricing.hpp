@@ -5,20 +5,20 @@
 
 namespace monet {
 
-/// The node of files that ask for a model and give none.
+/// Default technology node in nm of modelled files.
 inline constexpr double kDefaultNode = 22;
-/// The kind of off-chip memories that ask for a model and give none.
+/// Default kind of modelled off-chip memories.
 inline constexpr const char* kDefaultDram = "lpddr4";
 
-/// Whether a memory that asks for a model is one of DRAM.
+/// Whether a memory without figures is priced by the DRAM model.
 bool is_modelled_dram(const Memory& memory);
 
 /// Prices memories with `auto_cost_extraction` or `dram`, and the array with
-/// `auto_cost_extraction`. The node is the core's, else `node_nm`, else kDefaultNode. Ranges were
-/// checked by the reader.
+/// `auto_cost_extraction`. The node is the core's, else `node_nm`, else kDefaultNode. The reader
+/// must have checked the ranges.
 void price(Core& core, double node_nm);
 
-/// All cores with the chip's node; adds what the links' lengths cost.
+/// Prices all cores with the chip's node and adds the cost of the links' lengths.
 void price(Chip& chip);
 
 } // namespace monet

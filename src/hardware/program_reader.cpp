@@ -1,3 +1,4 @@
+// Reads `issue:` and `kernels:` of a core file into Core::program. core_reader.cpp calls it.
 #include "hardware/core_reader.hpp"
 
 #include "monet/base/text.hpp"
@@ -53,7 +54,7 @@ KernelCosts read_kernels(const YamlNode& node, ProblemList& problems, const Core
   return kernels;
 }
 
-/// Memories and arrays that compute in memory have no instructions.
+/// Reports instruction keys for memories and in-memory arrays, which execute no instructions.
 void check_kind(const YamlNode& node, const char* key, const Core& core, ProblemList& problems) {
   if (core.kind == CoreKind::offchip)
     problems.add(node.where, fmt::format("an off-chip memory has no '{}'", key));

@@ -1,4 +1,4 @@
-// `core_memory_sharing` and `memory_aliases` of a system file.
+// Reads `core_memory_sharing` and `memory_aliases` of a system file. system_reader.cpp calls it.
 #include "hardware/sharing_reader.hpp"
 
 #include "monet/base/checked.hpp"
@@ -61,10 +61,10 @@ void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems) {
 
 namespace {
 
-/// "0.sram": a core and one of its memories.
+/// Finds the memory named by "0.sram": a core and one of its memories.
 std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
                                         ProblemList& problems) {
-  // Unquoted, a core and a memory called by a number look like one; the text is what was written.
+  // Unquoted, "0.1" (core 0, memory 1) parses as a number: use the text as written.
   const std::string& text = node.scalar;
   const auto dot = text.find('.');
   const auto core = number_in<std::size_t>(std::string_view(text).substr(0, dot));
@@ -82,13 +82,13 @@ std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
   const auto found = std::ranges::find(memories, name, &Memory::name);
   if (found != memories.end())
     return MemoryPlace{CoreId(*core), static_cast<std::size_t>(found - memories.begin())};
-  if (!memories.empty()) // else reported already
+  if (!memories.empty()) // otherwise reported already
     problems.add(node.where, fmt::format("core {} has no memory '{}'", *core, name.substr(0, 40)),
                  nearest_name_hint(name, names_of(memories)));
   return std::nullopt;
 }
 
-/// One memory has one size, and is no core's twice.
+/// Whether two entries can be one memory: equal sizes, and at most one memory per core.
 bool may_be_one(const std::vector<MemoryPlace>& places, MemoryPlace added, const Chip& chip,
                 const SourceLoc& where, ProblemList& problems) {
   if (added.core == chip.offchip) {
@@ -145,7 +145,7 @@ void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems) {
 
 namespace {
 
-/// Groups with a member in common become one, in the order of their first ones.
+/// Merges groups with a common member, in the order of their first members.
 template <class T, class Key>
 std::vector<std::vector<T>> joined(const std::vector<std::vector<T>>& groups, Key key) {
   std::vector<std::size_t> root(groups.size());

@@ -1,4 +1,4 @@
-// Which cores and memories a system file names together.
+// Readers of the core and memory groups of a system file.
 #pragma once
 
 #include "monet/base/yaml.hpp"
@@ -12,20 +12,20 @@ namespace monet {
 std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_t least,
                              ProblemList& problems);
 
-/// `core_memory_sharing`: groups of cores.
+/// Reads `core_memory_sharing`: groups of cores.
 void read_sharing(const YamlNode& node, Chip& chip, ProblemList& problems);
 
-/// `memory_aliases`: lists of memories that are one, each as "core.memory".
+/// Reads `memory_aliases`: lists of entries "core.memory" that denote one memory.
 void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems);
 
-/// A problem for each core of a group of `core_memory_sharing`, the first of `groups`, that has no
-/// memory in common with another one of it.
+/// Reports every core of a group of `core_memory_sharing` that has no memory in common with another
+/// core of the group. These groups come first in `groups`.
 void require_common_memories(const YamlNode* sharing,
                              const std::vector<std::vector<CoreId>>& groups, const Chip& chip,
                              ProblemList& problems);
 
-/// Afterwards no core and no memory is in two groups: those that meet are one. A problem where that
-/// makes two memories of a core one.
+/// Merges overlapping groups, so that no core and no memory is in two. Reports a problem if that
+/// makes two memories of one core the same.
 void join_groups(Chip& chip, const YamlNode* aliases, ProblemList& problems);
 
 } // namespace monet

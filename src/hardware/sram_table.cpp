@@ -1,3 +1,5 @@
+// The CACTI table and its repair: fills holes and makes the figures monotone in size and word.
+// memory_model.cpp builds its grids from it.
 #include "hardware/sram_table.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 
 struct Row {
   int ports, log2_bytes, log2_word_bits;
-  double nodes[kSramNodes.size()][kSramFigures]; ///< all zero: not known
+  double nodes[kSramNodes.size()][kSramFigures]; ///< all zero: unknown
 };
 
 constexpr Row kRows[] = {
@@ -30,7 +32,7 @@ bool shallow(int size, int word) {
   return size + 3 - word < SramTable::kRows;
 }
 
-/// Between the nearest known cells on both sides along one axis.
+/// Interpolates between the nearest known cells on both sides along one axis.
 std::optional<double> between(const LogGrid& grid, int size, int word, bool along_size) {
   const auto look = [&](int step) -> std::optional<std::pair<int, double>> {
     for (int distance = 1;; ++distance) {
@@ -51,8 +53,8 @@ std::optional<double> between(const LogGrid& grid, int size, int word, bool alon
   return below->second + (above->second - below->second) * share;
 }
 
-/// One round: every hole between known cells of its row or column. Holes filled in a round serve
-/// the next.
+/// Fills every hole between known cells of its row or column. Filled holes count as known in the
+/// next round.
 bool fill_round(LogGrid& grid) {
   std::vector<std::pair<std::pair<int, int>, double>> found;
   for (int s = SramTable::kFirstSize; s <= SramTable::kLastSize; ++s) {
@@ -159,7 +161,7 @@ Repair make_monotone(LogGrid& grid) {
     for (int w = grid.first_word(); w <= last_word; ++w) {
       ++repair.cells;
       if (low.at(s, w) <= high.at(s, w))
-        continue; // in order with all others
+        continue; // in order with all other cells
       const double middle = (low.at(s, w) + high.at(s, w)) / 2;
       repair.moved += middle != grid.at(s, w) ? 1 : 0;
       repair.largest = std::max(repair.largest, std::abs(std::expm1(middle - grid.at(s, w))));

@@ -22,10 +22,10 @@ struct SramPoint {
   double access_ns = 0;
 };
 
-/// All of the table, by node, ports, size and word.
+/// The whole table, by node, ports, size and word.
 std::span<const SramPoint> sram_points();
 
-/// What a memory costs, in the order of SramPoint.
+/// Figures of a memory, in the order of SramPoint.
 enum class SramFigure { read_pj, write_pj, area_mm2, access_ns };
 inline constexpr std::size_t kSramFigures = 4;
 
@@ -40,7 +40,7 @@ public:
   int words() const { return words_; }
   double& at(int log2_bytes, int log2_word);
   double at(int log2_bytes, int log2_word) const;
-  /// Bilinear in both logarithms; arguments outside the grid count as its edge.
+  /// Bilinear interpolation in both logarithms; arguments outside the grid are clamped to its edge.
   double interpolate(double log2_bytes, double log2_word) const;
 
 private:
@@ -48,19 +48,19 @@ private:
   std::vector<double> values_;
 };
 
-/// What a repair did: cells moved, and the largest relative change of one.
+/// Result of a repair: cells moved, and the largest relative change of a cell.
 struct Repair {
   int cells = 0;
   int moved = 0;
   double largest = 0;
 };
 
-/// Makes the grid grow with size and word. A cell that is in order keeps its value; the others move
-/// to the middle (of the logarithms) between the largest value that should lie below and the
-/// smallest that should lie above, which is the monotone grid with the smallest largest change.
+/// Makes the grid non-decreasing in size and word. Cells in order keep their value. Other cells
+/// move to the middle (of the logarithms) between the largest value that should lie below and the
+/// smallest that should lie above. That monotone grid has the smallest largest change.
 Repair make_monotone(LogGrid& grid);
 
-/// The grids of the four figures, 1 KiB to 32 MiB and 8 to 4096 bits, not repaired.
+/// Grids of the four figures, 1 KiB to 32 MiB and 8 to 4096 bits, before repair.
 class SramTable {
 public:
   static constexpr int kFirstSize = 10; ///< 1 KiB
@@ -69,9 +69,9 @@ public:
   static constexpr int kLastWord = 12;
   static constexpr int kRows = 5; ///< an array has 2^5 words or more
 
-  /// Holes are filled. Arrays of fewer than 32 words, which CACTI refuses, cost what 32 words cost.
-  /// Others get the mean of the log-linear interpolations along the size and along the word, of the
-  /// figures, or of their ratio to `reference` where one is given (a node that is complete).
+  /// Fills the holes. Arrays of fewer than 32 words, which CACTI refuses, cost the same as 32
+  /// words. Other holes get the mean of the log-linear interpolations along size and along word.
+  /// These interpolate the figures, or their ratio to `reference`, a complete node, if it is set.
   SramTable(std::span<const SramPoint> points, int node_nm, int ports,
             const SramTable* reference = nullptr);
 

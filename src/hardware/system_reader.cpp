@@ -1,4 +1,4 @@
-// One system file and the core files it names -> Chip.
+// Reads a system file and the core files it names into a Chip; read_chip() begins here.
 #include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
 #include "hardware/sharing_reader.hpp"
@@ -26,7 +26,7 @@ constexpr std::size_t kMaxCores = 1024;
 constexpr std::size_t kMaxLinks = 65536;
 constexpr std::size_t kMaxCoreFileBytes = std::size_t{1} << 24;
 
-/// What the connectivity of a chip is read with.
+/// Defaults and context for reading the connectivity of a chip.
 struct LinkDefaults {
   std::int64_t bandwidth = 0;
   double energy_per_cycle = 0;
@@ -37,7 +37,8 @@ std::string core_label(const Chip& chip, CoreId core) {
   return core == chip.offchip ? "dram" : fmt::format("{}", core.index());
 }
 
-/// More than two cores, or `bus`: one bus. Two cores: one wire each way, as in Stream.
+/// Adds a bus for more than two cores or if `bus` is set; otherwise one wire per direction, as in
+/// Stream.
 void add_link(Link link, bool bus, Chip& chip) {
   if (bus || link.cores.size() > 2) {
     link.name = "bus";
@@ -60,7 +61,7 @@ std::int64_t read_bandwidth(const YamlNode& node, ProblemList& problems) {
   return integer_within(node, "'bandwidth'", 1, kMax, problems, " bits per cycle").value_or(1);
 }
 
-/// `latency_cycles` of a link, or of all links of the file; the fallback where it is absent.
+/// Reads `latency_cycles` of a link, or the default of all links; `fallback` if absent.
 std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& problems) {
   constexpr std::int64_t kMax = std::int64_t{1} << 20;
   const YamlNode* node = map.find("latency_cycles");
@@ -69,7 +70,7 @@ std::int64_t read_latency(YamlMap& map, std::int64_t fallback, ProblemList& prob
   return integer_within(*node, "'latency_cycles'", 0, kMax, problems, " cycles").value_or(0);
 }
 
-/// {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}
+/// Reads {type: link|bus, cores: [0, 1], bandwidth: 32, unit_energy_cost: 0}.
 void read_link_map(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
                    ProblemList& problems) {
   YamlMap map(node, problems);
@@ -121,9 +122,9 @@ void read_links(const YamlNode& node, const LinkDefaults& defaults, Chip& chip,
   }
 }
 
-/// Unless the file joins the off-chip memory itself, every core reaches it in one hop: over one
-/// link with the bandwidth of its read-write ports, or over one link each way when it has separate
-/// ports.
+/// Adds off-chip links unless the file connects the off-chip memory itself. Every core reaches it
+/// in one hop: one link with the bandwidth of read-write ports, or one link per direction for
+/// separate ports.
 void add_offchip_links(Chip& chip) {
   if (!chip.offchip || chip.compute_cores() == 0)
     return;
@@ -193,7 +194,7 @@ void read_cores(const YamlNode& node, std::optional<std::size_t> offchip_id, con
   }
 }
 
-/// The cores whose routers pass data on; none of the others does.
+/// Reads the cores whose routers forward data; all others do not.
 void read_routers(const YamlNode& node, Chip& chip, ProblemList& problems) {
   chip.routers.assign(chip.cores.size(), false);
   if (node.kind == YamlNode::Kind::sequence && node.items.empty())
@@ -205,8 +206,8 @@ void read_routers(const YamlNode& node, Chip& chip, ProblemList& problems) {
   }
 }
 
-/// The off-chip core: a file (`offchip_core`) or one of `cores` (`offchip_core_id`); it becomes the
-/// last core.
+/// Moves the off-chip core to the end of the list: a file (`offchip_core`) or one of `cores`
+/// (`offchip_core_id`).
 void place_offchip(YamlMap& map, std::optional<std::size_t> offchip_id, const NodeOpener& open,
                    std::map<std::string, Core>& seen, Chip& chip, ProblemList& problems) {
   const YamlNode* where = map.find("offchip_core");
@@ -251,7 +252,7 @@ void require_operand_memories(const Chip& chip, const YamlNode& root, ProblemLis
   }
 }
 
-/// The ports of an off-chip memory are no faster than the channels the file gives it.
+/// Rejects ports of an off-chip memory that are faster than its channels in the file.
 void require_channels(const Chip& chip, ProblemList& problems) {
   if (!chip.offchip || chip.frequency_hz <= 0)
     return;
@@ -276,7 +277,7 @@ void require_channels(const Chip& chip, ProblemList& problems) {
   }
 }
 
-/// Rows are a matter of the transfers that the schedule places; a core's own memories have none.
+/// Rejects DRAM rows in on-chip memories: only transfers that the schedule places use rows.
 void require_rows_offchip(const Chip& chip, ProblemList& problems) {
   for (std::size_t i = 0; i < chip.compute_cores(); ++i) {
     for (const Memory& memory : chip.cores[i].memories) {
@@ -303,8 +304,8 @@ double frequency_of(YamlMap& map, ProblemList& problems) {
   return value;
 }
 
-/// A core file alone: the outermost memory of all operands called dram... or offchip... moves
-/// off-chip.
+/// Reads a single core file as a chip: the outermost memory of all operands moves off-chip if its
+/// name begins with dram or offchip.
 Chip chip_of_one_core(const YamlNode& root, ProblemList& problems) {
   Chip chip;
   Core core = parse_core_node(root, problems, false);
@@ -348,7 +349,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   }
   if (const YamlNode* cores = map.require("cores"))
     read_cores(*cores, offchip_id, open, seen, chip, problems);
-  // Without cores nothing that names them can be judged.
+  // Without cores, keys that name cores cannot be checked.
   const bool has_cores = !chip.cores.empty();
   for (const char* key :
        {"offchip_core", "core_connectivity", "core_memory_sharing", "memory_aliases", "routers"})

@@ -1,3 +1,5 @@
+// Scales energy, area and wire cost between technology nodes.
+// The arithmetic and memory models call it.
 #include "monet/hardware/technology.hpp"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ struct NodeFigure {
   double value;
 };
 
-/// Log-log between the nodes of a list in falling order; the ends continue on the nearest law.
+/// Interpolates log-log between nodes in falling order; the ends extrapolate with the nearest law.
 double interpolate(std::span<const NodeFigure> list, double node_nm) {
   std::size_t i = 0;
   while (i + 2 < list.size() && node_nm < list[i + 1].node_nm)
@@ -23,7 +25,7 @@ double interpolate(std::span<const NodeFigure> list, double node_nm) {
   return list[i].value * std::pow(list[i + 1].value / list[i].value, share);
 }
 
-/// a V^2 + b V + c of Stillmaker and Baas' Table 5 at the nominal voltage, and that voltage.
+/// Energy fit a V^2 + b V + c of Stillmaker and Baas, Table 5, and the nominal voltage.
 struct EnergyFit {
   double node_nm, volt, a, b, c;
   double value() const { return a * volt * volt + b * volt + c; }
@@ -34,13 +36,13 @@ constexpr EnergyFit kEnergyFits[] = {{90, 1.2, 4.762, -4.781, 2.092},
                                      {32, 0.95, 0.9559, -0.7823, 0.471},
                                      {20, 0.9, 0.373, -0.1582, 0.04104}};
 
-// Stillmaker and Baas' area factors from 45 nm; 1.84 times denser N5, and 1.6 times N3E after it.
+// Area factors from 45 nm (Stillmaker and Baas); N5 is 1.84 times denser, N3E 1.6 times more.
 constexpr NodeFigure kLogicArea[] = {{90, 2.8},  {65, 1.5},  {45, 1.0},  {32, 0.46},
                                      {20, 0.21}, {16, 0.19}, {14, 0.17}, {10, 0.1},
                                      {7, 0.059}, {5, 0.032}, {3, 0.020}};
 
-/// Cells in square micrometres (as foundries gave them at IEDM and ISSCC: 22 nm Intel, 16 to 3 nm
-/// TSMC) and nominal voltages.
+/// SRAM cell area in square micrometres and nominal voltage, as published by foundries at IEDM and
+/// ISSCC (22 nm Intel, 16 to 3 nm TSMC).
 struct CellFigure {
   double node_nm, cell_um2, volt;
 };
@@ -48,7 +50,7 @@ constexpr CellFigure kCells[] = {{22, 0.092, 0.9},  {16, 0.074, 0.8}, {12, 0.074
                                  {10, 0.042, 0.75}, {7, 0.027, 0.75}, {5, 0.021, 0.75},
                                  {3, 0.0199, 0.75}};
 
-/// `figure` of the two cells around a node, log-log, relative to 22 nm.
+/// Scale of `figure` relative to 22 nm, log-log between the two cells around a node.
 template <class Figure>
 double cell_scale(double node_nm, Figure figure) {
   std::size_t i = 0;

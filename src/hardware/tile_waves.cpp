@@ -1,3 +1,5 @@
+// Multiplications that a unit-wave machine spends on a product, including partly filled tiles and
+// waves. Cost models of GPU-like cores call it.
 #include "monet/hardware/tile_waves.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@ namespace monet {
 
 namespace {
 
-/// Terms of sums that the units take one wave after another, times a tile's area.
+/// Work of one tile shape: sum terms over all waves of the units, times the tile's area.
 double wave_area(const TileWaves& waves, const TileWaves::TileShape& tile,
                  const ProductSize& product) {
   constexpr double kMaxWaveSplits = 16;

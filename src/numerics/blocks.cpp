@@ -1,3 +1,5 @@
+// Block-scaled formats (MX, NVFP4 and others): their names, and rounding of tensors to elements and
+// scales. gemm.cpp, the formats command and its report use it.
 #include "monet/numerics/blocks.hpp"
 
 #include "base/shared/names.hpp"
@@ -21,8 +23,8 @@ constexpr std::array kScaleModes{
     Named<ScaleMode>{"even", ScaleMode::even}, Named<ScaleMode>{"rceil", ScaleMode::rceil}};
 
 constexpr int kScaleBias = 127;
-constexpr int kSecondLast = -2;     ///< axis
-constexpr int kZeroExponent = -126; ///< what a block of zeros counts as
+constexpr int kSecondLast = -2;     ///< second-last axis
+constexpr int kZeroExponent = -126; ///< exponent assumed for a block of zeros
 constexpr std::uint8_t kScaleNan = 255;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -33,7 +35,7 @@ BlockScaling of_blocks(std::int64_t rows, std::int64_t columns) {
   return blocks;
 }
 
-/// fp8_e4m3_1x128 and its like: single-precision scales.
+/// Parses fp8_e4m3_1x128 and similar names: blocks with single-precision scales.
 std::optional<TensorFormat> parse_wide_blocks(std::string_view name) {
   constexpr std::size_t kElementName = std::string_view("fp8_e4m3").size();
   if (!name.starts_with("fp8_") || name.size() <= kElementName || name[kElementName] != '_')
@@ -47,7 +49,7 @@ std::optional<TensorFormat> parse_wide_blocks(std::string_view name) {
   return TensorFormat{*element, blocks};
 }
 
-/// Which block an element is in, as the elements are walked through in their order.
+/// Tracks the block of each element while the elements are visited in order.
 class BlockWalk {
 public:
   BlockWalk(std::span<const std::int64_t> shape, const BlockScaling& blocks)
@@ -89,7 +91,7 @@ private:
   }
 
   std::vector<std::int64_t> shape_;
-  std::vector<std::int64_t> divisors_; ///< elements of a block along each axis
+  std::vector<std::int64_t> divisors_; ///< block extent in elements along each axis
   std::vector<std::int64_t> scale_shape_;
   std::vector<std::int64_t> place_;
 };
@@ -109,14 +111,14 @@ std::vector<double> largest_magnitudes(BlockWalk walk, std::span<const double> n
   return result;
 }
 
-/// Of a loop over elements, every so often.
+/// Checks for a stop request at regular intervals of a loop over elements.
 void check_stop_at(std::size_t element) {
   constexpr std::size_t kBetweenChecks = 1 << 12;
   if (element % kBetweenChecks == 0)
     check_stop();
 }
 
-/// The scale of one block, relative to the tensor's.
+/// Scale of a block, relative to the tensor's scale.
 double scale_of(const TensorFormat& format, double amax, double tensor_scale) {
   const BlockScaling& blocks = *format.blocks;
   if (!blocks.scale)
@@ -224,7 +226,7 @@ BlockScaling along(BlockScaling blocks, int axis, int other) {
     blocks.column_axis = std::max(axis, other);
     return blocks;
   }
-  const bool is_column = axis == kSecondLast; // as "32x1" has it
+  const bool is_column = axis == kSecondLast; // as in "32x1"
   blocks.rows = is_column ? length : 1;
   blocks.columns = is_column ? 1 : length;
   blocks.row_axis = kSecondLast;
@@ -247,7 +249,7 @@ double power_scale(const NumberFormat& element, ScaleMode mode, double largest_m
   case ScaleMode::ceil:
     scale += significand > 1 ? 1 : 0;
     break;
-  case ScaleMode::even: { // bits behind the leading one
+  case ScaleMode::even: { // bits after the leading one
     const int bits =
         element.floating ? element.mantissa_bits : element.bits() - (element.has_sign ? 2 : 1);
     scale += significand >= 2 - std::ldexp(1.0, -bits - 1) ? 1 : 0;

@@ -1,3 +1,5 @@
+// Deviation of numbers and products in a reduced format from those in double precision; the formats
+// command reports it.
 #include "monet/numerics/deviation.hpp"
 
 #include "numerics/shared/mac_engine.hpp"
@@ -13,8 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Root of the mean square of numbers of at most this magnitude; squares neither overflow nor
-/// vanish.
+/// Root mean square of numbers with at most this magnitude; squares neither overflow nor underflow.
 class RootMeanSquare {
 public:
   explicit RootMeanSquare(double largest) : largest_(largest) {}
@@ -33,14 +34,15 @@ private:
   std::int64_t count_ = 0;
 };
 
-/// One row of the product: sums, and what was lost of each.
+/// Row of a product: the sums, and the rounding error of each.
 struct PreciseRow {
   std::vector<double> sum;
   std::vector<double> rest;
 
   explicit PreciseRow(std::size_t columns) : sum(columns, 0), rest(columns, 0) {}
 
-  /// Adds a times a row of B (Knuth's TwoSum; the product's own rest where it has one).
+  /// Adds a times a row of B with Knuth's TwoSum, and the product's rounding error unless products
+  /// are exact.
   void add(double a, const double* b, bool exact_products) {
     double* const s = sum.data();
     double* const r = rest.data();
@@ -57,7 +59,7 @@ struct PreciseRow {
   }
   double value(std::size_t j) const {
     const double both = sum[j] + rest[j];
-    return std::isnan(both) ? sum[j] : both; // infinity has no rest
+    return std::isnan(both) ? sum[j] : both; // infinity has no rounding error
   }
 };
 
@@ -94,7 +96,7 @@ Deviation deviation(std::span<const double> before, std::span<const double> afte
     noise.add(before[i] - after[i]);
   }
   result.rms = noise.value();
-  constexpr double kDecibels = 20; // of amplitudes
+  constexpr double kDecibels = 20; // decibels per decade of amplitude
   if (signal.value() > 0 && result.rms > 0)
     result.sqnr_db = kDecibels * (std::log10(signal.value()) - std::log10(result.rms));
   return result;
@@ -112,7 +114,7 @@ BeyondRange beyond_range(std::span<const double> before, const QuantisedTensor& 
     const double q = after.values[i];
     const double element = after.elements[i];
     if (std::isnan(x) || std::isnan(element)) {
-      result.overflowed += !std::isnan(x) && !format.blocks ? 1 : 0; // a block is NaN as a whole
+      result.overflowed += !std::isnan(x) && !format.blocks ? 1 : 0; // blocks are NaN as a whole
     } else if (std::isinf(q)) {
       result.overflowed += x != q ? 1 : 0;
     } else if ((element == most && x > q) || (element == least && x < q)) {

@@ -1,3 +1,5 @@
+// Exact sum of doubles in a fixed-point accumulator; emulated units without rounding of sums use
+// it.
 #include "monet/numerics/exact_sum.hpp"
 
 #include <bit>
@@ -8,7 +10,7 @@ namespace monet {
 namespace {
 
 constexpr int kLimbBits = 32;
-constexpr int kLowest = -1074; ///< exponent of the lowest bit
+constexpr int kLowest = -1074; ///< exponent of the lowest bit of a double
 constexpr std::uint64_t kLimbMask = 0xFFFFFFFFULL;
 
 } // namespace
@@ -19,9 +21,9 @@ void ExactSum::add(double x) {
     return;
   }
   int exponent = 0;
-  const double fraction = std::frexp(x, &exponent); // 53 bits behind the point
+  const double fraction = std::frexp(x, &exponent); // 53 fractional bits
   const auto whole = static_cast<std::int64_t>(std::ldexp(fraction, 53));
-  // Of subnormal numbers the lowest bits of `whole` are 0.
+  // For subnormal numbers the lowest bits of `whole` are 0.
   const int place = exponent - 53 - kLowest;
   std::uint64_t magnitude = static_cast<std::uint64_t>(whole < 0 ? -whole : whole);
   int shift = place;
@@ -47,9 +49,9 @@ void ExactSum::add_product(double a, double b) {
 }
 
 double ExactSum::value(bool odd) const {
-  if (special_ != 0) // NaN among them
+  if (special_ != 0) // includes NaN
     return special_;
-  // Carries, so that every limb but the last is in [0, 2^32).
+  // Propagates carries, so that every limb but the last is in [0, 2^32).
   std::array<std::int64_t, kLimbs> limbs = limbs_;
   std::int64_t carry = 0;
   for (std::int64_t& limb : limbs) {
@@ -72,7 +74,7 @@ double ExactSum::value(bool odd) const {
     --top;
   if (top == 0)
     return 0;
-  // The 64 highest bits, the last of which also stands for all below it.
+  // Takes the 64 highest bits; the last of them is also set if any lower bit is.
   const auto at = [&](std::size_t i) { return static_cast<std::uint64_t>(limbs[i]); };
   const int lead = std::countl_zero(static_cast<std::uint32_t>(limbs[top - 1]));
   std::uint64_t bits = at(top - 1) << 32 | (top > 1 ? at(top - 2) : 0);
@@ -82,7 +84,7 @@ double ExactSum::value(bool odd) const {
   for (std::size_t i = 0; i + 3 < top; ++i)
     sticky = sticky || limbs[i] != 0;
   const int exponent = kLowest + static_cast<int>(top) * kLimbBits - lead - 64;
-  // 53 bits are kept, or fewer where the number is subnormal: nothing lies below 2^-1074 anyway.
+  // Keeps 53 bits, or fewer if the number is subnormal: bits below 2^-1074 are always 0.
   constexpr int kExtra = 11;
   std::uint64_t kept = bits >> kExtra;
   const std::uint64_t rest = bits & ((1U << kExtra) - 1);

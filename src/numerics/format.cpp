@@ -1,3 +1,5 @@
+// Number formats: their names, codes and limits. Rounding, emulation and the readers of hardware
+// files use them.
 #include "monet/numerics/format.hpp"
 
 #include "base/shared/names.hpp"
@@ -22,7 +24,7 @@ constexpr NumberFormat floating(int exponent, int mantissa, TopCodes top = TopCo
   return {true, exponent, mantissa, 0, top, true};
 }
 
-/// The first name of a format is the one that name_of() gives it.
+/// Named formats. name_of() returns a format's first name.
 constexpr std::array kNamed{
     NamedFormat{"fp64", floating(11, 52)},
     NamedFormat{"fp32", floating(8, 23)},
@@ -44,7 +46,7 @@ struct Ending {
 constexpr std::array kEndings{Ending{"", TopCodes::ieee}, Ending{"_fn", TopCodes::nan},
                               Ending{"_inf", TopCodes::infinity}, Ending{"_n", TopCodes::numbers}};
 
-/// A number of decimal digits at the front of the text, taken off it.
+/// Removes a decimal number from the front of the text and returns it.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -68,7 +70,7 @@ std::optional<NumberFormat> parse_integer(std::string_view digits, bool has_sign
   return NumberFormat{false, 0, 0, *bits, TopCodes::numbers, has_sign};
 }
 
-/// "8.13", behind the q.
+/// Parses the part after the q: "8.13".
 std::optional<NumberFormat> parse_fixed(std::string_view text) {
   const auto whole = take_number(text);
   const bool point = take(text, ".");
@@ -78,7 +80,7 @@ std::optional<NumberFormat> parse_fixed(std::string_view text) {
   return fixed_format(*whole, *fraction);
 }
 
-/// "5m2_fn", behind the e.
+/// Parses the part after the e: "5m2_fn".
 std::optional<NumberFormat> parse_floating(std::string_view text) {
   const auto exponent = take_number(text);
   const bool middle = take(text, "m");
@@ -93,7 +95,7 @@ std::optional<NumberFormat> parse_floating(std::string_view text) {
   return std::nullopt;
 }
 
-/// "8_e3m4", behind fp: the bits, then the format that has so many.
+/// Parses the part after fp, "8_e3m4": the number of bits, then a format with that many bits.
 std::optional<NumberFormat> parse_sized(std::string_view text) {
   const auto bits = take_number(text);
   const bool middle = take(text, "_e");
@@ -105,7 +107,7 @@ std::uint64_t ones(int bits) {
   return bits == 0 ? 0 : ~std::uint64_t{0} >> (kMaxBits - bits);
 }
 
-/// Of the finite numbers, without the sign.
+/// Largest code of a finite number, without the sign.
 std::uint64_t largest_code(const NumberFormat& format) {
   if (!format.floating)
     return ones(format.bits() - (format.has_sign ? 1 : 0));
@@ -129,7 +131,7 @@ double decode_fixed(const NumberFormat& format, std::uint64_t code) {
   return negative ? -value : value;
 }
 
-/// Of a code beyond the largest one of a finite number.
+/// Decodes a code above that of the largest finite number.
 double decode_special(const NumberFormat& format, std::uint64_t mantissa) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool infinite =
@@ -167,7 +169,7 @@ std::optional<NumberFormat> parse_number_format(std::string_view name) {
   if (take(rest, "mx")) {
     if (rest == "int8")
       return fixed_format(2, 6);
-    if (rest.find('_') == rest.npos) // "mxfp8" alone names no element
+    if (rest.find('_') == rest.npos) // "mxfp8" alone does not name an element
       return std::nullopt;
   }
   if (const auto known = value_named(kNamed, rest))
@@ -279,7 +281,7 @@ std::optional<std::uint64_t> encode(const NumberFormat& format, double value) {
   const double steps = std::ldexp(magnitude, format.mantissa_bits - exponent);
   if (steps != std::floor(steps))
     return std::nullopt;
-  // A number without a hidden one is in the smallest binade, whose field counts from 0 on.
+  // A number without a hidden bit is in the smallest binade, whose exponent field starts at 0.
   code = static_cast<std::uint64_t>(steps) +
          (static_cast<std::uint64_t>(exponent - smallest_exponent(format)) << format.mantissa_bits);
   return code | std::uint64_t{negative} << (format.exponent_bits + format.mantissa_bits);

@@ -1,5 +1,5 @@
-// Products of matrices by emulated units: packed for the inner loops, or number by number where no
-// loop holds what the unit computes.
+// Matrix products by emulated units: packed for the inner loops, or one number at a time if no loop
+// supports the unit's arithmetic. The formats command calls it.
 #include "numerics/packed_operands.hpp"
 
 #include "monet/base/checked.hpp"
@@ -30,7 +30,7 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// The numbers in another precision, or themselves.
+/// Converts numbers to another precision; returns them unchanged if it is the same.
 template <class Real, class From>
 std::unique_ptr<Real[]> in_precision(std::unique_ptr<From[]>& numbers, std::int64_t count,
                                      int jobs) {
@@ -114,12 +114,12 @@ private:
   const MacEngine& engine_;
   int jobs_;
   std::unique_ptr<Real[]> a_;
-  std::unique_ptr<Real[]> b_; ///< strip by strip, each as k rows
+  std::unique_ptr<Real[]> b_; ///< strips in order, each with k rows
   std::vector<Real> a_scales_;
   std::vector<Real> b_scales_;
 };
 
-/// Number by number, whatever the unit needs.
+/// Multiplies one number at a time; supports every unit.
 template <class From>
 class PlainGemm {
 public:
@@ -174,7 +174,7 @@ void set_scales(ProductRange& range, const std::vector<double>& scales) {
   int least = std::numeric_limits<int>::max();
   int largest = std::numeric_limits<int>::min();
   for (const double scale : scales) {
-    if (!(scale > 0) || std::isinf(scale)) // zeros, or NaN
+    if (!(scale > 0) || std::isinf(scale)) // zeros or NaN
       continue;
     const int exponent = std::ilogb(scale);
     range.powers_of_two = range.powers_of_two && std::ldexp(1.0, exponent) == scale;
@@ -223,7 +223,7 @@ void check_gemm(const GemmShape& shape, std::span<const double> a, std::span<con
                  "a matrix has as many numbers as elements");
 }
 
-/// Scales of whole blocks as those of chunks inside them.
+/// Expands the scales of whole blocks to the chunks inside them.
 std::vector<double> spread_scales(const QuantisedTensor& tensor, std::int64_t rows,
                                   std::int64_t columns, std::int64_t by_row,
                                   std::int64_t by_column) {
@@ -237,7 +237,7 @@ std::vector<double> spread_scales(const QuantisedTensor& tensor, std::int64_t ro
   return result;
 }
 
-/// Blocks that are rounded by vectors.
+/// Whether the blocks have the usual form, which the vector kernels round.
 bool are_usual(const TensorFormat& format, const Mac& mac, std::int64_t k, std::int64_t chunk) {
   const BlockScaling& blocks = *format.blocks;
   return blocks.rows == 1 && blocks.columns == 32 && chunk == 32 && k % 32 == 0 &&
@@ -246,7 +246,7 @@ bool are_usual(const TensorFormat& format, const Mac& mac, std::int64_t k, std::
          format.element.bits() <= 8;
 }
 
-/// Any blocks.
+/// Packs operands with blocks of any form.
 PackedOperands<double> pack_blocks(const GemmShape& shape, std::span<const double> a,
                                    std::span<const double> b, const TensorFormat& format,
                                    const Mac& mac, const GemmOptions& options) {
@@ -255,7 +255,7 @@ PackedOperands<double> pack_blocks(const GemmShape& shape, std::span<const doubl
   TensorFormat left = format;
   left.blocks->row_axis = 0;
   left.blocks->column_axis = 1;
-  TensorFormat right = format; // the same blocks, lying the other way
+  TensorFormat right = format; // the same blocks, transposed
   right.blocks->row_axis = 1;
   right.blocks->column_axis = 0;
   const std::array<std::int64_t, 2> of_a{m, k};

@@ -1,3 +1,5 @@
+// Multiply-accumulate units: how a unit reads operands, and rounds products and sums. Reference for
+// the vector engine.
 #include "monet/numerics/mac.hpp"
 
 #include "base/shared/names.hpp"
@@ -28,7 +30,8 @@ bool is_variant(Multiplier multiplier) {
   return multiplier != Multiplier::rounded && multiplier != Multiplier::exact;
 }
 
-/// A finite number of an IEEE format that is not subnormal: every variant reads it as it is.
+/// Whether x is a normal, finite number of an IEEE format; every reading variant yields it
+/// unchanged.
 bool is_normal_number(const NumberFormat& format, double x) {
   constexpr int kMantissa = 52;
   constexpr int kBias = 1023;
@@ -38,13 +41,13 @@ bool is_normal_number(const NumberFormat& format, double x) {
   return (bits & behind) == 0 && exponent >= 1 - format.bias() && exponent <= format.bias();
 }
 
-/// The code of an operand's magnitude in the format, where top exponents may be numbers.
+/// Code of an operand's magnitude in the format; its top exponent may encode numbers.
 std::uint64_t magnitude_code(const NumberFormat& format, double x, bool top_is_numbers) {
   const double magnitude = std::abs(x);
   NumberFormat wide = format;
   if (top_is_numbers) {
     wide.top = TopCodes::infinity;
-    if (std::isnan(magnitude)) // there is no other code for it
+    if (std::isnan(magnitude)) // NaN has no other code
       return *encode(wide, std::numeric_limits<double>::infinity());
   }
   return *encode(wide, round_to(wide, magnitude));

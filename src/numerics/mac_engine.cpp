@@ -1,3 +1,5 @@
+// Chooses the inner loop that emulates a unit on given operands: precision, rounding steps and
+// instruction set. gemm.cpp and the execution of products (execute/walk) use it.
 #include "numerics/shared/mac_engine.hpp"
 
 #include "base/shared/names.hpp"
@@ -21,8 +23,8 @@ template <>
 struct Carrier<float> {
   static constexpr int kPrecision = 24;
   static constexpr int kLowestBit = -149;
-  static constexpr int kSafeExponent = 100; ///< far from where rounding by addition overflows
-  static constexpr int kExponentBits = 7;   ///< of formats
+  static constexpr int kSafeExponent = 100; ///< well below overflow of rounding by addition
+  static constexpr int kExponentBits = 7;   ///< maximum exponent bits of a format
   static constexpr NumberFormat kNative = kSinglePrecision;
 };
 template <>
@@ -42,20 +44,20 @@ int exponent_of(double x) {
   return x == 0 ? 0 : std::ilogb(x);
 }
 
-/// Bits of the numbers of a format, from the first that is set to the last.
+/// Maximum number of significant bits of a format's numbers.
 int precision_of(const NumberFormat& format) {
   return format.floating ? format.mantissa_bits + 1 : format.bits();
 }
 
-/// Everything that is added lies on a grid with this distance, below this bound.
+/// Properties of all addends: they are multiples of a power of two and have a bounded magnitude.
 struct Added {
-  int bits = 0;       ///< significant ones
-  int lowest_bit = 0; ///< of any
+  int bits = 0;       ///< significant bits
+  int lowest_bit = 0; ///< lowest bit of any addend
   double largest = 0;
   bool finite = true;
 };
 
-/// Chunks of exact products, scaled, before anything is rounded.
+/// Properties of chunks of exact products, scaled, before any rounding.
 Added exact_products(const ProductRange& range) {
   Added added;
   added.finite = range.left.finite && range.right.finite;
@@ -79,13 +81,13 @@ bool is_on_grid(const Added& added, const NumberFormat& format) {
          added.lowest_bit >= smallest_exponent(format) - format.mantissa_bits;
 }
 
-/// Rounding changes nothing of what is added.
+/// Whether a rounding step changes none of the addends.
 bool is_idle(const RoundingStep& step, const Added& added, const ProductRange& range) {
   const bool infinity_stays =
       step.format.floating && !step.rounding.saturate &&
       (step.format.top == TopCodes::ieee || step.format.top == TopCodes::infinity);
   if (!(added.finite || infinity_stays) || !is_on_grid(added, step.format) ||
-      !step.format.has_sign) // what is negative becomes 0
+      !step.format.has_sign) // negative numbers become 0
     return false;
   const double smallest = std::ldexp(range.left.smallest * range.right.smallest, range.min_scale);
   return !step.rounding.flush_subnormals || range.chunk > 1 ||
@@ -98,19 +100,19 @@ Added rounded(const Added& added, const RoundingStep& to) {
   const double most = largest_number(format);
   const bool beyond = !added.finite || !(added.largest <= most);
   const bool clamps = !floating || to.rounding.saturate || format.top == TopCodes::numbers;
-  const bool cuts = to.rounding.mode == RoundTo::zero && added.finite; // but infinity
+  const bool cuts = to.rounding.mode == RoundTo::zero && added.finite; // except infinity
   const int least = (floating ? smallest_exponent(format) : 0) - format.mantissa_bits;
   Added result{std::min(added.bits, precision_of(format)), std::max(added.lowest_bit, least),
                std::min(added.largest, 2 * most), !beyond || clamps || cuts};
   if (beyond && (clamps || to.rounding.mode == RoundTo::zero)) {
-    // The largest number, which may have more bits than all that was cut to it.
+    // The largest number may have more bits than the numbers that are cut to it.
     const int last = (floating ? largest_exponent(format) : 0) - format.mantissa_bits;
     result = {precision_of(format), std::min(result.lowest_bit, last), most, result.finite};
   }
   return result;
 }
 
-/// Whether numbers of Real can be rounded to the format by the loops.
+/// Whether the loops can round numbers of Real to the format.
 template <class Real>
 bool has_grid(const NumberFormat& format, const Rounding& rounding) {
   using C = Carrier<Real>;
@@ -142,7 +144,7 @@ public:
         !plan_product(steps_.convert, plan_.convert, plan_.converts) || !plan_sum())
       return std::nullopt;
     if (plan_.converts && !plan_.rounds_product && mode_ == RoundTo::even) {
-      plan_.product = plan_.convert; // the fast loops know but one rounding
+      plan_.product = plan_.convert; // the fast loops support a single rounding of products
       std::swap(plan_.rounds_product, plan_.converts);
     }
     return plan_;
@@ -151,7 +153,8 @@ public:
 private:
   using C = Carrier<Real>;
 
-  /// Products, or chunks of them, are exact in Real; or as exact as single precision asks.
+  /// Whether products, or chunks of them, are exact in Real, or rounded as single precision
+  /// requires.
   bool holds_products() {
     const double largest = std::max(added_.largest, range_.left.largest * range_.right.largest);
     if (steps_.product && steps_.product->format == C::kNative &&
@@ -165,19 +168,19 @@ private:
     if (added_.bits > C::kPrecision || lowest < C::kLowestBit ||
         !(largest < std::ldexp(1.0, C::kSafeExponent)))
       return false;
-    if (!range_.powers_of_two) { // rounded to double
+    if (!range_.powers_of_two) { // the scaled chunk is rounded to double
       added_.bits = C::kPrecision;
       added_.lowest_bit -= C::kPrecision;
     }
     return range_.powers_of_two || std::is_same_v<Real, double>;
   }
 
-  /// Numbers up to this are not beyond the largest of the format.
+  /// Whether numbers up to `largest` are within the range of the format.
   bool fits(const RoundingStep& step, double largest) const {
     return added_.finite && step.format.has_sign && largest <= largest_number(step.format);
   }
 
-  /// Far from where rounding by addition would overflow.
+  /// Whether all addends are well below the overflow of rounding by addition.
   bool is_safe() const { return added_.largest < std::ldexp(1.0, C::kSafeExponent); }
 
   bool plan_product(const std::optional<RoundingStep>& step, lanes::Grid<Real>& grid, bool& used) {
@@ -197,7 +200,7 @@ private:
 
   bool plan_sum() {
     if (!steps_.sum) {
-      // Exact to the end, as Real is wide enough for all sums.
+      // Without rounding of sums, Real must hold every sum exactly.
       const double all = added_.largest * static_cast<double>(range_.steps);
       return std::is_same_v<Real, double> &&
              (all == 0 || exponent_of(all) + 1 - added_.lowest_bit <= C::kPrecision);
@@ -208,7 +211,8 @@ private:
       return true;
     if (!has_grid<Real>(format, rounding) || !is_safe())
       return false;
-    // A number of the format moves by twice what is added to it at most, and that has been rounded.
+    // The bound doubles twice: a step moves a number of the format by at most twice the addend,
+    // which was rounded itself.
     plan_.sum_fits = fits(*steps_.sum, 4 * added_.largest * static_cast<double>(range_.steps));
     plan_.rounds_sum = true;
     plan_.sum = grid_of<Real>(format, rounding);
@@ -219,8 +223,8 @@ private:
       plan_.exact_sum = !plan_.on_grid;
       return true;
     }
-    // Twice rounded sums are as once where nothing that is added can be halfway between two
-    // numbers of the format by itself, and what is lost lies far below half of their distance.
+    // Double rounding is innocuous if no addend can itself be halfway between two numbers of the
+    // format, and Real's rounding error is far below half of their distance.
     const bool innocuous = mode_ == RoundTo::even && added_.bits <= precision &&
                            precision + added_.bits < C::kPrecision;
     plan_.exact_sum = !innocuous;

@@ -1,4 +1,5 @@
-// What the multiplier of a unit takes whole operands for, and what is known of them.
+// Converts whole operands to the numbers that a unit's multiplier reads, and collects their facts;
+// runs before the products.
 #include "numerics/shared/mac_engine.hpp"
 
 #include "monet/base/parallel.hpp"
@@ -13,7 +14,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kOperandRun = 1 << 14; ///< numbers of a task, which stay in its cache
+constexpr std::size_t kOperandRun = 1 << 14; ///< numbers per task, which fit the cache
 
 OperandFacts facts_of_bits(const lanes::FactBits& bits) {
   OperandFacts facts;

@@ -1,3 +1,4 @@
+// Packs the operands of a matrix product for the inner loops; gemm.cpp calls it.
 #include "numerics/packed_operands.hpp"
 
 #include "base/shared/transpose.hpp"
@@ -14,17 +15,17 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kRowsOfPiece = 32; ///< of A
+constexpr std::int64_t kRowsOfPiece = 32; ///< rows of A per task
 
-/// Some rows of A, or a strip of B: what one task packs.
+/// Packing task: some rows of A, or a strip of B.
 struct PackingTask {
   bool of_a = true;
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
-/// pack(piece, facts of it) for all of both operands, on threads, and what is known of A and of B.
-/// False where a piece cannot be packed.
+/// Calls pack(piece, facts) for all pieces of both operands, on threads, and sets the facts of A
+/// and B. Returns false if a piece cannot be packed.
 template <class Real, class F>
 bool pack_pieces(PackedOperands<Real>& packed, int jobs, F pack) {
   const GemmShape& shape = packed.shape;
@@ -49,14 +50,14 @@ bool pack_pieces(PackedOperands<Real>& packed, int jobs, F pack) {
   return all;
 }
 
-/// f(where a row of a strip of B begins, where it is packed) for all of its rows.
+/// Calls f(start in B, start in the packed strip) for every row of the strip.
 template <class F>
 void for_each_row(const GemmShape& shape, const PackingTask& strip, F f) {
   for (std::int64_t q = 0; q < shape.k; ++q)
     f(q * shape.n + strip.first, q * strip.count);
 }
 
-/// False where a number is not in single precision.
+/// Converts a strip to single precision; returns false if a number is not exact in it.
 bool narrow_strip(const GemmShape& shape, const PackingTask& strip, std::span<const double> b,
                   float* to, const lanes::Kernels& kernels) {
   bool singles = true;
@@ -66,7 +67,7 @@ bool narrow_strip(const GemmShape& shape, const PackingTask& strip, std::span<co
   return singles;
 }
 
-/// Rounds pieces to blocks along k as it packs them.
+/// Packs pieces and rounds them to blocks along k.
 class BlockPacker {
 public:
   static constexpr std::int64_t kBlock = 32;
@@ -90,7 +91,7 @@ public:
     return true;
   }
 
-  /// Its columns are rows while they are rounded.
+  /// Rounds a strip of B; its columns are stored as rows during rounding.
   bool pack_strip(const PackingTask& piece, OperandFacts& facts) const {
     const auto [m, n, k] = packed_.shape;
     float* to = packed_.b.get() + piece.first * k;
@@ -110,7 +111,7 @@ public:
   }
 
 private:
-  /// To elements in place; their scales.
+  /// Rounds numbers to elements in place and returns the scales.
   std::vector<float> round(float* numbers, std::int64_t count) const {
     std::vector<float> scales(static_cast<std::size_t>(count / kBlock));
     lanes::BlockRun run = usual_;

@@ -1,4 +1,4 @@
-// Operands of products of matrices, in the order in which the inner loops take them.
+// Operands of matrix products, packed in the order in which the inner loops read them.
 #pragma once
 
 #include "numerics/shared/mac_engine.hpp"
@@ -10,9 +10,9 @@
 
 namespace monet {
 
-inline constexpr std::int64_t kStrip = 32; ///< columns of B that are packed together
+inline constexpr std::int64_t kStrip = 32; ///< columns of B in a packed strip
 
-/// A and B as the multiplier reads them, and the scales of chunks where there are any.
+/// A and B as the multiplier reads them, with optional scales of chunks.
 template <class Real>
 struct PackedOperands {
   PackedOperands(const GemmShape& of, std::int64_t products) : shape(of), chunk(products) {
@@ -21,12 +21,12 @@ struct PackedOperands {
   }
 
   GemmShape shape;
-  std::int64_t chunk;        ///< products that are added up exactly
+  std::int64_t chunk;        ///< products that are summed exactly
   std::unique_ptr<Real[]> a; ///< m x k
-  std::unique_ptr<Real[]> b; ///< strip by strip, each as k rows
+  std::unique_ptr<Real[]> b; ///< strips in order, each with k rows
   OperandFacts left;
   OperandFacts right;
-  std::vector<double> a_scales; ///< m x chunks; empty: none
+  std::vector<double> a_scales; ///< m x chunks; empty if unscaled
   std::vector<double> b_scales; ///< chunks x n
 
   std::int64_t width(std::int64_t column) const {
@@ -38,7 +38,7 @@ struct PackedOperands {
   }
 };
 
-/// Numbers that are in single precision, or nothing where any is not.
+/// Packs numbers that are exact in single precision; nullopt if any is not.
 std::optional<PackedOperands<float>> pack_singles(const GemmShape& shape, std::span<const double> a,
                                                   std::span<const double> b, const Mac& mac,
                                                   const GemmOptions& options);
@@ -46,8 +46,9 @@ PackedOperands<double> pack_doubles(const GemmShape& shape, std::span<const doub
                                     std::span<const double> b, const Mac& mac,
                                     const GemmOptions& options);
 
-/// In the most usual blocks, along k: 32 numbers that share the power of two of the largest.
-/// Nothing where a number is not in single precision; k is a multiple of 32.
+/// Packs operands in the most usual blocks, along k: 32 numbers that share the power of two of the
+/// largest. Returns nullopt if a number is not exact in single precision; k must be a multiple of
+/// 32.
 std::optional<PackedOperands<float>>
 pack_vector_blocks(const GemmShape& shape, std::span<const double> a, std::span<const double> b,
                    const NumberFormat& element, const GemmOptions& options);

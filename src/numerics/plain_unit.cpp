@@ -1,3 +1,5 @@
+// A unit that computes one number at a time: reference for the inner loops, and fallback of
+// gemm.cpp.
 #include "numerics/shared/plain_unit.hpp"
 
 #include <bit>

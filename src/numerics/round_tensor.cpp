@@ -1,4 +1,5 @@
-// Whole tensors in single precision, by vectors.
+// Rounds whole tensors in single precision with the vector kernels; the execution of graphs calls
+// it.
 #include "numerics/shared/mac_engine.hpp"
 
 #include "monet/base/checked.hpp"
@@ -19,14 +20,14 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kRun = 1 << 15; ///< numbers of a task
+constexpr std::size_t kRun = 1 << 15; ///< numbers per task
 constexpr std::int64_t kVectorBlock = 32;
 
 bool is_simple(const Rounding& rounding) {
   return rounding.mode == RoundTo::even && !rounding.flush_subnormals;
 }
 
-/// Grids as the loops round to by addition.
+/// Whether the loops can round to the format by addition.
 bool has_vector_grid(const NumberFormat& format) {
   return format.floating ? format.exponent_bits <= 7 && format.mantissa_bits <= 20
                          : format.bits() <= 22 && format.whole_bits <= 60;
@@ -55,7 +56,7 @@ bool round_elements(std::span<float> numbers, const NumberFormat& format, const 
   return true;
 }
 
-/// The length of blocks that follow each other without a gap, if vectors hold them: 0 if not.
+/// Length of contiguous blocks that fit a vector; 0 if the blocks do not.
 std::int64_t vector_block(std::int64_t row, std::int64_t width, ScaleMode mode) {
   const std::int64_t length = std::min(row, width);
   const bool fits =
@@ -63,7 +64,7 @@ std::int64_t vector_block(std::int64_t row, std::int64_t width, ScaleMode mode) 
   return fits && mode == ScaleMode::floor ? length : 0;
 }
 
-/// Blocks of so many neighbours whose scale is the exponent of the largest.
+/// Rounds blocks of `length` neighbours whose scale is the exponent of the largest.
 void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, std::int64_t length,
                          int jobs, const lanes::Kernels& kernels) {
   lanes::BlockRun all = block_run(element);
@@ -77,7 +78,7 @@ void round_vector_blocks(std::span<float> numbers, const NumberFormat& element, 
   });
 }
 
-/// power_scale() of the bits of a magnitude, most of the time without a logarithm.
+/// power_scale() for the bits of a magnitude, mostly without a logarithm.
 double scale_of_bits(const TensorFormat& format, int largest_exponent, std::uint32_t bits) {
   const auto field = static_cast<int>(bits >> 23);
   const bool is_plain = format.blocks->mode == ScaleMode::floor && field > 0 && field < 255;
@@ -90,14 +91,14 @@ double scale_of_bits(const TensorFormat& format, int largest_exponent, std::uint
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kDoubleBias) << 52);
 }
 
-/// Blocks as rows of runs: a block has `height` x `depth` rows, which begin apart by `row` and
-/// `layer`, and `width` neighbours of each run of `length`.
+/// Blocks as rows of runs. A block has `height` x `depth` rows at strides `row` and `layer`, and
+/// `width` neighbours of each run of `length`.
 struct BlockRuns {
-  std::int64_t outer = 1; ///< parts of the tensor that share nothing, one after the other
+  std::int64_t outer = 1; ///< independent parts of the tensor, contiguous
   std::int64_t rows = 1;
   std::int64_t height = 1;
   std::int64_t row = 0;
-  std::int64_t middle = 1; ///< axes between rows and layers, one after the other
+  std::int64_t middle = 1; ///< axes between rows and layers, merged
   std::int64_t layers = 1;
   std::int64_t depth = 1;
   std::int64_t layer = 0;
@@ -113,7 +114,8 @@ std::int64_t product_of(std::span<const std::int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Axes of extents above 1, the outer one first; nothing where an axis is none of the tensor's.
+/// Block runs of a shape, from its axes longer than 1, outermost first; nullopt if the tensor lacks
+/// a block axis.
 std::optional<BlockRuns> runs_of(std::span<const std::int64_t> shape, const BlockScaling& blocks) {
   struct Extent {
     std::size_t axis;
@@ -154,8 +156,8 @@ std::optional<BlockRuns> runs_of(std::span<const std::int64_t> shape, const Bloc
   return runs;
 }
 
-/// One band of blocks after the other: the largest of every column first, so that all loops run
-/// along neighbours.
+/// Rounds one band of blocks at a time. It first finds the largest magnitude of every column, so
+/// that all loops run along neighbours.
 class BandRounder {
 public:
   BandRounder(const BlockRuns& runs, const TensorFormat& format, const lanes::Grid<float>& grid,
@@ -221,7 +223,7 @@ private:
   std::vector<std::uint32_t> more_;
   std::vector<float> scales_;
   std::vector<float> inverses_;
-  float* first_ = nullptr; ///< of the band at hand
+  float* first_ = nullptr; ///< start of the current band
   std::int64_t height_ = 0;
   std::int64_t depth_ = 0;
 };

@@ -1,3 +1,5 @@
+// Rounds a number to a format: modes, saturation, and random bits. Reference for the vector
+// kernels.
 #include "monet/numerics/rounding.hpp"
 
 #include "base/shared/names.hpp"
@@ -21,11 +23,11 @@ constexpr std::array kModes{NamedMode{"even", RoundTo::even}, NamedMode{"away", 
 
 constexpr int kMaxRandomBits = 24;
 
-/// A magnitude between two neighbours.
+/// Magnitude between two neighbours of a format.
 struct NeighbourPair {
-  double lower; ///< in steps
-  double rest;  ///< how many steps above the lower one, less than one
-  bool odd;     ///< the code of the lower one
+  double lower; ///< lower neighbour in steps
+  double rest;  ///< distance to the lower neighbour in steps, below 1
+  bool odd;     ///< whether the lower neighbour's code is odd
 };
 
 NeighbourPair place_between(const NumberFormat& format, double steps, int step) {
@@ -58,7 +60,7 @@ bool goes_up(const NeighbourPair& at, double x, const Rounding& rounding, const 
   return false;
 }
 
-/// What stands for a number beyond the largest, or for infinity.
+/// Replacement of a number beyond the largest, or of infinity.
 double overflow(const NumberFormat& format, double x, const Rounding& rounding) {
   const double sign = std::copysign(1.0, x);
   const bool cut = rounding.mode == RoundTo::zero && std::isfinite(x);
@@ -105,11 +107,11 @@ double round_to(const NumberFormat& format, double x, const Rounding& rounding,
   const double magnitude = std::abs(x);
   if (std::isinf(x))
     return format.floating ? overflow(format, x, rounding) : clamp_fixed(format, x, rounding);
-  int step = -format.mantissa_bits; // exponent of the distance of neighbours
+  int step = -format.mantissa_bits; // exponent of the distance between neighbours
   if (format.floating && magnitude != 0)
     step += std::max(std::ilogb(magnitude), smallest_exponent(format));
   const double steps = std::ldexp(magnitude, -step);
-  if (std::isinf(steps)) // far beyond any fixed format
+  if (std::isinf(steps)) // far outside the range of any fixed format
     return clamp_fixed(format, std::copysign(steps, x), rounding);
   const NeighbourPair at = place_between(format, steps, step);
   const double whole = at.lower + (goes_up(at, x, rounding, aid) ? 1 : 0);

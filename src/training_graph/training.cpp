@@ -1,3 +1,4 @@
+// Builds the training graph: forward, loss, backward, storage and update.
 #include "monet/training_graph/training.hpp"
 
 #include "training_graph/build/block_copies.hpp"
@@ -78,7 +79,7 @@ void mark_parameter_gradient(Graph& graph, TensorId gradient, std::optional<Elem
   }
 }
 
-/// Gradients of parameters, each in a tensor of its own: (weight, gradient).
+/// Gradients of parameters, each in a separate tensor: (weight, gradient).
 std::vector<std::pair<TensorId, TensorId>> parameter_gradients(StepBuilder& builder,
                                                                const Differentiator& differentiator,
                                                                std::size_t forward_tensors) {
@@ -356,7 +357,7 @@ ToTrain find_what_to_train(const Graph& original, const TrainingOptions& options
 /// Chooses what the pass stores.
 void store_pass(AccumulatedStep& one, const StepLoss& loss, const std::vector<bool>& requires_grad,
                 const StorageOptions& options, TrainingGraph& step) {
-  // A mean's divisor is kept beside it, unless it is there already.
+  // The divisor of a mean is stored as well, unless it is stored already.
   std::vector<TensorId> divisors;
   for (const LossParts& term : loss.terms) {
     if (!loss.is_own && !term.keeps_divisor)
@@ -479,7 +480,7 @@ TrainingGraph make_inference_graph(const Graph& network, const Precision& precis
   note_conversions(step.graph, step.arithmetic);
   for (const TensorId scale : delayed_scales(step.graph))
     step.initial.push_back({scale, 1.0, {}});
-  // A step that somebody else made reads what it stores.
+  // The stored tensors of an imported step are those that its backward part reads.
   StoredActivations stored = find_stored(step.graph, StorePolicy::minimal, {}, {});
   step.stored_activations = std::move(stored.tensors);
   step.stored_bytes = stored.bytes;

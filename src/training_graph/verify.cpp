@@ -1,3 +1,4 @@
+// Checks the invariants of a finished training graph.
 #include "training_graph/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,3 +1,5 @@
+// Element types of tensors: names, widths and number formats. Graph, readers and cost models use
+// them.
 #include "monet/workload/element_type.hpp"
 
 #include "base/shared/names.hpp"
@@ -51,7 +53,7 @@ constexpr std::array kNamedTypes{
 constexpr std::int64_t kPowerScaleBits = 8; ///< E8M0
 constexpr std::size_t kMaxBlockAxes = 8;    ///< of blocks
 
-/// Splits a text at its last underscore.
+/// Splits a text at its last underscore into two parts.
 std::pair<std::string_view, std::string_view> split_last(std::string_view text) {
   const std::size_t at = text.rfind('_');
   if (at == text.npos)
@@ -59,7 +61,7 @@ std::pair<std::string_view, std::string_view> split_last(std::string_view text) 
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-/// "8x8", or "8x1x8x1": extents along the last axes, of which two at most are above 1.
+/// Parses "8x8" or "8x1x8x1": block extents along the last axes, at most two of them above 1.
 std::optional<BlockScaling> parse_extents(std::string_view text, BlockScaling like) {
   std::vector<std::int64_t> extents;
   while (true) {
@@ -92,7 +94,7 @@ std::optional<BlockScaling> parse_extents(std::string_view text, BlockScaling li
   return along(like, axes.front(), axes.back());
 }
 
-/// "mxfp8_e4m3_8x8": a format and its blocks' shape.
+/// Parses a format followed by the shape of its blocks: "mxfp8_e4m3_8x8".
 std::optional<TensorFormat> parse_shaped(std::string_view name) {
   const auto [front, back] = split_last(name);
   auto format = parse_tensor_format(front);
@@ -105,7 +107,7 @@ std::optional<TensorFormat> parse_shaped(std::string_view name) {
   return format;
 }
 
-/// "mxfp8_e4m3_8x8_rceil": the way to a scale comes last.
+/// Parses a block format with an optional scale mode at the end: "mxfp8_e4m3_8x8_rceil".
 std::optional<TensorFormat> parse_blocks(std::string_view name) {
   const auto [front, back] = split_last(name);
   const auto mode = scale_mode_named(back);
@@ -120,7 +122,7 @@ std::optional<TensorFormat> parse_blocks(std::string_view name) {
   return format;
 }
 
-/// Of blocks that have no name of their own.
+/// Name composed from the format, block shape and scale mode, for blocks without a fixed name.
 std::string name_of_blocks(TensorFormat format) {
   if (format.blocks->mode != ScaleMode::floor) {
     const auto mode = name_of(format.blocks->mode);
@@ -190,7 +192,7 @@ std::string name_of(ElementType type) {
 std::optional<ElementType> element_type_named(std::string_view name) {
   if (const auto known = value_named(kNamedTypes, name))
     return *known == ElementType::string ? std::nullopt : known;
-  if (name.starts_with("int") || name.starts_with("uint")) // no other widths in tensors
+  if (name.starts_with("int") || name.starts_with("uint")) // no other integer widths
     return std::nullopt;
   auto format = parse_tensor_format(name);
   if (!format)

@@ -1,3 +1,5 @@
+// Restrictions on tiling fused operators, by operator type and loop nest; the table of supported
+// operators reports them.
 #include "monet/workload/fusion.hpp"
 
 #include <algorithm>
@@ -8,7 +10,7 @@ namespace monet {
 
 namespace {
 
-// Everything that is not here is tiled freely. A test holds this against the nests of all cases.
+// All other operators are tiled freely. A test compares these lists with the nests of all cases.
 constexpr std::string_view kNeedRows[]{"Attention",
                                        "CumSum",
                                        "Hardmax",
@@ -18,7 +20,7 @@ constexpr std::string_view kNeedRows[]{"Attention",
                                        "SoftmaxCrossEntropyLossInternal"};
 constexpr std::string_view kNeedIndexed[]{
     "Gather", "GatherElements", "GridSample", "MaxUnpool", "NegativeLogLikelihoodLoss", "RoiAlign"};
-/// Pad for reflected or repeated edges, Resize by factors that are no whole numbers.
+/// Includes Pad for reflected or repeated edges, and Resize for factors that are not integers.
 constexpr std::string_view kNeedWhole[]{"GatherND",        "NonZero",         "Pad",       "Resize",
                                         "ReverseSequence", "ScatterElements", "ScatterND", "TopK"};
 

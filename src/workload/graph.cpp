@@ -1,3 +1,5 @@
+// The graph of operators and tensors with its invariant checks. The ONNX readers build it; every
+// later stage reads it.
 #include "monet/workload/graph.hpp"
 
 #include "workload/operators/contract.hpp"
@@ -42,7 +44,7 @@ std::int64_t element_count(const Tensor& tensor) {
 }
 namespace {
 
-/// Elements along an axis counted from the last; 1 where the tensor has fewer.
+/// Extent of an axis counted from the last; 1 if the tensor has fewer axes.
 std::int64_t extent_at(const Tensor& tensor, int axis) {
   const auto from_last = static_cast<std::size_t>(-axis);
   const std::size_t rank = tensor.shape.size();
@@ -66,7 +68,7 @@ Bits size_of(const Tensor& tensor) {
     return {checked_add(checked_multiply(count, bits_of(tensor.type)),
                         checked_multiply(scales, block.scale_bits))};
   }
-  // Rows shorter than a block (3 of a kernel) share blocks.
+  // Rows shorter than a block share blocks, for example rows of a kernel of size 3.
   const std::int64_t length = extent_at(tensor, axis_of_vector(blocks));
   const std::int64_t row = length < block.size ? count : length;
   const std::int64_t filled = checked_multiply(count / row, ceil_div(row, block.size));
@@ -138,7 +140,7 @@ void Graph::replace_input(OpId id, std::size_t input, TensorId replacement) {
 
 namespace {
 
-/// internal_check() whose words are put together only when needed: verify() runs after every stage.
+/// internal_check() with a message built only on failure, since verify() runs after every stage.
 template <class Words>
 void check(bool condition, Words words) {
   if (!condition)
@@ -151,7 +153,7 @@ std::int64_t count_of(const ConstantValues& values) {
 }
 
 void verify_nest(const Graph& graph, const Operator& op) {
-  std::size_t place = 0; // accesses mostly have the order of the operands
+  std::size_t place = 0; // accesses mostly follow the order of the operands
   for (const Access& access : op.nest.operands) {
     const auto& side = access.mode == AccessMode::read ? op.inputs : op.outputs;
     const auto middle = side.begin() + static_cast<std::ptrdiff_t>(std::min(place, side.size()));

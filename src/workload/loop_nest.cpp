@@ -1,3 +1,5 @@
+// Loop nests of operators and the boxes of tensor elements that ranges of their loops access.
+// Tiling and cost models use them.
 #include "monet/workload/loop_nest.hpp"
 
 #include "monet/base/checked.hpp"
@@ -114,7 +116,7 @@ Box region(const Access& access, std::span<const Interval> tile,
 void region_into(const Access& access, std::span<const Interval> tile,
                  std::span<const std::int64_t> shape, Box& box) {
   box.resize(shape.size());
-  auto side = box.begin(); // iterators: this is in inner loops
+  auto side = box.begin(); // iterators, since inner loops call this
   if (access.opaque) {
     for (const std::int64_t extent : shape)
       *side++ = {0, extent};

@@ -1,5 +1,5 @@
-// The reader's main line: parse, order, then one pass over the nodes that infers shapes and folds
-// constants, then the graph with its nests. See onnx/model.hpp for the parts.
+// Reads an ONNX file into a Graph: parses and orders nodes, infers shapes and folds constants in
+// one pass, then builds the graph with its nests. The parts are in onnx/model.hpp.
 #include "monet/workload/onnx_reader.hpp"
 
 #include "workload/onnx/control.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 using namespace onnx_file;
 
-/// Numbers of all folded constants together; beyond it only shapes are kept.
+/// Maximum number of elements in all folded constants; beyond it only shapes are kept.
 constexpr std::int64_t kMaxFoldedTotal = 64'000'000;
 
 bool is_random(const std::string& op_type) {
@@ -32,7 +32,7 @@ bool is_random(const std::string& op_type) {
          op_type == "Dropout";
 }
 
-/// The pass over the nodes.
+/// One pass over the nodes that infers shapes and folds constants.
 class Inference {
 public:
   Inference(Model& model, const OnnxReadOptions& options)
@@ -53,14 +53,14 @@ public:
   void run() {
     dimensions_ = bind_inputs(model_, options_, values, problems);
     result.kinds = decide_kinds(model_, options_, problems);
-    std::unordered_set<std::string_view> still; // buffers that nothing overwrites
+    std::unordered_set<std::string_view> still; // buffers without a producer
     for (const FoundBuffer& buffer : result.kinds.buffers)
       still.insert(buffer.name);
     for (const std::string& name : model_.initializer_order) {
       Value value = std::move(model_.initializers.at(name));
       const TensorKind kind = result.kinds.of.at(name);
       value.is_constant = kind == TensorKind::constant || kind == TensorKind::buffer;
-      // Running statistics change during training: they are kept, but no constant.
+      // Running statistics change during training: they are kept, but are not constants.
       if (kind == TensorKind::buffer && is_floating(value.type) && !still.count(name))
         value.is_constant = false;
       if (!value.is_constant && checked_product(value.shape) != 1)
@@ -79,7 +79,7 @@ public:
   }
 
 private:
-  /// Throws everything that was found; unsupported operators in the words of the options.
+  /// Throws all problems found; the options may explain unsupported operators.
   void report() {
     if (!result.unsupported.empty() && options_.explain) {
       model_.nodes = std::move(visited_);
@@ -107,8 +107,8 @@ private:
                                     : "attributes of this type are not supported");
       return;
     }
-    // Operators without a rule are not even inferred: the fewer of libonnx's functions see
-    // strangers' files, the better.
+    // Operators without a rule are not inferred, which reduces the code of libonnx that untrusted
+    // files reach.
     if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node) &&
         !is_renamed(node)) {
       unsupported(node);
@@ -117,8 +117,8 @@ private:
     if (reads_sequence(node))
       return;
     if (has_unknown_input(node)) {
-      // The shapes cannot be had because of an earlier problem; a missing rule is still worth
-      // telling.
+      // The shapes are unknown because of an earlier problem; a missing rule is reported
+      // nevertheless.
       if (!is_shape_arithmetic(node))
         check_rule(node);
       return;
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  /// Control flow and sequences, of which nothing is left but the nodes that compute tensors.
+  /// Resolves control flow and sequences; only nodes that compute tensors remain.
   void resolve(const Node& node) {
     if (!is_known(node.inputs)) {
       record(node);
@@ -169,7 +169,8 @@ private:
       visited_.push_back(node);
   }
 
-  /// Output `i` of a node is another value, or nothing is to be done.
+  /// Records output `i` of a node as an alias of another value; does nothing if either name is
+  /// empty.
   void name_result(const Node& node, std::size_t i, const std::string& value) {
     if (value.empty() || node.outputs[i].empty())
       return;
@@ -193,7 +194,7 @@ private:
     return found != node.inputs.end();
   }
 
-  /// All of them are tensors or sequences that something is known of, or left out.
+  /// Whether all names are omitted inputs, or tensors and sequences with known properties.
   bool is_known(const std::vector<std::string>& names) const {
     return std::ranges::all_of(names, [&](const std::string& name) {
       const std::string& value = second_names_.of(name);
@@ -201,7 +202,7 @@ private:
     });
   }
 
-  /// A node that stands for several. Unknown inputs have been reported where they were made.
+  /// Visits the parts of a composite node. Unknown inputs have been reported at their producers.
   void visit_parts(const Node& node) {
     if (has_unknown_input(node))
       return;
@@ -265,7 +266,7 @@ private:
     }
   }
 
-  /// True when the node needs not run: its outputs are constants.
+  /// Whether the node is folded: its outputs are constants.
   bool fold(const Node& node, std::vector<Value>& outputs) {
     const bool asks_shape =
         node.domain == "" &&
@@ -292,8 +293,8 @@ private:
     return true;
   }
 
-  /// An operator on known numbers that nobody here computes (a product of two small constants) is
-  /// left in the graph, so that its result is known when the graph is executed.
+  /// Whether all operands have numbers, but no fold exists (a product of two small constants). The
+  /// node stays in the graph, and execution computes its result.
   bool has_numbers(const Node& node, const std::vector<Value>& outputs) const {
     if (node.inputs.empty() || find_rule(rule_domain(node), node.op_type) == nullptr)
       return false;
@@ -305,8 +306,8 @@ private:
            });
   }
 
-  /// A copy of a constant too large to keep its numbers is that constant: twelve layers that cast
-  /// one causal mask to the type it has share one mask.
+  /// Maps a copy of a large constant to its original. Twelve layers that cast one causal mask to
+  /// its type then share one mask.
   void share_large_constant(const Node& node, const std::vector<Value>& outputs) {
     const bool copies =
         node.op_type == "Identity" || node.op_type == "Cast" || node.op_type == "CastLike";
@@ -316,8 +317,9 @@ private:
       result.same_as[node.outputs[0]] = constant_behind(result, node.inputs[0]);
   }
 
-  /// ONNX's transposed convolution may leave up to stride - 1 rows open; the published training
-  /// graphs declare the larger output but lack attribute output_padding.
+  /// Sets output_padding from the declared output. A transposed convolution may leave up to stride
+  /// - 1 rows undetermined; the published training graphs declare the larger output but lack the
+  /// attribute.
   void pad_transposed(Node& node, Value& output) {
     const auto wanted = declared(node.outputs[0]);
     if (!wanted || node.attributes.has("output_padding") || output.shape.size() < 3 ||
@@ -358,14 +360,14 @@ private:
     });
   }
 
-  /// Operators that a network uses on shapes only; without a rule they vanish by folding.
+  /// Whether a network uses the operator for shapes only; without a rule it must be folded.
   static bool is_shape_arithmetic(const Node& node) {
     static constexpr std::array<std::string_view, 5> kNames{"Shape", "Size", "Constant", "Range",
                                                             "ConstantOfShape"};
     return std::ranges::find(kNames, node.op_type) != kNames.end();
   }
 
-  /// Operators of old opsets that are read under another name.
+  /// Whether the operator of an old opset is read under another name.
   static bool is_renamed(const Node& node) {
     return node.domain.empty() && node.op_type == "Upsample" && node.opset < 10;
   }
@@ -400,13 +402,13 @@ private:
 
   Model& model_;
   const OnnxReadOptions& options_;
-  bool rewrites_; ///< a graph written by write_onnx is read as it was written
+  bool rewrites_; ///< false for graphs written by write_onnx, which are read unchanged
   std::map<std::string, std::int64_t> dimensions_;
   Values& values = result.values;
   std::int64_t folded_ = 0;
   std::unordered_set<std::string_view> graph_outputs_;
-  std::vector<Node> visited_; ///< for explanations; those within nodes instead of these
-  bool records_ = true;       ///< not the parts of a layer
+  std::vector<Node> visited_; ///< for explanations; includes unrolled nodes
+  bool records_ = true;       ///< false within parts of a layer
   SecondNames second_names_;
   Sequences sequences_;
   ControlFlow control_;

@@ -1,3 +1,4 @@
+// Reads the numbers of initialisers, also from external data, for stages that compute with them.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
@@ -93,8 +94,8 @@ private:
     return *number;
   }
 
-  /// The path of external data without symbolic links; none if there is no such file. It must be a
-  /// regular file in the model's folder or below it.
+  /// Path of external data without symbolic links; nullopt if the file does not exist. It must be a
+  /// regular file in the model's folder or a subfolder.
   std::optional<std::string> external_path(const onnx::TensorProto& tensor,
                                            const std::string& location) const {
     if (location.find('\0') != std::string::npos)
@@ -124,7 +125,7 @@ private:
     return file.string();
   }
 
-  /// The contents; null if there is no such file.
+  /// Contents of external data; null if the file does not exist.
   const std::string* external_file(const onnx::TensorProto& tensor, const std::string& location) {
     const std::optional<std::string> path = external_path(tensor, location);
     if (!path)
@@ -167,8 +168,8 @@ private:
   std::map<std::string, std::string> files_; ///< contents of external data by path
   const NeedsNumbers& needs_;
   std::multimap<std::string, std::string> copies_; ///< names under which initialisers are copied
-  bool is_stripped_ = false; ///< the file says that its external data do not exist
-  int stripped_ = 0;         ///< tensors without numbers
+  bool is_stripped_ = false;                       ///< the file declares its external data omitted
+  int stripped_ = 0;                               ///< tensors without numbers
   ProblemList problems_;
   std::map<std::string, ConstantValues> weights_;
 };

@@ -1,8 +1,10 @@
-// Graph -> ModelProto. Parameters, moments and buffers are graph inputs, as in the training graphs
-// that ONNX Runtime makes: that needs no data, and Netron and the ONNX checker take it as it is.
-// What ONNX cannot say (kinds of tensors, 8-bit floating types, shared storage) is in
-// metadata_props "monet.tensors" and "monet.aliases", what belongs to a node in its doc_string;
-// read_onnx reads both back.
+// Writes a Graph as a ModelProto, from which read_onnx restores it; commands export networks and
+// training steps with it.
+//
+// Parameters, moments and buffers are graph inputs, as in training graphs of ONNX Runtime: no data
+// are needed, and Netron and the ONNX checker accept the file. Information that ONNX lacks (tensor
+// kinds, 8-bit floating types, shared storage) is in metadata_props "monet.tensors" and
+// "monet.aliases", and in the doc_string of nodes.
 #include "monet/workload/onnx_writer.hpp"
 
 #include "workload/onnx/proto.hpp"
@@ -37,7 +39,7 @@ void write_value_info(const Tensor& tensor, onnx::ValueInfoProto& info) {
     shape.add_dim()->set_dim_value(size);
 }
 
-/// Types whose numbers have a typed field that holds them one to one.
+/// Whether a typed field of a TensorProto holds the tensor's numbers unchanged.
 bool can_hold_values(const Tensor& tensor) {
   if (!tensor.values)
     return false;
@@ -79,13 +81,14 @@ void write_constant(const Tensor& tensor, onnx::TensorProto& proto) {
       *tensor.values);
 }
 
-/// Types that ONNX lacks are written as integers; so is the operator's meaning lost.
+/// Whether the type is written as an integer type because ONNX lacks it; the operator then loses
+/// its ONNX meaning.
 bool is_substituted(ElementType type) {
   return is_floating(type) && (bits_of(type) <= 8 || type == ElementType::qint8);
 }
 
-/// The operands on one side of an operator have types that its definition allows, where the
-/// same letter (T) stands for the same type.
+/// Checks operand types against an operator's definition, in which one letter (T) stands for one
+/// type.
 class TypeCheck {
 public:
   explicit TypeCheck(const Graph& graph) : graph_(graph) {}
@@ -115,15 +118,16 @@ private:
   std::map<std::string, onnx::DataType> bound_; ///< by letter
 };
 
-/// Average pooling may be dilated since opset 19, LpPool too and rounded up since 18.
+/// Whether a pooling has attributes newer than the schema: dilated AveragePool since opset 19,
+/// dilated or rounded-up LpPool since opset 18.
 bool has_newer_attributes(const Operator& op, const onnx::OpSchema& schema) {
   return std::ranges::any_of(std::array{"dilations", "ceil_mode"}, [&](const char* name) {
     return op.attributes.has(name) && schema.attributes().count(name) == 0;
   });
 }
 
-/// Operators of ONNX that have more operands here than ONNX allows, or operands of types that it
-/// does not, are written in our domain.
+/// Domain of an operator: MONET's for ONNX operators with more operands than ONNX allows, or with
+/// other types.
 std::string domain_of(const Graph& graph, const Operator& op) {
   if (!op.domain.empty())
     return op.domain;

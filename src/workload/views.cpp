@@ -1,3 +1,5 @@
+// Folds views into the access maps of their readers (fold_views), so that views cost nothing;
+// training_graph/memory calls it.
 #include "monet/workload/views.hpp"
 
 #include "workload/operators/view_map.hpp"
@@ -14,9 +16,9 @@ namespace monet {
 
 namespace {
 
-// --- axes in which two loops interleave, as two axes ---
+// --- splitting of axes in which two loops interleave ---
 
-/// More axes than this make boxes dear.
+/// Maximum axes of a tensor; more make operations on boxes expensive.
 constexpr std::size_t kMaxAxes = 8;
 
 class AxisParting {
@@ -55,7 +57,7 @@ private:
   const Integers& shape_of(std::size_t tensor) const { return graph_.tensors()[tensor].shape; }
   LoopNest& nest_of(const Use& use) { return graph_.op(OpId(use.first)).nest; }
 
-  /// Elements of the inner one of two axes that this one can be.
+  /// Size of the inner axis if the axis can be split in two; otherwise nullopt.
   std::optional<std::int64_t> parting_of(std::size_t tensor, std::size_t axis) {
     std::optional<std::int64_t> inner;
     for (const Use& use : uses_[tensor]) {
@@ -76,7 +78,7 @@ private:
     return all ? inner : std::nullopt;
   }
 
-  /// One step of the leading loop, where another loop of the axis goes in smaller ones.
+  /// Step of the loop with the largest coefficient, if another loop of the axis has a smaller one.
   static std::optional<std::int64_t> interleaved(const AxisExpr& axis, const LoopNest& nest) {
     std::int64_t most = 0;
     bool within = false;
@@ -87,7 +89,8 @@ private:
     return within && most > 1 ? std::optional(most) : std::nullopt;
   }
 
-  /// Every loop goes in whole steps of `inner`, or all the others together in less than one.
+  /// Whether each loop moves in multiples of `inner`, and all other loops together move less than
+  /// `inner`.
   static bool parts(const AxisExpr& axis, const LoopNest& nest, std::int64_t inner) {
     if (axis.data_dependent || axis.offset != 0)
       return false;
@@ -127,21 +130,20 @@ private:
 
   Graph& graph_;
   std::vector<std::vector<Use>> uses_; ///< per tensor
-  std::vector<bool> inside_;           ///< per tensor: made and used up here
+  std::vector<bool> inside_;           ///< per tensor: produced and consumed in this graph
 };
 
-/// PyTorch's attention flattens [T, B, C] to rows t * B + b. A tile of one image then touches every
-/// B-th row, which is no box: the loop over images could not be cut. An axis of a tensor that is
-/// made and used up inside the graph becomes two, of which every loop goes along one, where all who
-/// write and read it allow that and somebody who writes it gains by it. Elements stay where they
-/// are.
+/// Splits axes in which two loops interleave. PyTorch's attention flattens [T, B, C] to rows t * B
+/// + b. A tile of one image then accesses every B-th row, which is not a box, so the loop over
+/// images could not be tiled. An axis of an internal tensor becomes two axes, if every access
+/// allows it and a writer of the tensor interleaves. The order of elements is unchanged.
 void part_interleaved_axes(Graph& folded) {
   AxisParting(folded).run();
 }
 
 // --- views ---
 
-/// A view: output `output` of operator `op`.
+/// View: output `output` of operator `op`.
 struct ViewOf {
   OpId op;
   std::size_t output = 0;
@@ -179,19 +181,20 @@ private:
   }
   TensorId viewed(TensorId tensor) const { return *graph_.op(view_[tensor.index()]->op).inputs[0]; }
 
-  /// Interpolation repeats its borders and the gradient of a normalisation over channels looks at
-  /// neighbours of neighbours, which the loops do not say: operands must lie as the operator has
-  /// them.
+  /// Whether an operator needs operands in their declared layout. Interpolation repeats borders,
+  /// and the gradient of a normalisation over channels reads neighbours of neighbours; the loops do
+  /// not express either.
   static bool reads_as_declared(const Operator& op) {
     return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad" ||
            op.op_type == "MaxUnpoolGrad" || writes_places(op);
   }
-  /// Indices that count through the input.
+  /// Whether the operator outputs indices that count through its input.
   static bool writes_places(const Operator& op) {
     return op.op_type == "MaxPool" && op.outputs.size() > 1 && op.outputs[1] &&
            op.attributes.integer("window_indices", 0) == 0;
   }
-  /// In another order of axes nobody could tell which index is for which.
+  /// Whether several axes are data-dependent; in another order of axes the assignment of indices
+  /// would be lost.
   static bool is_indexed_often(const Access& access) {
     return std::count_if(access.axes.begin(), access.axes.end(),
                          [](const AxisExpr& axis) { return axis.data_dependent; }) > 1;
@@ -232,8 +235,8 @@ private:
                                 graph_.tensor(view).shape);
   }
 
-  /// Makes the view a tensor of its own, written by a Copy. Chains of views are unrolled without
-  /// recursion: a copy reads through the views before it and may ask for another copy.
+  /// Makes the view a separate tensor, written by a Copy. Unrolls chains of views without
+  /// recursion: a copy reads through earlier views and may require another copy.
   void copy(TensorId first) {
     std::vector<TensorId> wanted{first};
     while (!wanted.empty()) {
@@ -258,7 +261,7 @@ private:
     }
   }
 
-  /// Loops over all elements of the tensor; operand 1 reads it as operand 0 writes it.
+  /// Nest with loops over all elements of the tensor; operand 1 reads it as operand 0 writes it.
   LoopNest identity(TensorId tensor) const {
     LoopNest nest;
     Access access{tensor, AccessMode::write, "O", {}, 1, false};
@@ -279,7 +282,7 @@ private:
     return tensor;
   }
 
-  // --- the new graph ---
+  // --- rebuilding the graph ---
 
   Graph rebuild() {
     Graph result;
@@ -324,8 +327,8 @@ private:
 
   void add_operator(Graph& result, OpId id) {
     Operator op = graph_.op(id);
-    // Inputs that the nest touches become what it now reads; the k-th access of a tensor belongs to
-    // its k-th input.
+    // Replaces inputs that the nest accesses by the tensors that it now reads; the k-th access of a
+    // tensor belongs to its k-th input.
     std::size_t place = 0;
     for (auto& input : op.inputs) {
       if (input)
@@ -343,9 +346,9 @@ private:
     new_op_[id.index()] = result.add_operator(std::move(op));
   }
 
-  /// Where the operator's own accesses to `input` ended; a view may be folded by one reader and
-  /// copied for another. `place`: where the search begins, since most accesses have the order of
-  /// the inputs; then where it ended.
+  /// Tensor that the operator's accesses to `input` reach after folding; one reader may fold a view
+  /// that another copies. The search begins at `place`, since accesses mostly have the order of the
+  /// inputs; `place` is then set after the match.
   TensorId follow(OpId id, TensorId input, std::size_t& place) const {
     const auto& before = graph_.op(id).nest.operands;
     const auto& after = nests_[id.index()].operands;
@@ -381,8 +384,7 @@ private:
     }
   }
 
-  /// Two accesses of one view may have ended at different tensors: every read tensor must be an
-  /// input.
+  /// Adds every read tensor to the inputs: two accesses of one view may reach different tensors.
   static void relink(Operator& op) {
     const std::set<std::optional<TensorId>> inputs(op.inputs.begin(), op.inputs.end());
     std::set<TensorId> added;
@@ -395,7 +397,7 @@ private:
 
   const Graph& graph_;
   std::vector<std::optional<ViewOf>> view_; ///< per tensor that a view operator makes
-  std::vector<bool> copied_;                ///< views that some reader cannot read through
+  std::vector<bool> copied_;                ///< views that some reader cannot fold
   std::vector<LoopNest> nests_;             ///< per operator, in old tensor ids
   std::vector<LoopNest> copies_;            ///< per copied tensor
   std::vector<std::optional<TensorId>> new_tensor_;

@@ -1,4 +1,4 @@
-// Values as bytes and back, between programs that are the same on machines of one kind.
+// Serialises values to bytes and back, between equal programs on machines of one kind.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -12,11 +12,11 @@
 
 namespace monet {
 
-/// Numbers as they lie in memory, texts and lists with their lengths before them: of values written
-/// by the same code no two different ones give the same bytes.
+/// Writes numbers as they lie in memory, and strings and lists after their lengths. Different
+/// values that the same code writes never yield equal bytes.
 class ByteWriter {
 public:
-  /// Numbers, flags and enumerators, one after another.
+  /// Writes numbers, flags and enumerators, one after another.
   template <class... Number>
   void number(Number... values) {
     static_assert(((std::is_arithmetic_v<Number> || std::is_enum_v<Number>)&&...));
@@ -38,7 +38,8 @@ private:
   std::string bytes_;
 };
 
-/// The same calls read what a ByteWriter wrote. InternalError where bytes are missing.
+/// Reads what a ByteWriter wrote, by the same sequence of calls. Throws InternalError if bytes are
+/// missing.
 class ByteReader {
 public:
   /// Keeps a reference to the bytes.
@@ -57,7 +58,7 @@ public:
   void list(List& items, const ReadItem& read_item) {
     std::uint64_t size = 0;
     number(size);
-    need(size); // at least a byte each
+    need(size); // each item has at least one byte
     items.resize(size);
     for (auto& item : items)
       read_item(item);
@@ -74,7 +75,7 @@ private:
     return at;
   }
 
-  std::string_view bytes_; ///< not read yet
+  std::string_view bytes_; ///< remaining bytes
 };
 
 } // namespace monet

@@ -6,7 +6,7 @@
 
 namespace monet {
 
-/// All of them, rising; none of 0.
+/// All divisors of n in rising order; empty for 0.
 inline std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> found;
   std::vector<std::int64_t> large;

@@ -1,4 +1,4 @@
-// FNV-1a (Fowler, Noll, Vo 1991) with 64 bits: fast, and no security.
+// FNV-1a hash (Fowler, Noll, Vo 1991) with 64 bits: fast, not cryptographic.
 #pragma once
 
 #include <cstdint>

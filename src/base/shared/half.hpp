@@ -1,4 +1,4 @@
-// The numbers behind 16-bit floating-point codes.
+// Decodes 16-bit floating-point codes.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace monet {
 
-/// Sign, `exponent_bits` and the rest mantissa, as IEEE 754 has them: 5 for half precision, 8 for
-/// bfloat16.
+/// Value of a code with a sign bit, `exponent_bits` (5 for half precision, 8 for bfloat16) and a
+/// mantissa, as in IEEE 754.
 inline double half_to_double(std::uint16_t bits, int exponent_bits) {
   const int mantissa_bits = 15 - exponent_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;

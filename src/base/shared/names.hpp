@@ -1,4 +1,4 @@
-// Values and their names, looked up either way.
+// Tables of values and their names, for lookup in both directions.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ constexpr std::optional<T> value_named(const std::array<Named<T>, kCount>& table
   return std::nullopt;
 }
 
-/// The first name of the value; empty: it has none.
+/// First name of the value; empty if it has no name.
 template <class T, std::size_t kCount>
 constexpr std::string_view name_in(const std::array<Named<T>, kCount>& table, const T& value) {
   for (const Named<T>& known : table) {

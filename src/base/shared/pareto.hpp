@@ -1,4 +1,4 @@
-// Fronts of solutions with several objectives, all minimised.
+// Pareto fronts of solutions with several objectives, all minimised.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@ using Objectives = std::vector<double>;
 
 inline constexpr std::size_t kMaxObjectives = 4;
 
-/// No objective is worse, one is better.
+/// Whether `a` dominates `b`: no objective is worse and at least one is better.
 bool dominates(std::span<const double> a, std::span<const double> b);
 
 enum class Equals { first, all };
-/// Indices of the points that no other dominates, of equal points the first or all; in
-/// lexicographic order of the points. O(n log n), O(n log^2 n) for four objectives. InternalError
-/// for more, and for what is no number.
+/// Indices of the points that no other point dominates, in lexicographic order of the points;
+/// `equals` selects the first or all of equal points. O(n log n), O(n log^2 n) for four objectives.
+/// Throws InternalError for more than kMaxObjectives and for NaN.
 std::vector<std::size_t> non_dominated(std::span<const Objectives> points,
                                        Equals equals = Equals::first);
-/// The items that belong to such points, in their own order.
+/// Items whose points are non-dominated, in their original order.
 template <class Item, class PointOf>
 std::vector<Item> non_dominated_items(std::span<const Item> items, const PointOf& point_of) {
   std::vector<Objectives> points;
@@ -36,9 +36,9 @@ std::vector<Item> non_dominated_items(std::span<const Item> items, const PointOf
   return front;
 }
 
-/// The volume that the points dominate, up to the reference point; those that are not below it in
-/// every objective add nothing. Exact, for one to four objectives: O(n log n) for two, O(n^2) for
-/// three, O(n^3) for four at worst. InternalError for more.
+/// Volume that the points dominate, up to the reference point; points not below it in every
+/// objective add nothing. Exact for one to four objectives: O(n log n) for two, O(n^2) for three,
+/// O(n^3) at worst for four. Throws InternalError for more.
 double hypervolume(std::span<const Objectives> points, std::span<const double> reference);
 
 } // namespace monet

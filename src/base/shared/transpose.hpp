@@ -1,4 +1,4 @@
-// Matrices the other way round.
+// Cache-friendly traversal of a matrix and its transpose.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace monet {
 
-/// f(from, to) for all elements of the columns [first, last) of a row-major matrix: `from` counts
-/// in it, `to` in its transpose. In blocks that the cache holds.
+/// Calls f(from, to) for all elements of the columns [first, last) of a row-major matrix: `from` is
+/// the index in the matrix, `to` in its transpose. Runs in blocks that fit the cache.
 template <class F>
 void for_each_transposed(std::ptrdiff_t rows, std::ptrdiff_t columns, std::ptrdiff_t first,
                          std::ptrdiff_t last, F f) {

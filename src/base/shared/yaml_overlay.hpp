@@ -1,4 +1,4 @@
-// Variants: a document's keys with those of another in their place. Text as YAML writes it.
+// Overlays of YAML documents: variants replace keys of a base document. Also writes YAML text.
 #pragma once
 
 #include "monet/base/yaml.hpp"
@@ -8,16 +8,16 @@
 
 namespace monet {
 
-/// `base` with the keys of `over`, both maps. Where both have a key with a map, the maps are joined
-/// in the same way, unless over's says by a key (format, schedule, scheme, type) which other keys
-/// it has: then it takes the other's place.
+/// Returns `base` with the keys of `over`, both maps. Two maps under one key are merged
+/// recursively. The map of `over` replaces the other one if its value of a key (format, schedule,
+/// scheme, type) decides which other keys it has.
 YamlNode overlaid(const YamlNode& base, const YamlNode& over);
 
-/// The same text for documents of the same content: order of keys, spaces and comments do not
-/// count.
+/// Canonical text: equal for documents with equal contents, whatever their order of keys, spaces
+/// and comments.
 std::string canonical_text(const YamlNode& node);
 
-/// A double-quoted scalar on one line, whatever well-formed UTF-8 the text is.
+/// Double-quoted scalar on one line, for any well-formed UTF-8 text.
 std::string yaml_quoted(std::string_view text);
 
 } // namespace monet

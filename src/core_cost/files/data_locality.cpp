@@ -1,5 +1,5 @@
-// Which memories a layer does without, because its data come from the layer before and go to the
-// next one.
+// Finds the memories that a layer bypasses since its data come from the previous layer or go to the
+// next; the layer cost command uses it.
 #include "monet/base/checked.hpp"
 #include "monet/core_cost/layers.hpp"
 #include "monet/hardware/array_modes.hpp"
@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// Indices into Core::memories: the outermost that each operand of a layer comes from or goes to.
+/// Indices into Core::memories: the outermost source or destination of each operand of a layer.
 struct Outermost {
   std::size_t input = 0;
   std::size_t output = 0;
@@ -83,8 +83,8 @@ public:
   }
 
 private:
-  /// Where a second operand that another layer makes comes from: where inputs do. Cells that
-  /// compute stay, and what lies below them reaches them through the lowest memory above.
+  /// Source of a second operand that another layer makes: that of inputs. Computing cells keep
+  /// their operand, and data below them pass through the lowest memory above.
   std::size_t second_input(std::size_t i) const {
     const std::size_t inputs = places_[i].input;
     if (core_.imc == nullptr || inputs > core_.imc->cells)
@@ -105,7 +105,7 @@ private:
     const bool last_of_branch =
         layer.takers.size() == 1 && layers_.at(layer.takers.front()).makers.size() > 1;
     if (layer.takers.size() > 1 || last_of_branch)
-      return; // stays where everybody finds it
+      return; // stays in the outermost memory
     for (std::size_t m = core_.memories.size(); m-- > 0;) {
       const Memory& memory = core_.memories[m];
       const bool both = holds(memory, MemoryOperand::I1) && holds(memory, MemoryOperand::O);
@@ -126,7 +126,8 @@ private:
     return checked_multiply(memory.size.value, instances(core_, memory));
   }
 
-  /// Beside all weights, unless the layer has none and finds both its inputs and its output here.
+  /// Bits of the layer in the memory, plus all weights unless it has none and both
+  /// input and output lie here.
   std::int64_t needed_bits(const Layer& layer, const Memory& memory) const {
     const bool both = holds(memory, MemoryOperand::I1) && holds(memory, MemoryOperand::O);
     const bool weights = holds(memory, MemoryOperand::I2) && (layer.constant_weights || !both);

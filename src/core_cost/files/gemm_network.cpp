@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// What a tensor is made of: of trained weights, of the network's inputs.
+/// Origins of a tensor: whether trained weights or network inputs contribute to it.
 struct Origin {
   bool weights = false;
   bool inputs = false;
@@ -33,7 +33,7 @@ std::vector<Origin> origins_of(const Graph& graph) {
     for (const TensorId output : present(op.outputs)) {
       origins[output.index()] = made;
       origins[output.index()].weights =
-          made.weights && is_floating(graph.tensor(output).type); // no gradient passes integers
+          made.weights && is_floating(graph.tensor(output).type); // integers have no gradient
     }
   }
   return origins;
@@ -48,7 +48,7 @@ std::vector<bool> loops_of(const Access& access, std::size_t count) {
   return used;
 }
 
-/// A product: its result and its two factors.
+/// Product: its result and its two factors.
 struct Factors {
   const Access* result = nullptr;
   const Access* left = nullptr;
@@ -79,8 +79,8 @@ std::optional<Factors> factors_of(const LoopNest& nest) {
   return factors;
 }
 
-/// The elements of the tensor that one of `repeats` reads, where several loops move along one of
-/// its axes, as a filter over an image; 0 where each element is one of the matrix.
+/// Elements of the tensor that one of `repeats` reads, if several loops move along one of its axes
+/// (a filter over an image); 0 if each element is one matrix element.
 std::int64_t expanded_from(const Graph& graph, const Access& access, const GemmPair& pair) {
   const auto slides = [](const AxisExpr& axis) { return axis.terms.size() > 1; };
   if (std::ranges::none_of(access.axes, slides))
@@ -89,7 +89,7 @@ std::int64_t expanded_from(const Graph& graph, const Access& access, const GemmP
   return std::min(pair.m * pair.k, std::max<std::int64_t>(1, elements));
 }
 
-/// Rows, columns and repeats; false where a loop is of one operand alone.
+/// Sets rows, columns and repeats; returns false if a loop occurs in a single operand only.
 bool set_sizes(const LoopNest& nest, const Factors& factors, GemmPair& pair) {
   const std::size_t count = nest.dims.size();
   const std::vector<bool> result = loops_of(*factors.result, count);
@@ -117,7 +117,7 @@ bool pair_is_within_limits(const GemmPair& pair) {
   return gemm_is_within_limits(pair.m, pair.k, pair.n, pair.repeats);
 }
 
-/// The pair of an operator, or why there is none.
+/// Makes the pair of an operator; returns the reason if that fails.
 std::string make_pair(const Graph& graph, const Operator& op, const std::vector<Origin>& origins,
                       GemmPair& pair) {
   std::optional<Factors> factors = factors_of(op.nest);

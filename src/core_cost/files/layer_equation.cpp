@@ -1,3 +1,5 @@
+// Parses the equations and relations of ZigZag workloads and orders layers; layers_yaml.cpp and
+// layers_onnx.cpp use it.
 #include "core_cost/files/layer_equation.hpp"
 
 #include "monet/base/text.hpp"
@@ -12,7 +14,7 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Reads words and signs, skipping blanks.
+/// Reads words and signs, and skips blanks.
 class Scanner {
 public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -60,7 +62,7 @@ std::optional<EquationOperand> scan_operand(Scanner& scanner) {
   return operand;
 }
 
-/// "ox", "2*ox"; false when it is neither.
+/// Scans "ox" or "2*ox"; returns false for any other text.
 bool scan_term(Scanner& scanner, std::string& dim, std::int64_t& coefficient) {
   dim = scanner.word();
   coefficient = 1;

@@ -1,6 +1,6 @@
 // The small language of ZigZag's workloads: equations such as
-// "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx". The
-// order in which ZigZag takes the layers.
+// "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]" and relations such as "ix=2*ox+1*fx". Also the
+// order in which ZigZag processes layers.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -19,7 +19,7 @@ struct EquationOperand {
   std::vector<std::string> indices;
 };
 
-/// lhs = first_coefficient * first + second_coefficient * second
+/// Relation: lhs = first_coefficient * first + second_coefficient * second.
 struct Relation {
   std::string lhs;
   std::string first;
@@ -30,16 +30,18 @@ struct Relation {
   std::int64_t extent = 0; ///< of the operand's axis, without padding
 };
 
-/// Loop dims are the same whether written in the equation (ox) or in `loop_dims` (OX).
+/// Upper-case form; loop dims are equal whether written in the equation (ox) or in `loop_dims`
+/// (OX).
 std::string upper(std::string_view text);
 
-/// Output and two inputs; empty when the text is no such equation.
+/// Output and two inputs of an equation; empty if the text is not such an equation.
 std::vector<EquationOperand> scan_equation(std::string_view text);
 
 std::optional<Relation> scan_relation(std::string_view text);
 
-/// `parents` by layer, all listed before it. Generation by generation: first those without parents,
-/// then those whose last parent was just taken, in the order in which they become free.
+/// Layers in ZigZag's order, generation by generation: first layers without parents, then layers
+/// whose last parent was just processed, in the order in which they become ready. `parents` by
+/// layer.
 std::vector<std::size_t> by_generation(const std::vector<std::vector<std::size_t>>& parents);
 
 } // namespace monet::core_cost_detail

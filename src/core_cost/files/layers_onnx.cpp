@@ -45,7 +45,7 @@ std::int64_t precision(const Graph& graph, const Operator& op, const char* attri
   return bits;
 }
 
-/// Two values, for a convolution over one axis with 1 for the other.
+/// Two values of an attribute, with 1 for the missing one of a convolution over one axis.
 std::pair<std::int64_t, std::int64_t> two_steps(const Graph& graph, const Operator& op,
                                                 const char* attribute, std::size_t axes) {
   Shape values = op.attributes.integers(attribute, Shape(axes, 1));
@@ -79,7 +79,7 @@ public:
 
   AxisExpr axis(std::uint32_t dim) const { return {{{dim, 1}}, 0, false}; }
 
-  /// `extents` of axes with one loop are that loop's size.
+  /// Adds an operand; `extents` of axes with one loop equal that loop's size.
   void operand(const char* role, MemoryOperand memory, std::vector<AxisExpr> axes,
                const Shape& extents = {}) {
     ProblemOperand operand;
@@ -124,7 +124,7 @@ Layer convolution(const Graph& graph, const Operator& op) {
                      fmt::format("a convolution over {} axes; ZigZag's reader takes two",
                                  x.size() < 2 ? 0 : x.size() - 2));
   }
-  const bool flat = x.size() == 3; // over one axis: the other has one element
+  const bool flat = x.size() == 3; // one spatial axis: the other has one element
   const auto [stride_x, stride_y] = two_steps(graph, op, "strides", x.size() - 2);
   const auto [dilation_x, dilation_y] = two_steps(graph, op, "dilations", x.size() - 2);
   const std::int64_t groups = std::max<std::int64_t>(1, op.attributes.integer("group", 1));
@@ -149,8 +149,8 @@ Layer convolution(const Graph& graph, const Operator& op) {
   return layer.finish(true);
 }
 
-/// Inputs that nodes of the file make, each as often as it is used. Of folded constants only nodes
-/// made those that are no parameters.
+/// Number of inputs that nodes of the file make, with repetitions. Folded constants count only if
+/// they are not parameters.
 std::size_t computed_inputs(const Graph& graph, const Operator& op) {
   return static_cast<std::size_t>(
       std::ranges::count_if(op.inputs, [&](const std::optional<TensorId>& id) {
@@ -194,7 +194,7 @@ Layer product(const Graph& graph, const Operator& op) {
   return layer.finish(constant_weights);
 }
 
-/// Up to two layers, the first ones: more than one is all that matters of many.
+/// The first layers, two at most, since only one and several are distinguished.
 using FewLayers = std::vector<std::size_t>;
 
 void add(const FewLayers& layers, FewLayers& to) {
@@ -204,8 +204,8 @@ void add(const FewLayers& layers, FewLayers& to) {
   to.resize(std::min<std::size_t>(2, to.size()));
 }
 
-/// Which layers take whose outputs, through the operators between them. `order` and `parents` are
-/// of operators, `layer_of` is the layer of an operator that costs something.
+/// Links layers to the layers whose outputs they read, through operators without cost. `order` and
+/// `parents` refer to operators; `layer_of` is the layer of an operator with cost.
 void link_layers(std::span<const std::size_t> order,
                  const std::vector<std::vector<std::size_t>>& parents,
                  const std::vector<std::optional<std::size_t>>& layer_of,

@@ -169,7 +169,7 @@ private:
     }
   }
 
-  /// Sizes of the axes that relations describe: as given, or all that the loops reach less the
+  /// Sizes of the axes that relations describe: as given, or the reach of the loops less the
   /// padding.
   void read_extents(const CoreProblem& problem) {
     for (Relation& relation : relations_) {
@@ -261,7 +261,7 @@ private:
     }
   }
 
-  /// Layers that make the operands; the layer itself stands for constants.
+  /// Layers that make the operands; the layer's own id denotes constants.
   void read_sources(Layer& layer) {
     layer.sources.resize(equation_.size());
     const YamlNode* node = map_.find("operand_source");
@@ -288,7 +288,7 @@ private:
         std::ranges::count_if(layer.sources, [](const auto& made) { return made.has_value(); }) < 2;
   }
 
-  /// ZigZag lists these names whether a layer has them or not.
+  /// Checks operand names; ZigZag lists these names whether a layer has them or not.
   void check_operand(const YamlNode::Entry& entry, std::string_view also) {
     std::vector<std::string> known{"W", "I", "S", std::string(also)};
     for (const EquationOperand& operand : equation_)
@@ -323,8 +323,8 @@ private:
     }
   }
 
-  /// An operand with one axis of two loops has all axes that the layer's relations describe, as
-  /// ZigZag reads it.
+  /// Adds an operand's axes. As in ZigZag, an operand with one axis of two loops has all axes that
+  /// the layer's relations describe.
   void add_axes(const CoreProblem& problem, const EquationOperand& from,
                 ProblemOperand& operand) const {
     const auto dim = [&](const std::string& name) {

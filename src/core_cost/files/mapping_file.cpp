@@ -1,3 +1,5 @@
+// Reads mapping files in the formats of ZigZag and Stream; the core cost and the tiler apply their
+// entries.
 #include "monet/core_cost/mapping_file.hpp"
 
 #include "monet/base/files.hpp"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxMappingBytes = std::size_t{1} << 24;
 
-/// Two parts of "K, 32" or [K, 32]; the second keeps its own location where it has one.
+/// Two parts of "K, 32" or [K, 32]; the second keeps its location if it has one.
 struct Pair {
   std::string name;
   YamlNode value;
@@ -31,7 +33,7 @@ std::optional<Pair> read_pair(const YamlNode& node, std::string_view example,
     if (comma != std::string::npos) {
       pair.name = trimmed(std::string_view(node.scalar).substr(0, comma));
       pair.value = node;
-      pair.value.quoted = false; // quotes around "K, 32" say nothing about the 32
+      pair.value.quoted = false; // quotes around "K, 32" do not apply to the 32
       pair.value.scalar = trimmed(std::string_view(node.scalar).substr(comma + 1));
     }
   }
@@ -49,7 +51,7 @@ std::optional<std::int64_t> read_factor(const YamlNode& node, ProblemList& probl
   return std::nullopt;
 }
 
-/// The items of a list; an absent or empty value counts as an empty list.
+/// Items of a list; an absent or empty value counts as an empty list.
 const std::vector<YamlNode>& items_of(const YamlNode* node, std::string_view key,
                                       ProblemList& problems) {
   static const std::vector<YamlNode> kNothing;
@@ -62,12 +64,12 @@ const std::vector<YamlNode>& items_of(const YamlNode* node, std::string_view key
   return node->items;
 }
 
-/// The entries of a map; an absent or empty value counts as an empty map.
+/// Entries of a map; an absent or empty value counts as an empty map.
 const std::vector<YamlNode::Entry>& entries_of(const YamlNode* node, ProblemList& problems) {
   static const std::vector<YamlNode::Entry> kNothing;
   if (node == nullptr || node->kind == YamlNode::Kind::null)
     return kNothing;
-  const YamlMap map(*node, problems); // reports what is no map, and duplicate keys
+  const YamlMap map(*node, problems); // reports non-maps and duplicate keys
   return map.node().entries;
 }
 

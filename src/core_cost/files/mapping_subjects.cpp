@@ -1,3 +1,5 @@
+// Checks that the names and unrollings of a mapping file fit the network, after mapping_file.cpp
+// has read it.
 #include "monet/base/text.hpp"
 #include "monet/base/units.hpp"
 #include "monet/base/warnings.hpp"
@@ -16,8 +18,8 @@ namespace monet {
 
 namespace {
 
-/// Names that stand for no operator of ONNX: everything, ZigZag's word for all poolings, and an
-/// entry of Stream's own files, which it applies to no operator either.
+/// Names other than ONNX operators: everything, ZigZag's word for all poolings, and an entry of
+/// Stream's files that it applies to no operator.
 constexpr std::array<std::string_view, 3> kOtherNames{"default", "Pooling", "Pool"};
 
 class Check {
@@ -57,8 +59,8 @@ private:
                 all_rules(), [&](const OperatorRule& rule) { return rule.op_type == entry.name; }));
   }
 
-  /// An error for what looks like a misspelt name, and for what can only be a layer. A name as
-  /// operator types have it may be a type that this network lacks: a warning.
+  /// Reports a likely misspelt name, or a name that can only be a layer, as an error. A name like
+  /// an operator type may be a type that this network lacks, so it is a warning.
   void report_unknown(const MappingEntry& entry) {
     const std::string nearest = hint(entry);
     if (entry.allocation_only || !nearest.empty() || !is_like_a_type(entry.name))
@@ -72,7 +74,7 @@ private:
                                     entry.name));
   }
 
-  /// "LayerNormalization", but not "fc1".
+  /// Whether a name looks like an operator type: "LayerNormalization", but not "fc1".
   static bool is_like_a_type(std::string_view name) {
     return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
            std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0; });
@@ -98,20 +100,21 @@ private:
   ProblemList& problems_;
 };
 
-/// The layers whose loop is shorter than an unrolling.
+/// Layers whose loop is shorter than an unrolling.
 struct Narrow {
   std::string first;
-  std::int64_t size = 0; ///< of the first one's loop
+  std::int64_t size = 0; ///< size of the first layer's loop
   std::size_t count = 0;
   bool all = true; ///< no other layer with that loop is wide enough
 };
 
-/// The first unrolling of a loop takes as much of it as it can, the next one of what is left.
+/// Finds layers with narrower loops. The first unrolling of a loop covers as much of it as
+/// possible, the next one covers the rest.
 Narrow layers_within(const MappingFile& mapping, const MappingEntry& entry,
                      const MappingSubjects& subjects, const Unrolling& unrolling,
                      std::int64_t before) {
   Narrow narrow;
-  std::set<std::string_view> seen; // a network's layers are in its training step again
+  std::set<std::string_view> seen; // the training step contains a network's layers again
   for (const MappingSubjects::LoopsOfLayer& layer : subjects.sizes) {
     const auto dim = std::ranges::find(layer.dims, unrolling.dim, &LoopDim::name);
     if (dim == layer.dims.end() || mapping.find(layer.name, layer.op_type) != &entry ||
@@ -128,11 +131,11 @@ Narrow layers_within(const MappingFile& mapping, const MappingEntry& entry,
   return narrow;
 }
 
-/// An unrolling of all layers, or of a type, may be wider than some of them.
+/// Warns if an unrolling of all layers, or of a type, is wider than some of them.
 void warn_of_width(const MappingFile& mapping, const MappingEntry& entry,
                    const MappingSubjects& subjects) {
   if (!entry.layer_dimension_names.empty())
-    return; // loops by other names
+    return; // loops have other names
   constexpr std::int64_t kWidest = std::numeric_limits<std::int64_t>::max();
   std::map<std::string, std::int64_t> unrolled;
   for (const auto& [array_dim, unrollings] : entry.spatial_mapping) {

@@ -1,4 +1,4 @@
-// Mapping files as text.
+// Writes mapping files as text; counterpart of mapping_file.cpp.
 #include "base/shared/yaml_overlay.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"

@@ -1,3 +1,5 @@
+// Costs nests of several products as separate products, together or as one compound product;
+// input_gradient.cpp chooses between these.
 #include "core_cost/input_gradient/apart.hpp"
 
 #include "core_cost/input_gradient/combine.hpp"
@@ -11,8 +13,8 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-/// As the operator of the product alone would lie: the first factor as input, the second as weight.
-/// Where those have memories of their own, an operand lies in one of them for all products.
+/// Assigns memories as for a separate product: the first factor as input, the second as weight. If
+/// those have separate memories, an operand stays in one of them for all products.
 void assign_memories(const Core& core, CoreProblem& product) {
   if (core.top(MemoryOperand::I1) == core.top(MemoryOperand::I2)) {
     product.operands[1].memory = MemoryOperand::I1;
@@ -20,7 +22,7 @@ void assign_memories(const Core& core, CoreProblem& product) {
   }
 }
 
-/// Beside what stays of operands that the product lacks.
+/// Core without the memory held by operands that the product does not use.
 Core beside_the_others(const CoreProblem& problem, const ProductPart& part, const Core& core) {
   return with_less_memory(
       core, problem.operands,
@@ -33,7 +35,7 @@ Core beside_the_others(const CoreProblem& problem, const ProductPart& part, cons
 
 using Group = std::vector<std::size_t>;
 
-/// Operands after the first, by their accesses; the largest groups come first.
+/// Groups operands after the first by equal accesses; the largest groups come first.
 std::vector<Group> group_alike(const CoreProblem& problem) {
   std::vector<Group> groups;
   for (std::size_t i = 1; i < problem.operands.size(); ++i) {
@@ -56,7 +58,7 @@ std::vector<Group> group_alike(const CoreProblem& problem) {
   return groups;
 }
 
-/// The members side by side along an axis that the loop over the products counts.
+/// Merges the group along an axis indexed by the loop over products.
 ProblemOperand merged(const CoreProblem& problem, const Group& group, std::uint32_t products) {
   ProblemOperand operand = problem.operands[group.front()];
   const auto reads = std::ranges::find_if(
@@ -162,7 +164,7 @@ CoreCost share_out(const CoreProblem& problem, const Compound& compound, CoreCos
       slice = ceil_div(cost.resident[*place].value, static_cast<std::int64_t>(members));
     }
     resident[i] = Bits{operand.offchip ? slice : region_bits(operand)};
-    if (i == 0) { // the result is as it was
+    if (i == 0) { // the result is unchanged
       traffic[i] = cost.offchip[0];
       resident[i] = cost.resident[0];
     } else if (operand.offchip) {

@@ -1,3 +1,5 @@
+// Adds the costs of parts that run one after another and keeps the best of several costs; all forms
+// of input gradients use it.
 #include "core_cost/input_gradient/combine.hpp"
 
 #include "core_cost/input_gradient/input_gradient.hpp"
@@ -30,7 +32,7 @@ void add_figures(const CoreCost& one, std::int64_t times, CoreCost& sum) {
   sum.compute_energy += Picojoules{one.compute_energy.value * n};
   sum.memory_energy += Picojoules{one.memory_energy.value * n};
   if (one.imc) {
-    if (!sum.imc) // those of `spatial`, as in add_cost()
+    if (!sum.imc) // the figures of `spatial`, as in add_cost()
       sum.imc = {{one.imc->work.rows, one.imc->work.columns, 0, 0}, {}};
     ImcCost& imc = *sum.imc;
     imc.work.waves += one.imc->work.waves * n;

@@ -1,4 +1,4 @@
-// What costs of parts come to together, and the best of several ways.
+// Total cost of several parts, and the best of several alternatives.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -14,25 +14,26 @@
 
 namespace monet::core_cost_detail {
 
-/// Adds what runs after `sum`, `times` times. Operand i of it is `operands[i]` of the sum's
-/// problem, which has room for all of them in `offchip` and `resident`; empty: the operands are the
-/// same. What stays is the most of any part. The mapping is the first part's.
+/// Adds a part that runs `times` times after `sum`. Its operand i is `operands[i]` of the sum's
+/// problem, whose `offchip` and `resident` have that size; empty if operands are equal. Kept data
+/// are the maximum over parts. The mapping is that of the first part.
 void add_cost(const CoreCost& one, std::int64_t times, std::span<const std::size_t> operands,
               CoreCost& sum);
 
-/// The core with its outermost memories less the bits that `beside(i)` says of every operand that
-/// lies there: of what stays beside the part that runs. InfeasibleError, which says whose bits they
-/// are, where nothing is left.
+/// Core with its outermost memories reduced by a number of bits for every operand that lies there:
+/// the data kept while a part runs. Throws InfeasibleError, with the operand's name, if no memory
+/// is left.
 Core with_less_memory(const Core& core, std::span<const ProblemOperand> operands,
                       const std::function<std::int64_t(std::size_t)>& beside,
                       std::string_view whose);
 
-/// Keeps the best cost by the objective, transfers counted; the first of equal ones.
+/// Keeps the best cost by the objective, including transfers; ties go to the first.
 class BestCost {
 public:
   explicit BestCost(const CoreCostOptions& options) : options_(options) {}
 
-  /// `find()`: a cost, or an optional one. What does not fit does not count.
+  /// Tries `find()`, which returns a cost or an optional one. An infeasible result is recorded as a
+  /// failure.
   template <class Find>
   void attempt(Find find) {
     try {
@@ -42,9 +43,9 @@ public:
         failure_ = std::current_exception();
     }
   }
-  /// Of the best so far.
+  /// Merit of the best cost so far.
   std::optional<std::pair<double, double>> merit() const;
-  /// Throws the first failure where nothing was found.
+  /// Returns the best cost, or throws the first failure if none was found.
   CoreCost take();
 
 private:

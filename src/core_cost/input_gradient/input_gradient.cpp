@@ -1,3 +1,5 @@
+// Costs scattering products (input gradients) in each form and chooses the best; core_cost() and
+// the cost cache call core_cost_with().
 #include "core_cost/input_gradient/input_gradient.hpp"
 
 #include "core_cost/input_gradient/apart.hpp"
@@ -27,12 +29,12 @@ struct Forms {
   const Solver& solve;
 };
 
-/// Multiples of `step` in [begin, begin + size).
+/// Number of multiples of `step` in [begin, begin + size).
 std::int64_t multiples(std::int64_t begin, std::int64_t size, std::int64_t step) {
   return ceil_div(begin + size, step) - ceil_div(begin, step);
 }
 
-/// Everything that the loops range over flows by, also what no tap brings into the result.
+/// Charges streamed operands with all elements in the range of the loops, including unused ones.
 void read_all(const Forms& f, CoreCost& cost) {
   for (std::size_t i = 0; i < cost.offchip.size(); ++i) {
     const ProblemOperand& whole = f.problem.operands[i];
@@ -55,8 +57,7 @@ std::int64_t real_elements(const Forms& f, const CoreProblem& gather) {
   return real;
 }
 
-/// A dY that stays is expanded in its memory: somebody has to write the zeros there, before the
-/// first MAC.
+/// Charges writing zeros: a kept dY is expanded in its memory before the first MAC.
 void charge_zeros(const Forms& f, std::int64_t zeros, CoreCost& cost) {
   const ProblemOperand& gradient = f.problem.operands[f.transposed.gradient];
   const Memory* top = f.core.top(gradient.memory);
@@ -77,12 +78,13 @@ void charge_zeros(const Forms& f, std::int64_t zeros, CoreCost& cost) {
   cost.latency = cost.parts.whole();
 }
 
-/// What the zeros add to a mapping of the gather.
+/// Cost of the gather's mapping with the zeros included.
 CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
   const std::int64_t all = checked_product(gather.operands[f.transposed.gradient].extents);
   const std::int64_t real = real_elements(f, gather);
   if (f.problem.operands[f.transposed.gradient].offchip) {
-    // Zeros are made on the chip; of what a mapping fetches they are the same share as of all.
+    // Zeros are made on the chip; their share of the fetched elements equals their share of all
+    // elements.
     std::int64_t& read = cost.offchip[f.transposed.gradient].read.value;
     read = static_cast<std::int64_t>(std::ceil(
         static_cast<double>(read) * static_cast<double>(real) / static_cast<double>(all)));
@@ -100,8 +102,8 @@ CoreCost with_zeros(const Forms& f, const CoreProblem& gather, CoreCost cost) {
 
 // ---------------------------------------------------------------- decomposed
 
-/// The core with as much of its outermost memories as one sub-convolution may use: the rest of what
-/// stays lies there all the time.
+/// Core with the outermost memories available to one sub-convolution; the other kept data stay
+/// there all the time.
 Core beside_the_rest(const Forms& f, const CoreProblem& sub) {
   return with_less_memory(
       f.core, f.problem.operands,
@@ -112,7 +114,8 @@ Core beside_the_rest(const Forms& f, const CoreProblem& sub) {
       "operands");
 }
 
-/// Where a sub-convolution lies in dX or dY does not change its cost.
+/// The problem without offsets; the position of a sub-convolution in dX or dY does not affect its
+/// cost.
 CoreProblem without_offsets(CoreProblem problem) {
   for (ProblemOperand& operand : problem.operands) {
     for (AxisExpr& axis : operand.axes)
@@ -178,7 +181,7 @@ CoreCost cost_decomposed(const Forms& f) {
 
 // ---------------------------------------------------------------- choosing
 
-/// The objective of a mapping that keeps every lane busy and moves nothing: no mapping is better.
+/// Lower bound on the merit: a mapping that keeps every lane busy and moves nothing.
 std::pair<double, double> min_merit(const Forms& f, std::int64_t macs) {
   const auto n = static_cast<double>(macs);
   const double lanes = static_cast<double>(std::max<std::int64_t>(1, f.core.lanes()));
@@ -201,16 +204,16 @@ CoreCost cost_form(const Forms& f, InputGradient form) {
   throw InternalError("unknown form");
 }
 
-/// An order that the user fixed speaks of the loops as they are.
+/// Whether the problem keeps its form: requested, or the user fixed an order of its loops.
 bool keeps_form(const CoreCostOptions& options) {
   return options.input_gradient == InputGradient::scatter || !options.temporal_order.empty();
 }
 
-/// The scattering problem in the form that the options ask for, or in the best one. InfeasibleError
-/// when no form fits.
+/// Cost of the scattering problem in the requested form, or in the best one. Throws InfeasibleError
+/// if no form fits.
 CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, const Core& core,
                    const CoreCostOptions& options, const Solver& solve) {
-  // The forms are solved as they are, so that a cache knows them whoever asks.
+  // The forms are solved without further rewriting, so that a cache can share them.
   CoreCostOptions as_is = options;
   as_is.input_gradient = InputGradient::scatter;
   const Forms f{problem, transposed, core, as_is, solve};
@@ -222,7 +225,7 @@ CoreCost best_form(const CoreProblem& problem, const Transposed& transposed, con
   };
   consider(InputGradient::scatter);
   consider(InputGradient::decomposed);
-  // Most often its zeros alone cost more than what was found.
+  // Its zeros alone usually cost more than the best form so far.
   if (transposed.strided &&
       (!best.merit() ||
        min_merit(f, iterations_of(zero_inserted(problem, transposed))) < *best.merit()))

@@ -1,4 +1,4 @@
-// What a problem that scatters costs in each of its forms, and the best of them.
+// Cost of a scattering problem in each of its forms, and the best of them.
 #pragma once
 
 #include "core_cost/input_gradient/transposed.hpp"
@@ -7,15 +7,15 @@
 
 namespace monet::core_cost_detail {
 
-/// Solves one problem as it is (the options say InputGradient::scatter): core_cost(), or a cache.
+/// Solves one problem without rewriting it (InputGradient::scatter): core_cost(), or a cache.
 using Solver = std::function<CoreCost(const CoreProblem&, const Core&, const CoreCostOptions&)>;
 
 /// core_cost() with other problems solved by `solve`.
 CoreCost core_cost_with(const CoreProblem& problem, const Core& core,
                         const CoreCostOptions& options, const Solver& solve);
 
-/// Latency and energy with the traffic to the off-chip memory: the longer of computing and
-/// transferring, the energy of both.
+/// Latency and energy including off-chip traffic: the longer of computing and transferring, and the
+/// sum of both energies.
 struct Priced {
   double latency = 0; ///< cycles
   double energy = 0;  ///< pJ

@@ -1,3 +1,4 @@
+// cost_in_parts(): runs several products for one part of a shared loop after another.
 #include "core_cost/input_gradient/apart.hpp"
 #include "core_cost/input_gradient/combine.hpp"
 #include "core_cost/model/nest_model.hpp"
@@ -19,7 +20,7 @@ bool has_loop(const ProblemOperand& operand, std::uint32_t dim) {
                              [&](const AxisExpr& axis) { return has_loop(axis, dim); });
 }
 
-/// Parts of the loop touch parts of the operand that results do not share.
+/// Whether parts of the loop touch parts of the operand, disjoint for results.
 bool can_pass(const ProblemOperand& operand, std::uint32_t dim) {
   if (operand.opaque || operand.passes != 1)
     return false;
@@ -29,7 +30,8 @@ bool can_pass(const ProblemOperand& operand, std::uint32_t dim) {
   });
 }
 
-/// Elements along an axis that `length` iterations of the loop and all of the others touch.
+/// Elements along an axis that `length` iterations of the loop and all iterations of the others
+/// touch.
 std::int64_t reach(const CoreProblem& problem, const ProblemOperand& operand, std::size_t a,
                    std::uint32_t dim, std::int64_t length) {
   const AxisExpr& axis = operand.axes[a];
@@ -43,7 +45,7 @@ std::int64_t reach(const CoreProblem& problem, const ProblemOperand& operand, st
   return std::min(span, operand.extents[a]);
 }
 
-/// One part of the loop as a problem: nothing of it passes by.
+/// One part of the loop as a problem without streamed operands.
 CoreProblem part_of(const CoreProblem& problem, std::uint32_t dim, std::int64_t length) {
   CoreProblem part = problem;
   part.dims[dim].size = length;
@@ -68,7 +70,7 @@ public:
            });
   }
 
-  /// Room that the operand takes while parts of that length run.
+  /// Bits of the operand on the chip while parts of that length run.
   std::int64_t room_of(std::size_t i, const CoreProblem& part) const {
     const ProblemOperand& whole = problem_.operands[i];
     if (!passes(i))
@@ -76,25 +78,25 @@ public:
     return checked_multiply(2, footprint(part.operands[i]));
   }
 
-  /// The most iterations of a part that fit; 0 where not even one does.
+  /// Maximum iterations of a part that fit; 0 if not even one does.
   std::int64_t longest() const {
-    std::int64_t least = 0; // fits
+    std::int64_t least = 0; // known to fit
     std::int64_t most = problem_.dims[dim_].size;
-    while (least + 1 < most) { // a whole loop in one part is no part
+    while (least + 1 < most) { // a part must be shorter than the loop
       const std::int64_t length = least + (most - least) / 2;
       (fits(length) ? least : most) = length;
     }
     return least;
   }
 
-  /// The core while one part runs: beside the slices that come and go, and what stays.
+  /// Core while one part runs, without the memory of the passing slices and the kept data.
   Core core_beside(const CoreProblem& part) const {
     return with_less_memory(
         core_, problem_.operands,
         [&](std::size_t i) { return room_of(i, part) - footprint(part.operands[i]); }, "operands");
   }
 
-  /// Streamed operands that have the loop.
+  /// Whether the operand is streamed and has the loop.
   bool passes(std::size_t i) const {
     return problem_.operands[i].offchip && has_loop(problem_.operands[i], dim_);
   }
@@ -119,7 +121,7 @@ private:
   const Core& core_;
 };
 
-/// What is streamed passes the outermost memory's ports.
+/// Charges a streamed operand's transfers at the outermost memory's ports.
 void charge_passing(const CoreProblem& problem, const Core& core, std::size_t i, CoreCost& cost) {
   const ProblemOperand& operand = problem.operands[i];
   const Memory* top = core.top(operand.memory);
@@ -158,7 +160,7 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
     return std::nullopt;
   const std::int64_t size = problem.dims[dim].size;
   const std::int64_t count = ceil_div(size, longest);
-  const std::int64_t length = ceil_div(size, count); // even ones, the last may be shorter
+  const std::int64_t length = ceil_div(size, count); // equal parts; the last may be shorter
   const std::int64_t whole = size / length;
   const std::int64_t rest = size % length;
   const std::size_t operands = problem.operands.size();

@@ -1,3 +1,5 @@
+// Recognises scattering products and rewrites them in gather or decomposed form; input_gradient.cpp
+// costs the forms.
 #include "core_cost/input_gradient/transposed.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,7 +12,7 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-/// Axes of the operand that a loop is on, and the last of them.
+/// Number of axes of the operand with a loop, and the last of them.
 struct Uses {
   std::size_t count = 0;
   std::size_t axis = 0;
@@ -27,7 +29,7 @@ Uses uses_of(const ProblemOperand& operand, std::uint32_t dim) {
   return uses;
 }
 
-/// The loop is on one axis of the operand, alone and counted from its first iteration.
+/// Axis of the operand with only this loop, counted from its first iteration, if there is one.
 std::optional<std::size_t> alone_on_axis(const CoreProblem& problem, std::size_t operand,
                                          std::uint32_t dim) {
   const ProblemOperand& o = problem.operands[operand];
@@ -40,8 +42,8 @@ std::optional<std::size_t> alone_on_axis(const CoreProblem& problem, std::size_t
   return plain ? std::optional(uses.axis) : std::nullopt;
 }
 
-/// The two inputs that share the loops of the output's axes: dY where activations are kept, or the
-/// first when both are kept alike.
+/// Finds the two inputs that share the loops of the output's axes: dY in the memory of activations,
+/// or the first if both have one kind of memory.
 bool find_inputs(const CoreProblem& problem, Transposed& transposed) {
   std::vector<std::size_t> inputs;
   for (std::size_t i = 0; i < problem.operands.size(); ++i) {
@@ -59,7 +61,7 @@ bool find_inputs(const CoreProblem& problem, Transposed& transposed) {
   return true;
 }
 
-/// Reads `a` as one axis of a scatter. Its loops must be alone elsewhere.
+/// Reads `a` as one axis of a scatter. Its loops must be alone on other axes.
 std::optional<TransposedAxis> read_axis(const CoreProblem& problem, const Transposed& transposed,
                                         std::size_t a) {
   const ProblemOperand& output = problem.operands[transposed.output];
@@ -92,14 +94,14 @@ std::optional<TransposedAxis> read_axis(const CoreProblem& problem, const Transp
   return {};
 }
 
-/// A plain axis: the loop, from its first iteration.
+/// Sets a plain axis: the loop, from its first iteration.
 void set_plain(ProblemOperand& operand, std::size_t axis, std::uint32_t dim, std::int64_t size) {
   operand.axes[axis] = {{{dim, 1}}, 0, false};
   operand.extents[axis] = size;
 }
 
-/// position - dilation * tap + offset inside [0, extent), cut to what it reaches: returns where
-/// that begins, or nothing when it is empty.
+/// Sets an axis to position - dilation * tap + offset inside [0, extent), reduced to its reach.
+/// Returns the begin of the reach, or nothing if it is empty.
 std::optional<std::int64_t> set_sliding(CoreProblem& problem, std::size_t operand, std::size_t axis,
                                         const AxisExpr& expr, std::int64_t extent) {
   std::vector<Interval> all;
@@ -124,14 +126,14 @@ AxisExpr sliding(const TransposedAxis& axis, std::int64_t dilation, std::int64_t
 
 /// One residue class on one axis.
 struct Class {
-  std::int64_t residue = 0; ///< of the output element, counted from the axis' begin
+  std::int64_t residue = 0; ///< of the output element, from the axis' begin
   std::int64_t outputs = 0;
   std::int64_t first_tap = 0;
   std::int64_t taps = 0;
 };
 
-/// The classes that a tap meets. Taps are a step of stride / gcd apart in each, so the first ones
-/// tell. Nothing when they are too many.
+/// Classes that a tap meets. Taps of a class repeat every stride / gcd, so the first taps determine
+/// all classes. Nothing if there are too many classes.
 std::optional<std::vector<Class>> classes_of(const CoreProblem& problem,
                                              const TransposedAxis& axis) {
   const std::int64_t taps = problem.dims[axis.tap].size;
@@ -153,7 +155,7 @@ std::optional<std::vector<Class>> classes_of(const CoreProblem& problem,
   return classes;
 }
 
-/// Rewrites one axis of `sub` for one class. False when no product of the class meets dY.
+/// Rewrites one axis of `sub` for one class. Returns false if no product of the class meets dY.
 bool restrict_to(const CoreProblem& whole, const Transposed& transposed, const TransposedAxis& axis,
                  const Class& part, SubConvolution& sub) {
   const std::int64_t divisor = std::gcd(axis.stride, axis.dilation);
@@ -206,7 +208,7 @@ CoreProblem zero_inserted(const CoreProblem& problem, const Transposed& transpos
     const std::int64_t expanded = axis.stride * (problem.dims[axis.position].size - 1) + 1;
     gather.dims[axis.position].size = size;
     set_plain(output, axis.output_axis, axis.position, size);
-    // Never empty: read_axis() has found an element of dX that the products' span covers.
+    // Never empty: read_axis() has found an element of dX in the span of the products.
     set_sliding(gather, transposed.gradient, axis.gradient_axis,
                 sliding(axis, axis.dilation, axis.begin - axis.offset), expanded);
   }

@@ -16,41 +16,40 @@
 
 namespace monet::core_cost_detail {
 
-/// One shared axis of the output: stride * position + dilation * tap + offset.
+/// Shared axis of the output: stride * position + dilation * tap + offset.
 struct TransposedAxis {
   std::size_t output_axis = 0;
-  std::size_t gradient_axis = 0; ///< of dY: the position loop, alone
-  std::size_t weight_axis = 0;   ///< of W: the tap loop, alone
+  std::size_t gradient_axis = 0; ///< axis of dY with only the position loop
+  std::size_t weight_axis = 0;   ///< axis of W with only the tap loop
   std::uint32_t position = 0;    ///< loop over dY
   std::uint32_t tap = 0;         ///< loop over the kernel
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
   std::int64_t offset = 0;
-  std::int64_t begin = 0; ///< elements of the output that some product reaches: [begin, end)
+  std::int64_t begin = 0; ///< output elements that products reach: [begin, end)
   std::int64_t end = 0;
 };
 
 struct Transposed {
-  std::size_t output = 0; ///< operands of the problem
+  std::size_t output = 0; ///< index of the problem's operand
   std::size_t gradient = 0;
   std::size_t weight = 0;
   std::vector<TransposedAxis> axes;
-  bool strided = false; ///< some axis has a stride: zeros would be inserted
+  bool strided = false; ///< some axis has a stride, so zeros would be inserted
 };
 
-/// What scatters in a multiply-accumulate problem; nothing when its output is visited in order
-/// already, or when the loops of a shared axis of the output are not alone on one axis each of two
-/// different inputs.
+/// Scatter of a multiply-accumulate problem. Nothing if its output is visited in order already, or
+/// if the loops of a shared output axis are not alone on one axis each of two different inputs.
 std::optional<Transposed> find_transposed(const CoreProblem& problem);
 
-/// The gather form over dY with zeros in between. Loops keep their places and names, so that a
-/// dataflow of the core means the same: a position loop now runs over elements of dX. The extents
-/// of dY are those with zeros.
+/// Gather form over dY with inserted zeros. Loops keep their indices and names, so a dataflow of
+/// the core still applies; a position loop now runs over elements of dX. The extents of dY include
+/// the zeros.
 CoreProblem zero_inserted(const CoreProblem& problem, const Transposed& transposed);
 
-/// Where a sub-convolution lies on one axis: its output element q, tap t and element of dY are, in
-/// the problem it is a part of, first_output + stride * q, first_tap + tap_step * t, and its own
-/// index + first_gradient.
+/// Position of a sub-convolution on one axis. Its output element q, tap t and dY index i are
+/// first_output + stride * q, first_tap + tap_step * t and i + first_gradient in the original
+/// problem.
 struct SubAxis {
   std::int64_t first_output = 0;
   std::int64_t first_tap = 0;
@@ -58,14 +57,14 @@ struct SubAxis {
   std::int64_t first_gradient = 0;
 };
 
-/// A stride-1 convolution on dense operands of its own.
+/// Stride-1 convolution on separate dense operands.
 struct SubConvolution {
   CoreProblem problem;
   std::vector<SubAxis> axes; ///< as Transposed::axes
 };
 
-/// One sub-convolution per residue class that a tap meets, by rising residues, the last axis
-/// fastest. Empty when there would be more than kMaxSubConvolutions.
+/// One sub-convolution per residue class that a tap meets, by rising residues with the last axis
+/// fastest. Empty if there would be more than kMaxSubConvolutions.
 inline constexpr std::size_t kMaxSubConvolutions = 4096;
 std::vector<SubConvolution> decompose(const CoreProblem& problem, const Transposed& transposed);
 

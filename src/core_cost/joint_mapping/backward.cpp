@@ -1,3 +1,5 @@
+// backward_cost(): cost of a pair of gradient products on one core by joint mapping;
+// backward_network.cpp and partition.cpp call it.
 #include "monet/core_cost/backward.hpp"
 
 #include "core_cost/joint_mapping/problem.hpp"
@@ -23,7 +25,7 @@ constexpr std::array kTrafficParts{
     &BackwardTraffic::dx_read,  &BackwardTraffic::dx_write,    &BackwardTraffic::dw_read,
     &BackwardTraffic::dw_write, &BackwardTraffic::update_read, &BackwardTraffic::update_write};
 
-/// Of all repeats, each part rounded up.
+/// Traffic in bits over all repeats, each part rounded up.
 BackwardTraffic in_bits(const FineTraffic& fine, std::int64_t repeats) {
   BackwardTraffic traffic;
   for (const auto part : kTrafficParts)
@@ -89,7 +91,7 @@ std::string order_text(const BackwardMapping::Product& product) {
   return text;
 }
 
-/// Loops in common that have one part each: one product after the other.
+/// Whether all common loops have one part each, so one product runs after the other.
 bool shares_nothing(const BackwardMapping& mapping, const GemmPair& pair) {
   const std::array<std::int64_t, 3> sizes{pair.m, pair.k, pair.n};
   for (int q = 0; q < mapping.shared; ++q) {

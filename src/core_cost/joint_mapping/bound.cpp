@@ -11,8 +11,8 @@ namespace {
 
 using namespace joint_mapping;
 
-/// Words that cross between a memory of `words` and DRAM, at least, for so many products, each of
-/// two factors into one sum: 2 macs / sqrt(words) - 2 words. In bits of the narrowest word.
+/// Lower bound on words between a memory of `words` and DRAM for `macs` products of two factors
+/// into one sum: 2 macs / sqrt(words) - 2 words, in words of the narrowest operand.
 double pebble_words(double macs, double words) {
   return 2 * macs / std::sqrt(words) - 2 * words;
 }
@@ -31,7 +31,8 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
   BackwardBound bound;
   bound.compulsory_bits = static_cast<std::int64_t>(fine * pair.repeats / kFine);
 
-  // A raw feature map makes several elements of one that was moved: then there is no such bound.
+  // A raw feature map yields several matrix elements per moved element, so the bound does not
+  // apply.
   const bool raw = options.im2col == Im2col::raw && pair.raw_elements > 0;
   const std::int64_t word = std::min(options.element_bits, options.partial_bits);
   const auto words = static_cast<double>(machine.buffer_bits / word);
@@ -40,7 +41,7 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
                         static_cast<double>(pair.n) * (pair.has_dx ? 2 : 1);
     const double bits =
         pebble_words(macs, words) * static_cast<double>(word) * static_cast<double>(pair.repeats);
-    // The last digits of a double may be too large.
+    // Corrects rounding: the last digits of a double may be too large.
     bound.pebble_bits = std::max<std::int64_t>(0, static_cast<std::int64_t>(bits * (1 - 1e-12)));
   }
   bound.dram_bits = std::max(bound.compulsory_bits, bound.pebble_bits);
@@ -56,7 +57,7 @@ BackwardBound backward_bound(const GemmPair& pair, const NpuMachine& machine,
       cycles += problem.cycles(kDx, problem.size);
   }
   const std::int64_t transfer = transfer_cycles(bound.dram_bits, machine);
-  // However a pair is cut, its parts take no fewer cycles together, and some core the mean of them.
+  // The parts of a pair take no fewer cycles in total, and some core takes at least the mean.
   bound.latency_cycles = std::max(cycles_of(cycles * pair.repeats, machine.cores), transfer);
   return bound;
 }

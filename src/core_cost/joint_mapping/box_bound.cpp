@@ -1,3 +1,5 @@
+// Tile sizes of the joint search and lower bounds of a structure over ranges of tiles; search.cpp
+// prunes with them.
 #include "core_cost/joint_mapping/box_bound.hpp"
 
 #include "monet/base/units.hpp"
@@ -8,10 +10,11 @@
 namespace monet::joint_mapping {
 namespace {
 
-/// Beyond so many parts, steps of 1/64: sizes of 2^40 would have two million tiles.
+/// Number of parts above which sizes grow by 1/64; otherwise a size of 2^40 would have two million
+/// tiles.
 constexpr std::int64_t kManyParts = 2048;
 
-/// ceil(size / parts) for each of its values, falling.
+/// Distinct values of ceil(size / parts), falling.
 std::vector<std::int64_t> min_tiles(std::int64_t size) {
   std::vector<std::int64_t> tiles{size};
   for (std::int64_t parts = 1; tiles.back() > 1;) {
@@ -23,8 +26,8 @@ std::vector<std::int64_t> min_tiles(std::int64_t size) {
   return tiles;
 }
 
-/// What a dimension contributes to the cycles of a product: folds where it lies on the array, what
-/// streams with filling and draining else.
+/// Contribution of a dimension to a product's cycles: folds if it lies on the array, otherwise
+/// streaming with filling and draining.
 double share_of_cycles(const PairProblem& problem, int product, int dim, std::int64_t tile) {
   if (problem.timing == TileTiming::core || problem.timing == TileTiming::none)
     return 0;
@@ -40,7 +43,7 @@ double share_of_cycles(const PairProblem& problem, int product, int dim, std::in
          static_cast<double>(ceil_div(last, side));
 }
 
-/// Doubles of bounds may be too large by rounding.
+/// Corrects bounds that rounding may have raised.
 constexpr double kRounding = 1 - 1e-12;
 
 } // namespace
@@ -189,8 +192,8 @@ bool StructureBound::fits(const Box& box, double room) const {
   return shape_.held(box.min_tile) <= room;
 }
 
-/// What one product moves while the other one computes: what the first step of each of its turns
-/// reads and the last one writes. At most that, or at least, without writes.
+/// Data of one product moved while the other computes: reads of the first step of each turn and
+/// writes of the last. An upper bound with `most`, otherwise a lower bound without writes.
 double StructureBound::crossing(const Box& box, int product, int first, bool most) const {
   const std::array<double, kDims>& tile = most ? box.max_tile : box.min_tile;
   const std::array<double, kDims>& parts = most ? box.max_parts : box.min_parts;
@@ -210,7 +213,7 @@ double StructureBound::crossing(const Box& box, int product, int first, bool mos
   return sum;
 }
 
-/// What the first step reads and the last one writes.
+/// Data that the first step reads and the last one writes.
 double StructureBound::ends(const Box& box, int first) const {
   double sum = 0;
   for (int place = 0; place < kResult; ++place)
@@ -224,7 +227,7 @@ double StructureBound::max_first_read(const Box& box) const {
   for (int place = 0; place < kResult; ++place)
     sum += elements_of(operand_of(s_.product, place), box.max_tile) *
            start_[at(s_.product)][at(place)];
-  // One that completes its results updates weights, too.
+  // A product that completes its results also updates weights.
   return sum + elements_of(BackwardOperand::dw, box.max_tile) * update_start_;
 }
 

@@ -1,5 +1,4 @@
-// The tiles that are tried of each dimension, and what a structure takes at least with any of a
-// range of them.
+// Candidate tile sizes per dimension, and lower bounds of a structure over ranges of tiles.
 #pragma once
 
 #include "core_cost/joint_mapping/plan.hpp"
@@ -10,12 +9,12 @@
 
 namespace monet::joint_mapping {
 
-/// Tiles of `size` elements, rising: the least for each count of parts, and the multiples of each
-/// of `grains` (sides of the array) that are the least for each count of parts of them.
+/// Tiles of `size` elements, rising: the minimum for each number of parts, and for each of `grains`
+/// (sides of the array) the multiples that are the minimum for some number of parts.
 std::vector<std::int64_t> tile_sizes(std::int64_t size, const std::vector<std::int64_t>& grains);
 
-/// Ranges of the tiles of one dimension in halves: node 0 is all of them, 2i+1 and 2i+2 the halves
-/// of node i.
+/// Binary tree of ranges of one dimension's tiles: node 0 is the whole range, 2i+1 and 2i+2 are the
+/// halves of node i.
 class TileRanges {
 public:
   struct Node {
@@ -26,7 +25,7 @@ public:
     std::int64_t min_last = 0; ///< elements of the last part
     std::int64_t min_parts = 0;
     std::int64_t max_parts = 0;
-    /// By product: the least that this dimension contributes to its cycles.
+    /// By product: minimum contribution of this dimension to its cycles.
     std::array<double, 2> min_cycles{};
     bool single() const { return end - begin == 1; }
   };
@@ -49,7 +48,7 @@ private:
 /// Tiles to choose from, by dimension.
 using TileSpace = std::array<TileRanges, kDims>;
 
-/// Nodes of TileSpace, and what bounds need to know of them.
+/// Nodes of TileSpace, with the data that bounds need.
 struct Box {
   std::array<std::uint32_t, kDims> nodes{};
   std::array<double, kDims> min_tile{};
@@ -57,8 +56,8 @@ struct Box {
   std::array<double, kDims> min_last{};
   std::array<double, kDims> min_parts{};
   std::array<double, kDims> max_parts{};
-  std::array<double, 2> cycles{}; ///< by product, at least, in units of time
-  bool single = false;            ///< one tile
+  std::array<double, 2> cycles{}; ///< by product, minimum, in units of time
+  bool single = false;            ///< a single tile per dimension
   unsigned cuts = 0;              ///< see stands_for_others()
 
   Box(const PairProblem& problem, const TileSpace& tiles,
@@ -72,20 +71,19 @@ public:
 
   bool fits(const Box& box, double room) const;
 
-  /// In units of time: the longer of computing and moving, where the first reads and the last
-  /// write hide behind nothing; taking turns, each product's moves hide behind the other one's
-  /// computing.
+  /// Lower bound in units of time: the longer of computing and moving. The first read and last
+  /// write are not hidden. With turns, each product's moves hide behind the other's computing.
   double time(const Box& box, int first, double limit) const;
   std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
     return shape_.moved(parts);
   }
-  /// In units of time and of one product alone, at most: what its first step reads, and what its
-  /// last step writes.
+  /// Upper bounds for one product alone, in units of time: reads of its first step and writes of
+  /// its last step.
   double max_first_read(const Box& box) const;
   double max_last_write(const Box& box) const;
 
 private:
-  /// base + sum of more[d] * (parts[d] - 1).
+  /// Linear form: base + sum of more[d] * (parts[d] - 1).
   struct Linear {
     double base = 0;
     std::array<double, kDims> more{};
@@ -93,17 +91,17 @@ private:
       return base + more[0] * (parts[0] - 1) + more[1] * (parts[1] - 1) + more[2] * (parts[2] - 1);
     }
   };
-  /// What one operand moves in the first and last steps of its product's turns: elements are those
-  /// of its shared loops times tiles of the others.
+  /// Traffic of one operand in the first and last steps of its product's turns: elements of its
+  /// shared loops times tiles of the others.
   struct Crossing {
     double elements = 0;
     std::array<bool, kDims> tiles{};
     int absent = 0;
-    bool repeated = false; ///< with each iteration of the shared loop that it does not depend on
+    bool repeated = false; ///< with each iteration of the shared loop it lacks
     double moved = 0;      ///< units of time per element
     double partial = 0;
     bool result = false;
-    bool common = false; ///< dY that only the first product fetches
+    bool common = false; ///< dY fetched only by the first product
   };
 
   void count_traffic(const PairProblem& problem);
@@ -113,13 +111,13 @@ private:
 
   const Structure& s_;
   Shape shape_;
-  std::array<Linear, 2> own_; ///< without what only the first product fetches
+  std::array<Linear, 2> own_; ///< without data fetched only by the first product
   Linear dy_;
   Linear all_;
   std::array<std::array<Crossing, 3>, 2> crossings_;
-  std::array<std::array<double, 2>, 2> start_{}; ///< per element of the factors of each product
-  std::array<double, 2> finish_{};               ///< and of its finished result
-  double update_start_ = 0; ///< per element of dW, of what a product alone updates
+  std::array<std::array<double, 2>, 2> start_{}; ///< per element of each product's factors
+  std::array<double, 2> finish_{};               ///< per element of its finished result
+  double update_start_ = 0;                      ///< per element of dW, for updates by one product
 };
 
 } // namespace monet::joint_mapping

@@ -1,4 +1,4 @@
-// An NPU out of the cores of a chip.
+// Builds the NPU model of the joint mapping from the cores of a chip.
 #include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"
@@ -26,7 +26,7 @@ MemoryPlace outermost(const Chip& chip, CoreId id) {
   return {id, static_cast<std::size_t>(largest - core.memories.data())};
 }
 
-/// Bits a cycle between DRAM and the core, reads and writes in turn: the narrowest on the way.
+/// Bits per cycle between DRAM and the core, reads and writes in turn: the minimum along the path.
 std::int64_t offchip_rate(const Chip& chip, CoreId core) {
   const OffchipPort port = offchip_port(chip);
   std::int64_t rate = std::min(port.read_bits_per_cycle, port.write_bits_per_cycle);

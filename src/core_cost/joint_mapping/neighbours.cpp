@@ -27,8 +27,7 @@ double distance(const PartitionSample& a, const PartitionSample& b) {
   return sum;
 }
 
-/// The scheme that most of the nearest have, of equally many the nearest one's; where it does not
-/// fit, the next.
+/// Scheme of most of the nearest samples; ties go to the nearest. If it does not fit, the next one.
 std::size_t guess(const Samples& samples, const std::vector<std::size_t>& known,
                   const PartitionSample& asked, std::size_t neighbours) {
   std::vector<std::pair<double, std::size_t>> near;

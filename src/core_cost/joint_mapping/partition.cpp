@@ -1,4 +1,5 @@
-// Pairs cut into parts, in time or over cores.
+// Divides pairs into parts, in time or over cores, and costs each scheme; backward_network.cpp uses
+// it.
 #include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"
@@ -17,7 +18,7 @@ using namespace joint_mapping;
 constexpr std::array<std::string_view, kPartitionSchemes> kSchemeNames{
     "none", "weight-sharing", "dy-sharing", "ifmap-sharing"};
 
-/// What every part of a scheme reads, whole; which results are added up.
+/// Rule of a scheme: the operand every part reads whole, and the results to be added up.
 struct SchemeRule {
   int dim = 0;
   BackwardOperand common = BackwardOperand::w;
@@ -39,7 +40,7 @@ std::int64_t& size_of(GemmPair& pair, int dim) {
   return dim == 0 ? pair.m : dim == 1 ? pair.k : pair.n;
 }
 
-/// A part of so many elements of the dimension; of a raw feature map in proportion.
+/// Part with `elements` elements of the dimension; a raw feature map shrinks in proportion.
 GemmPair part_of(GemmPair pair, int dim, std::int64_t elements) {
   std::int64_t& size = size_of(pair, dim);
   if (dim != 2) {
@@ -50,8 +51,8 @@ GemmPair part_of(GemmPair pair, int dim, std::int64_t elements) {
   return pair;
 }
 
-/// A core's share of the machine. What all cores read they read in step, once for all, and there is
-/// one copy of it: to each it counts in part.
+/// Cost of a core's part. Data that all cores read are read in step, once for all, with a single
+/// copy, so each core counts a share.
 BackwardCost cost_of_part(const GemmPair& part, const NpuMachine& machine, Technique technique,
                           const BackwardOptions& options, std::optional<BackwardOperand> common) {
   PairProblem problem = make_problem(part, machine, options, technique == Technique::joint_update);
@@ -71,7 +72,8 @@ NpuMachine share_of(NpuMachine machine, std::int64_t parts) {
   return machine;
 }
 
-/// Every part has written its sums as they are; they come back, and the whole goes out.
+/// Traffic to add up partial sums: every part has written its sums; they are read back, and the
+/// total is written.
 BackwardTraffic adding_up(const GemmPair& pair, BackwardOperand result, std::int64_t parts,
                           const BackwardOptions& options) {
   const std::int64_t rows = result == BackwardOperand::dx ? pair.m : pair.k;
@@ -95,7 +97,7 @@ PartitionedCost undivided(const GemmPair& pair, const NpuMachine& machine, Techn
   return cost;
 }
 
-/// Numbers of parts of a scheme that are tried.
+/// Candidate numbers of parts of a scheme.
 std::vector<std::int64_t> counts_of(const NpuMachine& machine, PartitionScheme scheme,
                                     std::int64_t max_parts) {
   if (machine.cores > 1)
@@ -109,8 +111,8 @@ std::vector<std::int64_t> counts_of(const NpuMachine& machine, PartitionScheme s
   return counts;
 }
 
-/// The fastest of a scheme; nothing where none fits, the dimension has one element, or the results
-/// that are added up are applied at once.
+/// The fastest cost of a scheme. Nothing if no number of parts fits, the dimension has one element,
+/// or the results to be added up are applied at once.
 std::optional<PartitionedCost> best_of_scheme(const GemmPair& pair, const NpuMachine& machine,
                                               Technique technique, PartitionScheme scheme,
                                               std::int64_t max_parts,

@@ -1,3 +1,5 @@
+// Time and traffic of a structure with given tiles, in closed form over classes of equal steps; the
+// joint search evaluates plans here.
 #include "core_cost/joint_mapping/plan.hpp"
 
 #include "monet/base/units.hpp"
@@ -7,7 +9,7 @@
 namespace monet::joint_mapping {
 namespace {
 
-/// Of dY in a product.
+/// Place of dY among a product's operands.
 constexpr int dy_place(int product) {
   return product == kDx ? 0 : 1;
 }
@@ -21,7 +23,7 @@ Plan::Plan(const PairProblem& problem, const Structure& structure, const Tile& t
     parts_[d] = ceil_div(problem.size[d], tile[d]);
     last[d] = problem.size[d] - (parts_[d] - 1) * tile[d];
   }
-  unsigned only = 0; // dimensions whose one part is the last
+  unsigned only = 0; // dimensions with a single part
   for (unsigned d = 0; d < kDims; ++d)
     only |= (parts_[d] == 1 ? 1U : 0U) << d;
   for (unsigned mask = 0; mask < 8; ++mask) {
@@ -66,15 +68,16 @@ Wide Plan::compute_cycles() const {
   return sum;
 }
 
-/// In `lockstep`, how many turns later than the other product this one reaches a tile of dY, in the
-/// first iteration over k of both.
+/// In `lockstep`: number of turns by which this product reaches a tile of dY later than the other
+/// one, in the first iteration over k of both.
 std::int64_t Plan::lag(int product, std::int64_t m, std::int64_t n) const {
   const auto& own = stride_[at(product)];
   const auto& other = stride_[at(1 - product)];
   return (own[0] - other[0]) * m + (own[2] - other[2]) * n;
 }
 
-/// With all of dY kept while both run in their own orders, who needs a part first brings it.
+/// Whether this product touches the part of dY first and fetches it, if all of dY is kept and both
+/// run in their own orders.
 bool Plan::first_touch(const Position& place) const {
   const std::int64_t turns = lag(place.product, place.index[0], place.index[2]);
   return turns < 0 || (turns == 0 && place.product == structure_.first());
@@ -118,7 +121,7 @@ Step Plan::step(const Position& place) const {
   return step;
 }
 
-/// Of the result: sums that are not complete come and go where they are not kept.
+/// Adds the result's traffic: incomplete sums are read and written unless they are kept.
 void Plan::read_write(Step& step, const Position& place, int operand_place, unsigned last) const {
   const BackwardOperand result = operand_of(place.product, operand_place);
   const int absent = absent_dim(result);
@@ -172,7 +175,7 @@ Wide longer(const PairProblem& problem, std::int64_t cycles, std::int64_t reads,
          static_cast<Wide>(writes) * problem.move_units;
 }
 
-/// What the first step reads and the last one writes.
+/// Time to move the reads of the first step and the writes of the last one.
 Wide Plan::not_hidden(const Step& first, const Step& last) const {
   return (static_cast<Wide>(first.read) + last.write) * problem_.move_units;
 }
@@ -191,9 +194,8 @@ PlanEnds Plan::ends() const {
 
 namespace {
 
-/// Indices of which each stands for `count` equal ones: what a step reads depends on whether an
-/// index is 0, how large its part is on whether it is the last, and the step after it on whether it
-/// is the last but one.
+/// Representative indices, each for `count` equal ones. A step's reads depend on whether an index
+/// is 0, its part's size on whether it is last, and the next step on whether it is last but one.
 struct Kinds {
   std::array<std::int64_t, 4> index{};
   std::array<std::int64_t, 4> count{};
@@ -241,7 +243,8 @@ Wide Plan::grouped(int product) const {
   return sum;
 }
 
-/// Without orders of their own for both, steps differ by which indices are 0 and which are last.
+/// Cached step. If both products share an order, steps differ only in which indices are 0 and which
+/// are last.
 const Step& Plan::known(const Position& place) const {
   unsigned kind = place.product == kDx ? 0 : 64;
   for (unsigned d = 0; d < kDims; ++d) {

@@ -1,4 +1,4 @@
-// How one or both products run, and what that moves and holds, in closed form for any tiles.
+// How one or both products run, with traffic and memory in closed form for any tiles.
 #pragma once
 
 #include "core_cost/joint_mapping/problem.hpp"
@@ -10,11 +10,11 @@ namespace monet::joint_mapping {
 
 enum class Form {
   single,  ///< one product alone
-  shared,  ///< outer loops in common; inside, the rest of one product, then the rest of the other
-  lockstep ///< two orders, a tile of each in turn
+  shared,  ///< common outer loops; inside, one product's rest, then the other's
+  lockstep ///< two orders, one tile of each in turn
 };
 
-/// Who fetches dY.
+/// How products fetch dY.
 enum class DyUse {
   apart,  ///< each product for itself, by its flag `once`
   block,  ///< once per iteration of the shared loops, for both: their part of dY stays meanwhile
@@ -23,19 +23,19 @@ enum class DyUse {
   present ///< `single` only: it is there, all of it, since the product before
 };
 
-/// All but the sizes of tiles.
+/// Structure of a plan: everything except the sizes of tiles.
 struct Structure {
   Form form = Form::single;
   int product = kDx; ///< of `single`
-  int shared = 0;    ///< loops of `shared` in common, 1 .. 3
+  int shared = 0;    ///< common loops of `shared`, 1 to 3
   bool dw_first = false;
   std::array<std::array<int, kDims>, 2> order{{{0, 1, 2}, {0, 1, 2}}}; ///< outermost first
-  /// By product and place: true, every element is moved once while the loop over the dimension it
-  /// does not have runs (and is held as long); false, it is moved in every step.
+  /// By product and place: true if every element is moved once and held while the loop over the
+  /// dimension it lacks runs; false if it is moved in every step.
   std::array<std::array<bool, 3>, 2> once{};
   DyUse dy = DyUse::apart;
   /// Without time (TileTiming::none): order of the elements inside a tile, outermost first, for
-  /// what is moved in every step. Then only what those loops need at a time is held.
+  /// operands moved in every step. Only the data of one such loop iteration are held.
   std::array<std::array<int, kDims>, 2> inner{};
   bool sliced = false;
   std::uint32_t stands = ~0U; ///< bit by Box::cuts: stands_for_others()
@@ -46,26 +46,26 @@ struct Structure {
 
 using Tile = std::array<std::int64_t, kDims>;
 
-/// What is known of the parts of the dimensions, to the base of 3.
+/// State of the number of parts of a dimension, in base 3.
 inline constexpr unsigned kOpen = 0;
-inline constexpr unsigned kWhole = 1; ///< it has one part
-inline constexpr unsigned kCut = 2;   ///< it has several
+inline constexpr unsigned kWhole = 1; ///< a single part
+inline constexpr unsigned kCut = 2;   ///< several parts
 inline constexpr std::array<unsigned, kDims> kPlaceOfCut{1, 3, 9};
 inline constexpr unsigned kCuts = 27;
 
-/// Where a loop over a dimension stands in the order of a product.
+/// Position of a loop over a dimension in the order of a product.
 int position(const Structure& structure, int product, int dim);
 
-/// What depends on the structure alone.
+/// Memory and traffic that depend on the structure alone.
 class Shape {
 public:
   Shape(const PairProblem& problem, const Structure& structure);
 
   /// Bits in the memory with tiles of these sizes.
   std::int64_t held(const Tile& tile) const;
-  /// The same as a floating number: exact below 2^53, and above it where that is.
+  /// Bits in the memory as a floating number: exact below 2^53, and above it where representable.
   double held(const std::array<double, kDims>& tile) const;
-  /// Traffic in 1/256 bit with so many parts by dimension. Exact for parts of any size.
+  /// Traffic in 1/256 bit for given numbers of parts by dimension; exact for parts of any size.
   std::int64_t moved(const std::array<std::int64_t, kDims>& parts) const {
     return all_.base + all_.more[0] * (parts[0] - 1) + all_.more[1] * (parts[1] - 1) +
            all_.more[2] * (parts[2] - 1);
@@ -100,27 +100,27 @@ private:
 
 /// Traffic in 1/256 bit.
 struct FineTraffic : BackwardTraffic {
-  /// Of `dy_read`, what the steps of each product surely read.
+  /// Share of `dy_read` that each product's steps certainly read.
   std::array<std::int64_t, 2> dy_of{};
   std::int64_t of(int product) const;
 };
 FineTraffic traffic_of(const PairProblem& problem, const Structure& structure,
                        const std::array<std::int64_t, kDims>& parts);
 
-/// What a position of the loops asks for: in its step, before it, and after it.
+/// Work of one position of the loops: its cycles, reads and writes.
 struct Step {
   std::int64_t cycles = 0;
   std::int64_t read = 0; ///< 1/256 bit
   std::int64_t write = 0;
 };
 
-/// The longer of computing and of moving what the next step reads and the step before wrote, in
-/// 1 / cycle_units of a cycle.
+/// The longer of computing and of moving the next step's reads and the previous step's writes, in 1
+/// / cycle_units of a cycle.
 Wide longer(const PairProblem& problem, std::int64_t cycles, std::int64_t reads,
             std::int64_t writes);
 
-/// The steps at both ends of a plan, which may be one, and their neighbours (without work where
-/// there are none).
+/// First and last steps of a plan, which may coincide, and their neighbours (without work if
+/// missing).
 struct PlanEnds {
   Step first;
   Step second;
@@ -128,17 +128,17 @@ struct PlanEnds {
   Step last;
 };
 
-/// A structure with tiles.
+/// Structure with tiles.
 class Plan {
 public:
   Plan(const PairProblem& problem, const Structure& structure, const Tile& tile);
 
   const std::array<std::int64_t, kDims>& parts() const { return parts_; }
-  /// Sum over all steps of the longer of computing and of moving what the next one reads and the
-  /// last one wrote, in 1 / cycle_units of a cycle. Equal steps are taken together; in
-  /// `lockstep` as far as they follow one another.
+  /// Sum over steps of the longer of computing and of moving the next step's reads and the previous
+  /// step's writes, in 1 / cycle_units of a cycle. Equal steps are counted together; in `lockstep`,
+  /// only consecutive ones.
   Wide time() const;
-  /// Of one product alone.
+  /// Ends of a plan with one product.
   PlanEnds ends() const;
   /// Steps of one product.
   double steps() const;
@@ -158,7 +158,8 @@ private:
   bool reads(const Position& place, int operand_place) const;
   bool reads_dy(const Position& place) const;
   bool first_touch(const Position& place) const;
-  /// To the next step, or the one before; false, and at the other end, where there is none.
+  /// Advances to the next step, or the previous one. Returns false, at the other end, after the
+  /// last one.
   template <bool kForward>
   bool advance(Position& place) const;
   Wide longer(std::int64_t cycles, std::int64_t reads, std::int64_t writes) const {
@@ -177,7 +178,7 @@ private:
   std::array<std::array<std::int64_t, 8>, 5> elements_{};
   std::array<std::array<int, kDims>, 2> position_{};
   std::array<std::array<std::int64_t, kDims>, 2> stride_{}; ///< of steps, in `lockstep`
-  mutable std::array<Step, 128> known_; ///< by kind, as far as they were asked for
+  mutable std::array<Step, 128> known_;                     ///< cache by kind of step
   mutable std::array<bool, 128> is_known_{};
 };
 

@@ -1,3 +1,4 @@
+// Converts a pair of products to the integer problem of the joint search and computes tile cycles.
 #include "core_cost/joint_mapping/problem.hpp"
 
 #include "monet/base/errors.hpp"

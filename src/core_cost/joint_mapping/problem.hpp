@@ -1,5 +1,5 @@
-// A pair of products as the search sees it: whole numbers only, so that closed forms and
-// simulations agree to the last digit.
+// Pair of products as the search uses it: integers only, so closed forms and simulations agree
+// exactly.
 #pragma once
 
 #include "monet/core_cost/backward.hpp"
@@ -9,11 +9,11 @@
 
 namespace monet::joint_mapping {
 
-/// Sums of times: a 2^-28 of a cycle times 2^54 cycles does not fit 64 bits.
+/// 128-bit sums of times, since 2^-28 of a cycle times 2^54 cycles exceeds 64 bits.
 __extension__ typedef __int128 Wide;
 
 inline constexpr int kDims = 3;            ///< as GemmDim: m, k, n
-inline constexpr std::int64_t kFine = 256; ///< what is moved counts in 1/256 bit (raw feature maps)
+inline constexpr std::int64_t kFine = 256; ///< traffic unit: 1/256 bit (for raw feature maps)
 
 constexpr std::size_t at(int i) {
   return static_cast<std::size_t>(i);
@@ -26,7 +26,7 @@ inline constexpr int kDx = 0; ///< products
 inline constexpr int kDw = 1;
 inline constexpr int kResult = 2; ///< operands of a product: left factor, right factor, result
 
-/// Operand `place` of a product, and the dimension that it does not have.
+/// Operand `place` of a product.
 constexpr BackwardOperand operand_of(int product, int place) {
   constexpr BackwardOperand kOperands[2][3] = {
       {BackwardOperand::dy, BackwardOperand::w, BackwardOperand::dx},
@@ -57,24 +57,23 @@ constexpr Number elements_of(BackwardOperand operand, const std::array<Number, k
 struct PairProblem {
   std::array<std::int64_t, kDims> size{1, 1, 1};
   bool has_dx = true;
-  std::int64_t room = 0;                       ///< bits of the memory that a step may use
+  std::int64_t room = 0;                       ///< bits of the memory available to a step
   std::array<std::int64_t, 5> held{};          ///< bits of an element on the chip, by operand
   std::array<std::int64_t, 5> moved{};         ///< of a factor or a finished result, 1/256 bit
   std::array<std::int64_t, 5> moved_partial{}; ///< of a sum that is not complete, 1/256 bit
-  /// Of an update on the chip, per element of dW; it replaces the write of dW.
+  /// Whether dW is applied on the chip, which replaces its write; costs are per element of dW.
   bool update = false;
   std::int64_t update_held = 0;
   std::int64_t update_read = 0; ///< 1/256 bit
   std::int64_t update_write = 0;
-  /// Times count in 1 / cycle_units of a cycle: so many take a cycle, moving 1/256 bit takes
-  /// move_units.
+  /// Unit of time: 1 / cycle_units of a cycle; moving 1/256 bit takes move_units.
   std::int64_t cycle_units = 1;
   std::int64_t move_units = 1;
   bool hide_writes = true;
   TileTiming timing = TileTiming::systolic_os;
   std::int64_t rows = 1;
   std::int64_t columns = 1;
-  std::int64_t fill = 0; ///< cycles that filling and draining add to what streams through the array
+  std::int64_t fill = 0; ///< cycles of filling and draining the array
   std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)> tile_cycles;
 
   std::int64_t elements(BackwardOperand operand) const { return elements_of(operand, size); }
@@ -82,14 +81,14 @@ struct PairProblem {
   std::int64_t cycles(int product, const std::array<std::int64_t, kDims>& tile) const;
 };
 
-/// Which dimensions of a product are spread over rows and columns and which streams.
+/// Dimensions of a product on rows, on columns, and streamed.
 std::array<int, 3> array_roles(int product, TileTiming timing);
 /// Cycles that filling and draining add to what streams.
 constexpr std::int64_t fill_and_drain(std::int64_t rows, std::int64_t columns) {
   return 2 * rows + columns - 2;
 }
 
-/// Checks what backward_cost() promises to check.
+/// Builds the problem and makes the checks that backward_cost() documents.
 PairProblem make_problem(const GemmPair& pair, const NpuMachine& machine,
                          const BackwardOptions& options, bool update);
 
@@ -97,7 +96,7 @@ PairProblem make_problem(const GemmPair& pair, const NpuMachine& machine,
 BackwardCost pair_cost(const PairProblem& problem, const GemmPair& pair, Technique technique,
                        const BackwardOptions& options);
 
-/// Cycles, rounded up, of times and of bits.
+/// Cycles of a time and of bits, rounded up.
 std::int64_t cycles_of(Wide time, std::int64_t units);
 std::int64_t transfer_cycles(Wide bits, const NpuMachine& machine);
 

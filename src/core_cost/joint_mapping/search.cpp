@@ -1,3 +1,5 @@
+// Branch and bound over structures and ranges of tiles of the joint mapping; techniques.cpp chooses
+// the spaces.
 #include "core_cost/joint_mapping/search.hpp"
 
 #include "core_cost/joint_mapping/box_bound.hpp"
@@ -12,12 +14,12 @@
 namespace monet::joint_mapping {
 namespace {
 
-/// Ranges of tiles by dimension, of one structure.
+/// Open node: ranges of tiles by dimension, for one structure.
 struct OpenBox {
   double bound = 0;
   std::uint32_t structure = 0;
   std::array<std::uint32_t, kDims> nodes{};
-  std::uint32_t number = 0; ///< of equal bounds the newest first: it is the smallest
+  std::uint32_t number = 0; ///< ties in bound: the newest first, as the smallest
 
   friend bool operator<(const OpenBox& a, const OpenBox& b) {
     if (a.bound != b.bound)
@@ -106,7 +108,7 @@ private:
         widest = d;
       }
     }
-    // Large tiles first: they move less.
+    // Large tiles first, since they move less.
     for (const std::uint32_t half : {2U, 1U}) {
       std::array<std::uint32_t, kDims> nodes = box.nodes;
       nodes[widest] = 2 * nodes[widest] + half;

@@ -1,4 +1,4 @@
-// The best tiles of the best of several structures, and the choice of each technique.
+// Best tiles of the best of several structures, and the choice of each technique.
 #pragma once
 
 #include "core_cost/joint_mapping/box_bound.hpp"
@@ -9,8 +9,8 @@
 
 namespace monet::joint_mapping {
 
-/// Interleaved in different orders, tiles are walked one by one: so many of each product at most
-/// are tried in a search, and with given tiles.
+/// Maximum tiles of each product walked one by one when interleaved in different orders: in a
+/// search, and with given tiles.
 inline constexpr double kMaxEnumerated = 1024;
 inline constexpr double kMaxEnumeratedTechnique = 1 << 26;
 
@@ -34,31 +34,31 @@ struct SearchSpace {
   bool both_turns = false; ///< each structure also with the other product first
 };
 
-/// The fastest choice, of equally fast ones that are met the one that moves least; nothing where
-/// none fits, or none is faster than `known`. Exact: ranges of tiles are split, those with the
-/// least bound first, until no bound is below the best.
+/// The fastest choice; ties go to the minimum traffic among those visited. Nothing if no choice
+/// fits or is faster than `known`. Exact: splits ranges of tiles, lowest bound first, until no
+/// bound is below the best.
 std::optional<Choice> best_choice(const PairProblem& problem,
                                   const std::vector<Structure>& structures, const TileSpace& tiles,
                                   std::optional<Wide> known = std::nullopt,
                                   const SearchSpace& space = {});
 
-/// One program after another: one where both products run together or only dW runs, else dX and dW,
-/// in the order in which they run.
+/// Programs in running order: one if both products run together or only dW runs, otherwise dX and
+/// dW.
 struct Chosen {
   std::vector<Choice> programs;
-  Wide hidden = 0; ///< of the times of two programs, what their seam hides
+  Wide hidden = 0; ///< time that the seam of two programs hides
   Wide time() const;
 };
 
-/// The fastest pair of plans of one product each, the first of `first`, where the seam hides what
-/// it can: the last step of the first plan computes while the second plan's first operands come,
-/// and the first step of the second while the last results go. Nothing where no pair is faster than
-/// `known`. Exact.
+/// The fastest pair of single-product plans, the first from `first`. The seam hides transfers: the
+/// first plan's last step computes while the second's first operands arrive, and the second's first
+/// step computes while the first's last results leave. Nothing if no pair is faster than `known`.
+/// Exact.
 std::optional<Chosen> best_sequence(const PairProblem& problem, const std::vector<Structure>& first,
                                     const std::vector<Structure>& second, const TileSpace& tiles,
                                     Wide known);
 
-/// InfeasibleError where nothing fits.
+/// Chooses the programs; throws InfeasibleError if nothing fits.
 Chosen choose(const PairProblem& problem, Technique technique, const BackwardOptions& options);
 
 /// dx_major, dw_major or interleave.

@@ -12,14 +12,14 @@
 namespace monet::joint_mapping {
 namespace {
 
-/// What a plan is to one that follows it, or to one that it follows. None of these parts makes a
-/// pair faster by being larger.
+/// Plan as its seam with a following or preceding plan depends on it. A pair is never faster if any
+/// of these values grows.
 struct SeamPlan {
   Choice choice;
   Wide rest = 0;             ///< time without the step at the seam and without its moves there
   std::int64_t cycles = 0;   ///< of the step at the seam
-  std::int64_t hidden = 0;   ///< what moves behind that step in any pair, 1/256 bit
-  std::int64_t crossing = 0; ///< what is to move behind the other plan's step, 1/256 bit
+  std::int64_t hidden = 0;   ///< moved behind that step in any pair, 1/256 bit
+  std::int64_t crossing = 0; ///< to move behind the other plan's step, 1/256 bit
 };
 
 bool is_no_worse(const SeamPlan& a, const SeamPlan& b) {
@@ -43,7 +43,7 @@ public:
       bounds_.emplace_back(problem, structure);
   }
 
-  /// The least time without what crosses the seam; `known` where nothing is below that.
+  /// Minimum time without transfers across the seam; `known` if no plan is below it.
   double least(double known) {
     limit_ = known;
     run([&](const SeamPlan& plan) {
@@ -52,8 +52,7 @@ public:
     return limit_;
   }
 
-  /// Those plans with a lesser time without what crosses the seam of which none is no worse than
-  /// another.
+  /// Non-dominated plans whose time without transfers across the seam is below `limit`.
   std::vector<SeamPlan> below(double limit) {
     limit_ = limit;
     std::vector<SeamPlan> front;

@@ -123,7 +123,7 @@ std::int64_t FineTraffic::of(int product) const {
 
 namespace {
 
-/// Passes over dY: of both products' steps, and beside them where either may be the one that reads.
+/// Passes over dY: by both products' steps, and additional ones that either product may make.
 struct DyPasses {
   std::array<std::int64_t, 2> by{};
   std::int64_t either = 0;

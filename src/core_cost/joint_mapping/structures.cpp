@@ -1,3 +1,5 @@
+// Enumerates the structures of the joint mapping and drops equivalent ones; techniques.cpp searches
+// them.
 #include "core_cost/joint_mapping/structures.hpp"
 
 #include <algorithm>
@@ -11,18 +13,18 @@ struct Flag {
   int place = 0;
 };
 
-/// Whether moving an operand in every step may be better than holding it: not where the loop that
-/// it does not depend on is innermost, so that nothing but its tile is held.
+/// Whether moving an operand in every step may be better than holding it. It is not if the loop it
+/// lacks is innermost, since then only its tile is held.
 bool may_come_again(const PairProblem& problem, const Structure& s, int product, int place) {
   const int loop = position(s, product, absent_dim(operand_of(product, place)));
   const bool interrupted = s.form == Form::shared && loop < s.shared;
   return loop < kDims - 1 || interrupted || problem.timing == TileTiming::none;
 }
 
-/// Where a dimension has one part, its loop may stand anywhere: structures that differ in that
-/// alone take and move the same. Of them, those hold least in which the loop is innermost and not
-/// shared (where it is the only shared one it stays) and what does not depend on it counts as moved
-/// once. True for those, and as long as it is open which those are.
+/// The loop of a dimension with one part may have any position without changing time or traffic.
+/// The structure with minimum memory has it innermost and not shared (unless it is the only shared
+/// loop), and operands without it moved once. Returns true for such structures, and while this is
+/// undecided.
 bool stands_for_others(const Structure& s, unsigned cuts) {
   const auto state = [&](int dim) { return cuts / kPlaceOfCut[at(dim)] % 3; };
   const int shared = s.form == Form::shared ? s.shared : 0;
@@ -37,7 +39,7 @@ bool stands_for_others(const Structure& s, unsigned cuts) {
       const bool outside = q < shared;
       if (outside && shared > 1)
         return false;
-      // Of several only the first; behind the others come only more of them, by their numbers.
+      // With several such loops, only the first counts.
       for (int other = 0; other < dim && outside; ++other) {
         if (state(other) == kWhole)
           return false;
@@ -81,9 +83,8 @@ void add_flags(const PairProblem& problem, Structure base, std::vector<Structure
   }
 }
 
-/// Orders of the elements inside of tiles, without time. What is moved in every step needs least
-/// room when its loops come last: one element where the loop that it does not depend on is the
-/// innermost.
+/// Orders of the elements inside tiles, without time. Operands moved in every step need the minimum
+/// memory if their loops come last: one element if the loop they lack is innermost.
 std::vector<Order> inner_orders(const Structure& s, int product) {
   std::array<bool, kDims> again{};
   for (int place = 0; place < 3 && s.uses(product); ++place) {
@@ -120,7 +121,7 @@ void add_choices(const PairProblem& problem, const Structure& base, std::vector<
   }
 }
 
-/// A factor that stays longer than from one step to the next.
+/// Whether a factor stays longer than from one step to the next.
 bool keeps_factor(const Structure& s, int product, int place) {
   const BackwardOperand operand = operand_of(product, place);
   const int loop = position(s, product, absent_dim(operand));
@@ -150,7 +151,7 @@ std::vector<Structure> make_joint_structures(bool update, bool timed) {
         if (same_beginning(dx, dw, shared))
           append(shared_structures(kind, shared, dx, dw, false));
       }
-      // Of two orders in turn, dW could finish a weight that dX has yet to use.
+      // With two interleaved orders, dW could finish a weight before dX has used it.
       if (dx == dw || (!update && timed))
         append(interleaved_structures(kind, dx, dw, false));
     }
@@ -201,8 +202,8 @@ std::vector<Structure> shared_structures(const PairProblem& problem, int shared,
   std::vector<Structure> out;
   const int loop = position(s, kDx, absent_dim(BackwardOperand::dy));
   for (const DyUse dy : {DyUse::once, DyUse::block, DyUse::apart}) {
-    // A block that changes with every iteration over k is not the same as one that stays; one that
-    // lies outside of k, or right outside, is.
+    // A block that changes with every iteration over k differs from one that stays. A block outside
+    // k, or directly outside it, does not.
     if (dy == DyUse::block && loop >= shared - 1)
       continue;
     // Taking turns with all loops in common, a tile of dY is there for both.

@@ -1,4 +1,4 @@
-// The structures of the space, in the order in which they are tried.
+// Structures of the search space, in the order in which they are tried.
 #pragma once
 
 #include "core_cost/joint_mapping/plan.hpp"
@@ -10,7 +10,7 @@ namespace monet::joint_mapping {
 
 using Order = std::array<int, kDims>;
 
-/// All six, the first (m, k, n).
+/// All six orders; the first is (m, k, n).
 const std::array<Order, 6>& all_orders();
 
 inline constexpr Order kRowsOfDx{0, 1, 2};    ///< m, k, n: rows of dX, rows of dY
@@ -20,10 +20,10 @@ inline constexpr Order kColumnsOfDy{2, 1, 0}; ///< n, k, m: columns of dW and of
 inline constexpr Order kTilesOfRows{0, 2, 1};    ///< m, n, k: rows of dY, a tile for all of k
 inline constexpr Order kTilesOfColumns{2, 0, 1}; ///< n, m, k: columns of dY, a tile for all of k
 
-/// Those that keep factors from one step to the next only (Retention::steps).
+/// Structures that keep factors only from one step to the next (Retention::steps).
 std::vector<Structure> kept_by_steps(std::vector<Structure> structures);
 
-/// One product in one order, with all choices of what stays. `dy`: apart, once or present.
+/// One product in one order, with all choices of kept operands. `dy`: every use except block.
 std::vector<Structure> single_structures(const PairProblem& problem, int product,
                                          const Order& order, DyUse dy);
 
@@ -31,7 +31,7 @@ std::vector<Structure> single_structures(const PairProblem& problem, int product
 std::vector<Structure> shared_structures(const PairProblem& problem, int shared, const Order& dx,
                                          const Order& dw, bool dw_first);
 
-/// In turn, each in its own order; equal orders share all three loops.
+/// Interleaved products, each in its own order; equal orders share all three loops.
 std::vector<Structure> interleaved_structures(const PairProblem& problem, const Order& dx,
                                               const Order& dw, bool dw_first);
 

@@ -1,3 +1,5 @@
+// Selects the structures and tiles of each technique of the joint mapping and runs the search;
+// pair_cost() calls it.
 #include "core_cost/joint_mapping/search.hpp"
 #include "core_cost/joint_mapping/structures.hpp"
 
@@ -36,7 +38,8 @@ Tile smallest_tile(const TileSpace& tiles) {
   return {tiles[0].tile(0), tiles[1].tile(0), tiles[2].tile(0)};
 }
 
-/// Which product's smallest tiles do not fit, and by how much; or that there are too many.
+/// Reports which product's smallest tiles do not fit, and by how much, or that there are too many
+/// tiles.
 [[noreturn]] void report_no_choice(const PairProblem& problem, const Structures& structures,
                                    const Tile& tile) {
   const Structure* smallest = nullptr;
@@ -138,7 +141,7 @@ private:
                                                   : structures;
   }
 
-  /// `given_retention`: what stays is as the options say.
+  /// `given_retention`: the options determine what stays.
   Chosen sequence(const std::vector<Order>& dx, const std::vector<Order>& dw,
                   const TileSpace& tiles, bool given_retention = false) {
     Chosen chosen;
@@ -156,7 +159,7 @@ private:
 
   Chosen together(const Structures& all) {
     const Structures structures = kept(all);
-    // Of orders that are walked, those with few tiles first; small memories need many.
+    // Walked orders with few tiles come first; small memories need many tiles.
     for (double walked = kMaxEnumerated; walked <= kMaxEnumeratedTechnique; walked *= 16) {
       if (auto choice =
               best_choice(problem_, structures, given(), std::nullopt, {.walked = walked}))
@@ -182,7 +185,7 @@ private:
     return best;
   }
 
-  /// One after the other, each with all of dY for itself or kept for both.
+  /// Tries one product after the other, each fetching all of dY, or with dY kept for both.
   void try_sequences(Chosen& best) {
     for (const auto& [before, after] :
          {std::pair(DyUse::apart, DyUse::apart), std::pair(DyUse::once, DyUse::present)}) {
@@ -222,9 +225,9 @@ private:
     }
   }
 
-  /// Both products in turn have a plan that the search walks.
+  /// Whether interleaving has a plan within the number of tiles that the search walks.
   bool few_tiles_fit() {
-    Structure least; // nothing stays longer than a step
+    Structure least; // no operand stays longer than a step
     least.form = Form::lockstep;
     least.order = {kRowsOfDx, kRowsOfDw};
     const Shape shape(problem_, least);

@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  /// Where a loop of a product last began anew, with no other loop at an end.
+  /// Turn at which a loop of a product last restarted, with no other loop at an end.
   struct Mark {
     std::int64_t turn = 0;
     std::int64_t other = 0; ///< index of the other product's innermost loop
@@ -72,7 +72,7 @@ private:
     return at_index < 1 || may_touch ? 0 : parts(product, level) - 2 - at_index;
   }
 
-  /// Turns ahead in which nothing changes.
+  /// Skips turns in which nothing changes.
   void skip_steady() {
     const std::int64_t turns = std::min(turns_inside(kDx), turns_inside(kDw));
     if (turns <= 0)
@@ -89,7 +89,7 @@ private:
     now_ = step(leads_);
   }
 
-  /// While one product is inside its innermost loop, a loop of the other one repeats.
+  /// Skips repetitions of one product's loop while the other product is inside its innermost loop.
   void skip_periods() {
     for (const int product : {kDx, kDw}) {
       std::int64_t period = 1;
@@ -127,8 +127,8 @@ private:
     mark.reset();
   }
 
-  /// Which product is the first at a tile of dY is the same for all that a loop comes to in the
-  /// next periods, and in the last one.
+  /// Whether one product stays the first at a tile of dY in all iterations of a loop over the next
+  /// periods.
   bool touches_alike(int product, int level, std::int64_t periods) {
     if (!is_once())
       return true;
@@ -156,7 +156,7 @@ private:
   std::array<int, 2> innermost_{}; ///< level of the innermost loop of several parts
   std::array<std::array<std::optional<Mark>, kDims>, 2> marks_;
   Step before_; ///< the follower's last step
-  Step now_;    ///< the leader's
+  Step now_;    ///< the leader's current step
   Wide sum_ = 0;
   std::int64_t turn_ = 0;
   std::int64_t walked_ = 0;

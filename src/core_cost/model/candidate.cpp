@@ -1,3 +1,5 @@
+// Evaluates one mapping: allocation, data movement, energy and latency; the order search calls it
+// for every candidate.
 #include "core_cost/model/candidate.hpp"
 
 #include "core_cost/model/program_cost.hpp"

@@ -1,3 +1,5 @@
+// Data movement of an allocation per operand, level and direction; energy and latency follow from
+// it.
 #include "core_cost/model/data_movement.hpp"
 
 namespace monet::core_cost_detail {

@@ -1,3 +1,4 @@
+// Energy of word accesses at every memory level from the data movement; candidate.cpp calls it.
 #include "core_cost/model/energy.hpp"
 
 #include "core_cost/model/imc_work.hpp"

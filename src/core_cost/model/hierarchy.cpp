@@ -1,3 +1,5 @@
+// Builds the memory hierarchy of a core for one problem; all later stages of the model use its
+// levels and ports.
 #include "core_cost/model/hierarchy.hpp"
 
 #include "core_cost/model/program_cost.hpp"

@@ -1,3 +1,5 @@
+// Rows, columns, reads and energy of arrays that compute in memory; the spatial and energy models
+// use it.
 #include "core_cost/model/imc_work.hpp"
 
 #include "core_cost/model/set_order.hpp"
@@ -37,8 +39,8 @@ bool inputs_differ(const NestModel& model, std::size_t weights,
   return false;
 }
 
-/// Columns side by side whose inputs lie one step apart on an axis that the loop shares with loops
-/// along the wordlines (OX for FX): so many rows further does the last one reach, and one more.
+/// Additional rows used by adjacent columns if their inputs lie at distance one on an axis that the
+/// loop shares with loops along the wordlines (OX for FX): the shift of the last column, plus one.
 std::int64_t shifts(const NestModel& model, std::uint32_t dim,
                     const std::vector<Unrolled>& along_wordlines) {
   std::int64_t steps = 1;
@@ -120,7 +122,7 @@ double weight_reads(const NestModel& model, const Hierarchy& hierarchy, const Sp
   const std::optional<std::size_t> weights = weights_of(model, hierarchy);
   if (!weights)
     return 0;
-  // Every element has a memory of its own, which gives one weight at a time.
+  // Every element has a separate memory, which provides one weight at a time.
   auto reads = static_cast<double>(movement[*weights].levels[0][index_of(Direction::tl)].count);
   for (const auto& on_dim : spatial.exact.loops) {
     for (const Loop& loop : on_dim)

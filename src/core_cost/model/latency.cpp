@@ -1,3 +1,5 @@
+// Latency of a mapping with stalls on shared ports, computed from the data movement; candidate.cpp
+// calls it.
 #include "core_cost/model/energy.hpp"
 #include "core_cost/model/loading.hpp"
 

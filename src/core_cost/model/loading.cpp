@@ -1,3 +1,5 @@
+// Loading and unloading cycles of a mapping, and the part that computing hides; latency.cpp adds
+// them.
 #include "core_cost/model/loading.hpp"
 
 #include <algorithm>

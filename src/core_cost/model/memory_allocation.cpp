@@ -1,3 +1,5 @@
+// Allocates the loops of each operand to memory levels for one order of temporal loops; data
+// movement follows from it.
 #include "core_cost/model/memory_allocation.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ struct Slices {
   std::size_t operand = 0;
   std::size_t done = 0;  ///< loops below this memory
   std::size_t first = 0; ///< the smallest allowed choice
-  std::size_t count = 0; ///< choices [first, count): so many further loops
+  std::size_t count = 0; ///< choices [first, count), in further loops
   bool open = false;     ///< loops that are still to come may fit too
   bool falling = true;   ///< a larger slice takes no less room and leaves no more accesses
   std::array<double, kMaxTemporalLoops + 1> bits;     ///< of one slice
@@ -19,9 +21,8 @@ struct Slices {
   std::array<double, kMaxTemporalLoops + 1> accesses; ///< bits moved from the level above
 };
 
-/// Elements of a slice. With fractional unrollings in the very order in which ZigZag multiplies
-/// (dims one by one, then their product by axes): slices that leave as many accesses are told apart
-/// by the last digit.
+/// Elements of a slice. Fractional unrollings are multiplied in ZigZag's order (dims one by one,
+/// then their product by axes), since the last digit separates slices with equal accesses.
 template <bool Fractional>
 class SliceFootprint {
 public:
@@ -261,8 +262,8 @@ private:
     return false;
   }
 
-  /// Where larger slices are never worse, the largest that fits beside the others is best of the
-  /// last user, and of the others all remain to be tried.
+  /// Chooses slices if larger ones are never worse: the last user has the largest slice that fits
+  /// with the others, so only combinations of the others are tried.
   bool choose_last(double capacity) {
     Combination at{};
     for (std::size_t u = 0; u < users_; ++u)
@@ -321,8 +322,8 @@ private:
                        [](const Slices& s) { return s.first == 0; });
   }
 
-  /// "Even" allocation: who takes more loops ends where nobody else in the memory ends further
-  /// inside.
+  /// "Even" allocation: an operand with more than the minimum loops ends where no other operand in
+  /// the memory ends further inside.
   bool even(const Combination& at) const {
     std::size_t least = order_.size();
     for (std::size_t u = 0; u < users_; ++u)

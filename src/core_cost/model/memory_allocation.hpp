@@ -1,5 +1,5 @@
-// Where each operand's loops are cut into memory levels for one order of the temporal loops, or for
-// the beginning of one.
+// Cuts of each operand's loops into memory levels, for one order of the temporal loops or the
+// beginning of one.
 #pragma once
 
 #include "core_cost/model/spatial_mapping.hpp"
@@ -47,8 +47,8 @@ bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialF
               std::span<const Loop> order, Allocation& allocation,
               AllocationFailure* failure = nullptr);
 
-/// The same as far as `beginning` decides it: a memory is decided once every operand in it has
-/// overflowed it. False when no continuation fits.
+/// Allocates as far as `beginning` decides it: a memory is decided once every operand in it has
+/// overflowed it. Returns false if no continuation fits.
 bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
                         const SpatialForm& spatial, std::span<const Loop> beginning,
                         const RemainingLoops& rest, PartialAllocation& allocation,

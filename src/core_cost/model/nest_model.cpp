@@ -1,3 +1,4 @@
+// Classifies loops by operand and counts touched elements; the basis of the array model.
 #include "core_cost/model/nest_model.hpp"
 
 #include "monet/base/checked.hpp"

@@ -54,8 +54,8 @@ struct OperandModel {
   bool output = false;
   bool offchip = false;
   MemoryOperand memory = MemoryOperand::I1;
-  /// A further input of one memory operand (a bias beside the weights): lives in the top memory
-  /// only.
+  /// An additional input of one memory operand (a bias in the weights' memory), which lies in the
+  /// top memory only.
   bool aside = false;
   /// Such an input that no summing loop touches: read where sums start, not while they grow.
   bool addend = false;

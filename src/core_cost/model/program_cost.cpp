@@ -1,3 +1,5 @@
+// Cycles of instructions, waves and kernel starts on programmed cores; latency and the search add
+// them.
 #include "core_cost/model/program_cost.hpp"
 
 #include "monet/hardware/core_program.hpp"

@@ -1,5 +1,5 @@
-// What a programmed core takes beside its products: instructions of processors, waves of tiles and
-// starts of kernels (monet/hardware/core_program.hpp).
+// Costs of a programmed core in addition to its products: instructions of processors, waves of
+// tiles and starts of kernels (monet/hardware/core_program.hpp).
 #pragma once
 
 #include "core_cost/model/data_movement.hpp"
@@ -9,11 +9,11 @@
 
 namespace monet::core_cost_detail {
 
-/// Of a core that has a program: Hierarchy::program, and Port::in_unit.
+/// Sets the program data of a core that has one: Hierarchy::program, and Port::in_unit.
 void set_program(const NestModel& model, const Core& core, Hierarchy& hierarchy);
 
-/// Cycles of instructions from the first MAC to the last, `temporal` iterations of each loop being
-/// left to each lane; 0 without a program.
+/// Cycles of instructions from the first MAC to the last, with `temporal` iterations of each loop
+/// per lane; 0 without a program.
 double issued_cycles(const NestModel& model, const Hierarchy& hierarchy,
                      std::span<const std::int64_t> temporal);
 
@@ -21,7 +21,7 @@ double issued_cycles(const NestModel& model, const Hierarchy& hierarchy,
 double cycles_beside(const NestModel& model, const Hierarchy& hierarchy,
                      const DataMovement& movement);
 
-/// No mapping takes fewer cycles on so many lanes.
+/// Lower bound on the cycles of any mapping on `lanes` lanes.
 double min_program_cycles(const NestModel& model, const Hierarchy& hierarchy, double lanes);
 
 } // namespace monet::core_cost_detail

@@ -1,3 +1,5 @@
+// Reproduces the iteration order of Python sets in ZigZag; spatial_generator.cpp and the streamed
+// costs rely on it.
 #include "core_cost/model/set_order.hpp"
 
 #include "monet/base/sha512.hpp"

@@ -1,3 +1,4 @@
+// Key of everything that the cost of a problem depends on; the cost cache uses it.
 #include "base/shared/bytes.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
@@ -51,7 +52,7 @@ void add_seen_by_array(ByteWriter& out, const ProblemOperand& operand) {
   }
   add(out, operand);
   // In the order given: slices of fractional unrollings are multiplied in it, and slices that leave
-  // as many accesses are told apart by the last digit.
+  // equal accesses are separated by the last digit.
   out.number(operand.axes.size());
   for (std::size_t a = 0; a < operand.axes.size(); ++a)
     out.text(seen_by_array(operand, a));
@@ -96,10 +97,9 @@ Names names_in(const CoreProblem& problem, const Core& core, const CoreCostOptio
   return names;
 }
 
-/// Loops are told apart by name where somebody names them. Otherwise only the sequence of orders
-/// depends on names, through their alphabetical order: so a loop's place in that is all that
-/// counts, and equal bytes give the same mapping, not only the same cost. Loops are not renumbered,
-/// so that the mapping's indices mean the same.
+/// Writes the loops. Names count if a user or dataflow refers to them. Otherwise names matter only
+/// through their alphabetical order, so a loop's rank in it is written; equal bytes then yield the
+/// same mapping. Loops are not renumbered, so the mapping's indices stay valid.
 void add_dims(ByteWriter& out, const CoreProblem& problem, const Names& named) {
   out.list(problem.dims, [&](const LoopDim& dim) {
     const bool known = named.contains(dim.name);

@@ -1,3 +1,5 @@
+// Derives each operand's spatial unrolling and the remaining temporal iterations; the temporal
+// search starts from it.
 #include "core_cost/model/spatial_mapping.hpp"
 
 #include "core_cost/model/imc_work.hpp"

@@ -1,3 +1,5 @@
+// Searches spatial unrollings and temporal orders for the best mapping on an array; core_cost()
+// calls it.
 #include "core_cost/search/mapping_search.hpp"
 
 #include "core_cost/model/candidate.hpp"
@@ -23,8 +25,7 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr double kStalled =
-    2; ///< other unrollings are tried when the dataflow takes so many times the ideal
+constexpr double kStalled = 2; ///< ratio to the ideal from which other unrollings are tried
 constexpr double kSameUse = 1e-9;
 constexpr double kWorthTiling = 0.99; ///< of the cycles so far: what other tilings have to promise
 constexpr std::size_t kTilings = 4;   ///< searched per problem

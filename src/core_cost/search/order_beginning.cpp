@@ -1,3 +1,4 @@
+// Fingerprints and bounds of beginnings of temporal orders; order_search.cpp prunes with them.
 #include "core_cost/search/order_beginning.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ private:
   std::uint64_t b_ = 0x13198A2E03707344ULL;
 };
 
-/// 1, 2, 4, ... so that scale * size is whole; 0 when there is none.
+/// Smallest of 1, 2, 4, ... such that scale * size is an integer; 0 if none is within kMaxParts.
 double parts_of(double size) {
   for (double scale = 1; scale <= kMaxParts; scale *= 2) {
     if (size * scale == std::floor(size * scale))

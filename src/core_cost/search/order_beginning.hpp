@@ -12,8 +12,8 @@
 
 namespace monet::core_cost_detail {
 
-/// The temporal loops of a search. Loops of one dim and size are not told apart: they are of one
-/// kind. Kinds are numbered as the enumeration sorts them, by name of the dim and by size.
+/// Temporal loops of a search. Loops of equal dim and size are of one kind and not distinguished.
+/// Kinds are numbered as the enumeration sorts them, by name of the dim and by size.
 struct LoopKinds {
   std::vector<Loop> loop;
   std::vector<std::uint8_t> count; ///< loops of the kind
@@ -23,7 +23,7 @@ struct LoopKinds {
   double orders() const;
 };
 LoopKinds make_kinds(const NestModel& model, std::vector<Loop> factors);
-/// Distinct orders of so many loops of each kind.
+/// Number of distinct orders for the given number of loops of each kind.
 double orders_of(std::span<const std::uint8_t> counts);
 
 /// 128 bits mixed from all that decides the cost of every continuation.
@@ -46,7 +46,7 @@ public:
 
   /// False when no continuation fits, or all take more than `max_cycles`.
   bool judge(std::span<const std::uint8_t> beginning, double max_cycles, PrefixBound& outlook);
-  /// Of all orders together.
+  /// Lower bound of all orders.
   CostBound bound() const { return traffic_.bound(traffic_.least()); }
 
 private:

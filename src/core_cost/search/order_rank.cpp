@@ -1,3 +1,4 @@
+// Compares orders by their position in ZigZag's enumeration; BestMapping breaks ties with it.
 #include "core_cost/search/order_rank.hpp"
 
 #include "core_cost/search/temporal_order.hpp"

@@ -16,8 +16,8 @@ namespace monet::core_cost_detail {
 /// True when the sequence meets `a` before `b`, arrangements of the same symbols.
 bool enumerated_before(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
-/// The same for two beginnings that go on alike, whatever follows, as long as no whole arrangement
-/// is the non-increasing one.
+/// Compares two beginnings with equal continuations, for any continuation that makes neither
+/// arrangement the non-increasing one.
 bool begins_before(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
 /// The arrangement that the sequence starts with.

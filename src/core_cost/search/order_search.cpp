@@ -1,3 +1,4 @@
+// Searches the temporal orders of one unrolling level by level; mapping_search.cpp calls it.
 #include "core_cost/search/order_search.hpp"
 
 #include "core_cost/search/order_rank.hpp"

@@ -69,7 +69,7 @@ struct OrderSearchLimits {
   std::size_t beginnings = std::size_t{1} << 18;
 };
 
-/// What searches leave behind beside the mappings.
+/// Statistics and bounds of searches, in addition to their mappings.
 struct SearchLog {
   SearchEffort effort;
   std::optional<AllocationFailure> failure; ///< of the order that came closest to fitting

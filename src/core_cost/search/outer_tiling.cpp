@@ -1,3 +1,5 @@
+// Closed-form choice of the loops outside on-chip memories for streamed operands;
+// mapping_search.cpp calls it.
 #include "core_cost/search/outer_tiling.hpp"
 
 #include "base/shared/divisors.hpp"

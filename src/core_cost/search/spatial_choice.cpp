@@ -1,3 +1,4 @@
+// Chooses spatial unrollings from the dataflow or to fill the array; mapping_search.cpp calls it.
 #include "core_cost/search/spatial_choice.hpp"
 
 #include "core_cost/model/imc_work.hpp"
@@ -10,11 +11,11 @@ namespace monet::core_cost_detail {
 
 namespace {
 
-constexpr std::size_t kBeam = 32; ///< partial unrollings kept per array dim, or as many as wanted
+constexpr std::size_t kBeam = 32; ///< minimum number of partial unrollings kept per array dim
 constexpr std::size_t kMaxLoopsPerDim = 3;
 
-/// Product of the factors of loops that the operand keeps apart, over the array dims one instance
-/// serves.
+/// Product of the factors of loops that change the operand's element, over the array dims that one
+/// instance serves.
 std::int64_t served_elements(const OperandModel& operand, const Node& node,
                              const ArrayUnrolling& unrolling) {
   std::int64_t product = 1;

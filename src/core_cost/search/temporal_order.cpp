@@ -1,3 +1,5 @@
+// Temporal loops of an unrolling and the orders that a user allows; mapping_search.cpp searches
+// them.
 #include "core_cost/search/temporal_order.hpp"
 
 #include "monet/base/errors.hpp"

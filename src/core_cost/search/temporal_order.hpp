@@ -33,10 +33,10 @@ struct TemporalSpace {
 /// smallest merged. No loop when nothing is left.
 std::vector<Loop> temporal_factors(const std::vector<std::int64_t>& iterations, int lpf_limit);
 
-/// The same under a user's order. Loops with a size in it are kept whole, those without may be any
+/// Temporal loops under a user's order. Loops with a size are kept whole, loops without may be any
 /// factor of their dim; entries after a ("*", any) count from the outermost loop. As in ZigZag,
-/// entries of dims that the nest lacks are left out; with `from_inside` also ("*", any), so that
-/// all count from the innermost. InfeasibleError when a dim has not so many iterations.
+/// entries of dims that the nest lacks are omitted; with `from_inside` also ("*", any), so that all
+/// count from the innermost. Throws InfeasibleError if a dim has too few iterations.
 TemporalSpace temporal_space(const NestModel& model, const std::vector<std::int64_t>& iterations,
                              int lpf_limit, const std::vector<OrderedLoop>& wanted,
                              bool from_inside);

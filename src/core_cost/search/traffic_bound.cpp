@@ -1,3 +1,4 @@
+// Lower bounds on the energy and latency of temporal orders; order_beginning.cpp prunes with them.
 #include "core_cost/search/traffic_bound.hpp"
 
 #include <algorithm>

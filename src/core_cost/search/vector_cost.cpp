@@ -125,8 +125,8 @@ Accesses at_registers(const CoreProblem& problem, const ProblemOperand& operand,
   return accesses;
 }
 
-/// What flows by. All of an output is written, the zeros where nobody adds to it too; where rows
-/// are overwritten at indices, the others stay as they are.
+/// Off-chip traffic of a streamed operand. All of an output is written, including zeros without
+/// contributions; if rows are overwritten at indices, the others are unchanged.
 OffchipTraffic streamed_traffic(const ProblemOperand& operand, Accesses streamed) {
   if (operand.mode == AccessMode::read)
     return {{streamed.read}, {0}};

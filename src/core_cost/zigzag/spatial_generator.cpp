@@ -1,3 +1,5 @@
+// Generates and ranks unrollings as ZigZag 3.8.5 does; mapping_search.cpp calls it for ZigZag's
+// choices.
 #include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "base/shared/divisors.hpp"
@@ -157,7 +159,7 @@ void limit_to_memory(const NestModel& model, const Node& node, const OperandMode
     if (node.serves[d])
       served.push_back(d);
   }
-  const auto each = [&](const auto& visit) { // loops that are kept apart
+  const auto each = [&](const auto& visit) { // loops that change the element
     for (const std::size_t d : served) {
       for (Unrolled& u : *unrolled[d]) {
         if (operand.relevance[u.dim] != Relevance::irrelevant || model.dims[u.dim].size == 1)

@@ -15,8 +15,8 @@ namespace monet {
 
 namespace {
 
-/// An operand of which one axis is not a loop's: where it begins at a point of the loops, and how
-/// far its elements along that axis are apart.
+/// Operand with one axis that is no loop: its first element at a point of the loops, and the stride
+/// of that axis.
 struct Lines {
   OperandMap map;
   std::int64_t step = 0;
@@ -79,9 +79,9 @@ public:
     }
   }
 
-  /// Of a state at a time, from those before it (direction -1) or behind it (+1): itself, its
-  /// neighbour, and the one beyond where another label is there (as PyTorch does, also where a
-  /// label is the blank).
+  /// Sum over the states that reach a state, from before it (direction -1) or after it (+1):
+  /// itself, its neighbour, and the next but one if its label differs (as in PyTorch, even for
+  /// blank labels).
   Real reached(const std::vector<Real>& from, std::size_t l, int direction) const {
     const auto value = [&](std::ptrdiff_t at) {
       const bool inside = at >= 0 && at < static_cast<std::ptrdiff_t>(states());

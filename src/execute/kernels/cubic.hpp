@@ -12,7 +12,7 @@ inline std::array<double, 4> cubic_weights(double a, double t) {
   return {far(1 + t), near(t), near(1 - t), far(2 - t)};
 }
 
-/// How fast they change with t.
+/// Derivatives of the weights with respect to t.
 inline std::array<double, 4> cubic_slopes(double a, double t) {
   const auto near = [&](double d) { return (3 * (a + 2) * d - 2 * (a + 3)) * d; };
   const auto far = [&](double d) { return (3 * a * d - 10 * a) * d + 8 * a; };

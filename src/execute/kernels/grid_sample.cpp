@@ -105,7 +105,7 @@ private:
   bool corners_;
 };
 
-/// The operand of that role.
+/// Coordinate operand of the grid.
 struct Coordinate {
   const OperatorContext& context;
   OperandMap map;

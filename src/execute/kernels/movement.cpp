@@ -9,7 +9,7 @@ namespace monet {
 
 namespace {
 
-/// The same elements in the same order: Reshape and its kin.
+/// Copies all elements in order: Reshape and similar views.
 constexpr auto kSameOrder = []<class Real>(KernelContext<Real>& context) {
   const bool from_real = context.is_real_input(0);
   auto& real = context.output(0);

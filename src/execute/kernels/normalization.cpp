@@ -41,7 +41,7 @@ public:
   /// `row` is empty or has `size` elements.
   Optional(std::span<const Real> row, std::size_t size, Real fallback)
       : row_(row.empty() ? nullptr : row.first(size).data()), fallback_(fallback) {}
-  /// Of an element before `size`.
+  /// Element `i`, which must be below `size`.
   Real operator[](std::size_t i) const { return row_ == nullptr ? fallback_ : row_[i]; }
 
 private:

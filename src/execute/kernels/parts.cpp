@@ -75,7 +75,7 @@ constexpr auto kSplit = [](OperatorContext& context) {
   }
 };
 
-/// The element that a place beside an axis of `size` elements repeats.
+/// Element inside an axis of `size` elements that a padded position repeats.
 std::int64_t source_index(const std::string& mode, std::int64_t index, std::int64_t size) {
   if (mode == "edge")
     return std::clamp<std::int64_t>(index, 0, size - 1);

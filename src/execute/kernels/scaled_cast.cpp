@@ -125,7 +125,7 @@ constexpr auto kBlockCast = []<class Real>(KernelContext<Real>& context) {
   const std::vector<bool> all(context.op().nest.dims.size(), true);
   const auto columns = static_cast<std::size_t>(context.op().nest.dims.back().size);
   context.for_each_group(all, [&](auto& group) {
-    const std::span<const Real> x = group.in(0); // in the order of its own shape
+    const std::span<const Real> x = group.in(0); // row-major by its shape
     if (x.empty())
       return;
     const std::size_t rows = x.size() / columns;

@@ -1,3 +1,4 @@
+// The table of kernels by operator type; execution looks kernels up here.
 #include "execute/kernels/kernel.hpp"
 
 #include "monet/execute/execute.hpp"
@@ -26,7 +27,7 @@ bool precedes(const KernelEntry* a, const KernelEntry* b) {
   return a->op_type != b->op_type ? a->op_type < b->op_type : a->domain < b->domain;
 }
 
-/// Every entry, in the order of types.
+/// All kernel entries, sorted by operator type.
 std::vector<const KernelEntry*> by_type() {
   std::vector<const KernelEntry*> entries;
   for (const auto family : kFamilies) {

@@ -1,3 +1,4 @@
+// Helpers of kernels that follow operands of a nest one by one.
 #include "execute/kernels/walk.hpp"
 
 #include "monet/base/checked.hpp"

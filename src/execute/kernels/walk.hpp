@@ -25,7 +25,7 @@ public:
   ElementMover(OperatorContext& context, std::size_t input, std::size_t output);
 
   void operator()(std::size_t from, std::size_t to) const;
-  /// From elements `step` apart to the next ones of the output.
+  /// Moves elements at stride `step` to consecutive elements of the output.
   void run(std::int64_t from, std::int64_t step, std::size_t to, std::size_t count) const;
 
 private:

@@ -1,3 +1,4 @@
+// OperatorContext: what a kernel sees of its operator's tensors and attributes.
 #include "execute/walk/context.hpp"
 
 namespace monet {

@@ -44,7 +44,7 @@ struct TensorNumbers {
   bool present = false;
 };
 
-/// The numbers of every tensor of a graph, reals and integers apart.
+/// Numbers of every tensor of a graph, reals separate from integers.
 template <class Real>
 class TensorStore {
 public:

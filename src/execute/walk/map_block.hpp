@@ -22,7 +22,7 @@ struct IterationBlock {
   std::size_t count = 0;
 };
 
-/// Number of arguments that F takes, at least as many as In.
+/// Number of arguments that F takes, at least the number of In.
 template <class Real, class F, class... In>
 consteval std::size_t arity_of() {
   if constexpr (std::is_invocable_v<const F&, In...>)

@@ -1,3 +1,4 @@
+// Maps an operand of a loop nest to strides and bounds.
 #include "execute/walk/operand.hpp"
 
 #include "monet/base/checked.hpp"

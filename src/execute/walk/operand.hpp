@@ -25,13 +25,13 @@ struct OperandMap {
 
   /// Element index at a point of the loops, or nullopt outside the tensor.
   std::optional<std::int64_t> at(std::span<const std::int64_t> point) const;
-  /// The same, -1 outside. InternalError if it is none of the tensor's `count` elements.
+  /// Element index as in at(), or -1 outside. InternalError if it is not below `count`.
   std::int64_t element(std::span<const std::int64_t> point, std::int64_t count) const;
   /// Element index at a point at which the operand is inside its tensor; InternalError elsewhere.
   std::size_t index(std::span<const std::int64_t> point) const;
 };
 
-/// Sum of weight * number; there are as many weights, or more.
+/// Sum of weight * number; there are no fewer weights than numbers.
 std::int64_t weighted_sum(std::span<const std::int64_t> weights,
                           std::span<const std::int64_t> numbers);
 

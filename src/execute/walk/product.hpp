@@ -12,7 +12,7 @@ struct GradientRounding;
 
 /// Operands 0, 1 and 2 of the nest are O, A and B. Every output element adds its products one after
 /// the other in an order that depends on the nest alone, whatever the number of threads. Accesses
-/// outside a tensor are left out. InternalError where numbers are not as many as their tensor's
+/// outside a tensor are skipped. InternalError if a size differs from its tensor's number of
 /// elements.
 template <class Real>
 void multiply_accumulate(const Graph& graph, const LoopNest& nest, std::vector<Real>& output,
@@ -26,15 +26,15 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
                                                 const std::vector<float>&,
                                                 const std::vector<float>&, int);
 
-/// The same by an emulated unit, in the same order; `output` is 0 before. Chunks of products that
-/// are added exactly are neighbours in the longest reduced loop that no bound cuts. Operands that are gradients and are
-/// converted count in `gradients`.
+/// Computes the product with an emulated unit, in the order of the plain product; `output` must be
+/// zero. Products of a chunk that is added exactly are neighbours in the longest reduced loop that
+/// no bound cuts. Converted operands that are gradients count in `gradients`.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
                      const Mac& unit, int jobs = 1, Instructions instructions = Instructions::best,
                      GradientRounding* gradients = nullptr);
 
-/// InternalError where numbers are not as many as elements of O, A and B.
+/// InternalError if the sizes differ from the numbers of elements of O, A and B.
 void check_factors(const Graph& graph, const LoopNest& nest, std::size_t output, std::size_t left,
                    std::size_t right);
 

@@ -41,7 +41,7 @@ bool suits_vector_loop(const Graph& graph, const LoopNest& nest, const Access& a
   return axis && nest.dims[loop].size <= graph.tensor(access.tensor).shape[*axis];
 }
 
-/// The longest loop of the output that every operand has as an axis of its own, or not at all.
+/// Longest output loop that is exactly one axis of every operand, or absent from it.
 std::optional<std::size_t> choose_vector_loop(const Graph& graph, const LoopNest& nest) {
   std::optional<std::size_t> best;
   for (std::size_t d = 0; d < nest.dims.size(); ++d) {
@@ -150,7 +150,7 @@ void choose_inner_loops(const LoopNest& nest, ProductPlan& plan) {
   }
 }
 
-/// What is known of each outer loop, side by side.
+/// Gathers strides and bounds of the outer loops into contiguous arrays.
 void gather_outer_loops(ProductPlan& plan) {
   const auto of_outer = [&](const Integers& by_loop) {
     Integers result;

@@ -66,7 +66,7 @@ struct ProductPlan {
 
 ProductPlan plan_product(const Graph& graph, const LoopNest& nest);
 
-/// No output has more.
+/// Upper bound of the products added to one output.
 std::int64_t max_products(const ProductPlan& plan);
 
 /// Rows [low, high) for which a bound holds at an outer point.

@@ -1,3 +1,4 @@
+// Products by an emulated multiply-accumulate unit; kernels/product.cpp calls it.
 #include "execute/walk/product.hpp"
 #include "execute/walk/product_plan.hpp"
 #include "numerics/shared/mac_engine.hpp"
@@ -13,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// One unit at work on one nest.
+/// Product of one nest on one emulated unit.
 template <class Real>
 class UnitWalk {
 public:
@@ -104,8 +105,8 @@ private:
   const Real* output_;
 };
 
-/// Number by number: for what no loop holds. Exact sums have as many bits as it takes, one for
-/// every output.
+/// Walks products one by one, for nests without a suitable loop. Exact sums have unlimited width,
+/// one for every output.
 class PlainWalk {
 public:
   PlainWalk(const ProductPlan& plan, const Mac& unit, const double* output, std::size_t outputs)

@@ -1,3 +1,4 @@
+// Draws the order of an epoch's images and cuts it into batches. The training loop calls it.
 #include "monet/base/errors.hpp"
 #include "monet/base/rng.hpp"
 #include "monet/fit/dataset.hpp"
@@ -12,7 +13,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::uint64_t kOrderTag = 0x0D3; ///< apart from augmentations of the same seed
+constexpr std::uint64_t kOrderTag = 0x0D3; ///< separates orders from augmentations of one seed
 
 } // namespace
 

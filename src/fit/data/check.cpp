@@ -1,3 +1,4 @@
+// Checks sizes and labels of image files against their headers. All dataset readers call it.
 #include "fit/data/check.hpp"
 
 #include "monet/base/errors.hpp"
@@ -25,11 +26,11 @@ ImageShape image_shape(const SourceBytes& file, std::span<const std::int64_t> di
     fail(elements.begin, "are neither N x H x W nor N x C x H x W");
   const std::size_t available = file.bytes.size() - elements.begin;
   auto left = static_cast<std::int64_t>(available / elements.bytes);
-  std::size_t needed = elements.bytes; // holds where so many are there
+  std::size_t needed = elements.bytes; // lower bound of the bytes needed, without overflow
   for (const std::int64_t size : dimensions) {
     if (size <= 0)
       fail(elements.begin, "have no pixels");
-    left /= size; // as many of what is left of the dimensions as fit
+    left /= size; // largest remaining product that fits
     needed *= left > 0 ? static_cast<std::size_t>(size) : 1;
   }
   if (left == 0)

@@ -1,4 +1,4 @@
-// What readers of image files hold their sizes and labels against.
+// Checks of sizes and labels in image files.
 #pragma once
 
 #include "monet/fit/readers.hpp"
@@ -10,23 +10,24 @@
 
 namespace monet {
 
-/// InputError at a byte of a file.
+/// Throws InputError at a byte of a file.
 [[noreturn]] void fail_at_byte(const SourceBytes& file, std::size_t byte, std::string_view what,
                                std::string_view hint = {});
 
-/// Where the elements of an array are.
+/// Position of an array's elements in a file.
 struct Elements {
-  std::size_t begin = 0; ///< byte of the first
-  std::size_t bytes = 1; ///< of one
+  std::size_t begin = 0; ///< byte offset of the first element
+  std::size_t bytes = 1; ///< bytes per element
 };
 
-/// N x H x W has one channel, N x C x H x W its own. InputError where the array has other
-/// dimensions, no images, no pixels, or is not as long as the file.
+/// Image shape of an array: N x H x W has one channel, N x C x H x W has C. InputError for other
+/// dimensions, no images, no pixels, or a size that differs from the file's.
 ImageShape image_shape(const SourceBytes& file, std::span<const std::int64_t> dimensions,
                        const Elements& elements);
 
-/// Labels in their order, and the number of classes where it was 0. `data` has its pixels already.
-/// InputError where there are none or not as many as images, or one is no class.
+/// Adds labels in their order, and the number of classes if it is 0. `data` must have its pixels.
+/// InputError for no labels, a number of labels other than that of images, or a label that is no
+/// class.
 void add_labels(Dataset& data, const SourceBytes& file, std::span<const std::int64_t> labels,
                 std::int64_t images, std::int64_t classes);
 

@@ -1,3 +1,4 @@
+// Reads the binary version of CIFAR-10. load.cpp calls it for `format: cifar10`.
 #include "fit/data/check.hpp"
 
 #include <fmt/core.h>

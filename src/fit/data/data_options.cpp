@@ -1,4 +1,4 @@
-// data: -> DataOptions.
+// Reads `data:` of a training run into DataOptions. The study reader calls it.
 #include "monet/fit/data_options.hpp"
 
 #include "monet/base/files.hpp"
@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxImages = 1'000'000'000;
 constexpr std::int64_t kMaxCrop = 4096;
 constexpr std::int64_t kMaxChannelsNormalised = 65'536;
 
-/// Names in a folder as the sets are published, or as we say.
+/// Names of files in a folder: the published names, or the names that our documents use.
 struct FolderNames {
   std::vector<std::string> train, test;
 };
@@ -48,7 +48,7 @@ public:
 
   DataOptions read() {
     if (!read_format())
-      return options_; // which keys there are follows from the format
+      return options_; // the format determines the other keys
     if (options_.format == DataFormat::generated)
       read_shapes();
     else
@@ -79,7 +79,7 @@ private:
     return true;
   }
 
-  /// A whole number of least .. most, and where it is.
+  /// Reads an integer between a minimum and a maximum, with its position in the file.
   Located<std::int64_t> integer(YamlMap& map, std::string_view key, std::int64_t fallback,
                                 std::int64_t least, std::int64_t most) {
     const YamlNode* node = map.find(key);
@@ -125,7 +125,7 @@ private:
       options_.test_files.push_back(resolve_beside(folder + "/", name));
   }
 
-  /// Files of the images for training or of those for tests.
+  /// Reads the image files of the training set or of the test set.
   std::vector<std::string> read_set(const YamlNode& node) {
     std::vector<std::string> files;
     if (options_.format == DataFormat::cifar10) {
@@ -181,7 +181,7 @@ private:
     map.finish();
   }
 
-  /// A number, or one for each channel.
+  /// Reads one number, or one number per channel.
   std::vector<double> read_numbers(const YamlNode& node, std::string_view key) {
     std::vector<double> numbers;
     const std::vector<YamlNode> one{node};

@@ -1,3 +1,4 @@
+// Dataset: statistics, scaling and augmentation of images. The training loop reads batches from it.
 #include "monet/fit/dataset.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 constexpr double kWhite = 255.0;
-constexpr std::uint64_t kAugmentationTag = 0xA06; ///< apart from shuffles of the same seed
+constexpr std::uint64_t kAugmentationTag =
+    0xA06; ///< separates augmentations from shuffles of one seed
 
 std::size_t place_of(std::int64_t number) {
   return static_cast<std::size_t>(number);
@@ -34,7 +36,7 @@ double of_channel(const std::vector<Per>& numbers, std::int64_t channel, double 
   return numbers.size() == 1 ? numbers.front() : numbers[place_of(channel)];
 }
 
-/// What a pixel of one channel becomes.
+/// Affine mapping of the pixels of one channel.
 struct Scale {
   double mean = 0;
   double deviation = 1;
@@ -47,7 +49,7 @@ Scale scale_of(const Normalisation& normalisation, std::int64_t channel) {
           of_channel(normalisation.deviation, channel, 1)};
 }
 
-/// Scaled pixels of one channel, by a table where there are few of them.
+/// Scaled pixels of one channel; a table serves pixel types with few values.
 template <class Pixel, class Real>
 class Scaled;
 
@@ -74,7 +76,7 @@ private:
   Scale scale_;
 };
 
-/// One channel of one image, as it is changed.
+/// Writes one channel of one image with its augmentation.
 template <class Pixel, class Real>
 void take_channel(const Pixel* from, const ImageShape& shape, const ImageChange& change,
                   const Scaled<Pixel, Real>& scaled, Real* to) {
@@ -119,7 +121,7 @@ void fill(const Dataset& data, std::span<const std::int64_t> images, const Image
   std::visit(take, data.pixels);
 }
 
-/// Calls use(number) for every pixel of one channel, image by image.
+/// Calls use(number) for every pixel of a channel, image by image.
 template <class Use>
 void for_channel(const Dataset& data, std::int64_t channel, const Use& use) {
   const std::int64_t plane = data.shape.height * data.shape.width;

@@ -1,3 +1,4 @@
+// Reads images and labels in the IDX format of MNIST. load.cpp calls it for `format: idx`.
 #include "base/shared/names.hpp"
 #include "fit/data/check.hpp"
 
@@ -15,19 +16,20 @@ unsigned byte_at(std::string_view bytes, std::size_t place) {
   return static_cast<unsigned char>(bytes[place]);
 }
 
-/// Types of elements that are not read, by their number.
+/// Unsupported element types, by their code.
 constexpr std::array kOtherTypes{
     Named<unsigned>{"signed bytes", 0x09}, Named<unsigned>{"integers of 2 bytes", 0x0B},
     Named<unsigned>{"integers of 4 bytes", 0x0C}, Named<unsigned>{"floats of 4 bytes", 0x0D},
     Named<unsigned>{"floats of 8 bytes", 0x0E}};
 
-/// A file of unsigned bytes.
+/// Header of an IDX file of unsigned bytes.
 struct IdxArray {
   std::vector<std::int64_t> dimensions;
-  std::size_t data = 0; ///< where they begin
+  std::size_t data = 0; ///< byte offset of the elements
 };
 
-/// Two zeros, the type of elements, the number of dimensions; returns the last.
+/// Parses the magic number: two zeros, the element type, the number of dimensions. Returns the
+/// last.
 std::size_t parse_magic(const SourceBytes& file) {
   const std::string_view bytes = file.bytes;
   if (bytes.size() < kMagicBytes)

@@ -1,4 +1,4 @@
-// DataOptions -> images.
+// Loads the images of a run from its DataOptions; the training loop calls it once.
 #include "monet/base/files.hpp"
 #include "monet/fit/data_options.hpp"
 #include "monet/fit/readers.hpp"
@@ -15,7 +15,7 @@ std::string text_of(const ImageShape& shape) {
   return fmt::format("{} x {} x {}", shape.channels, shape.height, shape.width);
 }
 
-/// File by file, until there are enough; 0: all files.
+/// Loads files in order until `enough` images are read; 0 loads all files.
 Dataset load_cifar10(const std::vector<std::string>& files, std::int64_t enough) {
   Dataset data;
   for (const std::string& file : files) {
@@ -41,7 +41,7 @@ Dataset load_pair(const DataOptions& options, const std::vector<std::string>& fi
                                            : parse_npy_images(of_images, of_labels, classes);
 }
 
-/// The images for training or for tests; `most` is what the section says of them.
+/// Loads the training or the test images; `most` limits their number, as in the file's section.
 Dataset load_set(const DataOptions& options, const std::vector<std::string>& files,
                  const Located<std::int64_t>& most, std::string_view key, std::int64_t classes) {
   Dataset data = options.format == DataFormat::cifar10 ? load_cifar10(files, most.value)

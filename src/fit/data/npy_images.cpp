@@ -1,3 +1,4 @@
+// Reads images and labels from .npy files. load.cpp calls it for `format: npy`.
 #include "fit/data/check.hpp"
 
 #include "monet/base/errors.hpp"
@@ -13,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// Bytes of an element; 0 for types that images have not.
+/// Bytes per element; 0 for types that images cannot have.
 std::size_t bytes_of(std::string_view type) {
   if (type == "u1")
     return 1;
@@ -30,7 +31,7 @@ std::vector<float> float_pixels(const SourceBytes& file, const NpyLayout& layout
   for (std::size_t i = 0; i < pixels.size(); ++i) {
     Element element;
     std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
-    if (!(std::abs(double{element}) <= kMax)) // nor where it is no number
+    if (!(std::abs(double{element}) <= kMax)) // rejects NaN, too
       fail_at_byte(file, layout.data + i * sizeof(Element),
                    fmt::format("pixel {} is not a number of single precision", element));
     pixels[i] = static_cast<float>(element);

@@ -1,3 +1,5 @@
+// Generates labelled images of shapes, for runs without image files. load.cpp calls it for
+// `format: generated`.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/parallel.hpp"
@@ -14,10 +16,10 @@ namespace monet {
 namespace {
 
 constexpr std::int64_t kUnits = 64;  ///< lengths are in 64ths of a pixel
-constexpr std::int64_t kSamples = 4; ///< of a pixel in each direction, to soften edges
+constexpr std::int64_t kSamples = 4; ///< per pixel and direction, to soften edges
 constexpr std::int64_t kGrey = 255;
 
-/// Where a point is as seen from the shape: its centre is (0, 0), x to the right, y down.
+/// Point relative to the shape's centre: x to the right, y down.
 struct Point {
   std::int64_t x = 0, y = 0;
 
@@ -26,15 +28,15 @@ struct Point {
   std::int64_t nearer() const { return std::min(std::abs(x), std::abs(y)); }
 };
 
-/// Within so many hundredths of the radius.
+/// Whether a length is at most the given hundredths of the radius.
 bool within(std::int64_t length, std::int64_t radius, std::int64_t hundredths) {
   return length * 100 <= radius * hundredths;
 }
 
-/// Squares reach so many hundredths of the radius.
+/// Half the side of a square, in hundredths of the radius.
 constexpr std::int64_t kSquare = 85;
 
-/// Of `count` stripes across the square, the one that holds a place within it.
+/// Index of the stripe that contains a place, if `count` stripes divide the square.
 std::int64_t stripe(std::int64_t place, std::int64_t radius, std::int64_t count) {
   return (place * 100 + kSquare * radius) * count / (2 * kSquare * radius + 1);
 }
@@ -51,14 +53,14 @@ bool in_ring(Point p, std::int64_t r) {
 bool in_frame(Point p, std::int64_t r) {
   return in_square(p, r) && !within(p.further(), r, 50);
 }
-/// Equilateral, on its base: the radius is that of the circle through its corners.
+/// Equilateral triangle on its base; the radius is that of its circumscribed circle.
 bool in_triangle(Point p, std::int64_t r) {
   return 2 * p.y <= r && 1732 * std::abs(p.x) <= 1000 * (p.y + r);
 }
 bool in_cross(Point p, std::int64_t r) {
   return within(p.further(), r, 100) && within(p.nearer(), r, 28);
 }
-/// The cross turned by 45 degrees: turned back, all lengths are 1.41 times as long.
+/// Cross turned by 45 degrees; turning back scales all lengths by 1.41.
 bool in_diagonal_cross(Point p, std::int64_t r) {
   const Point turned{p.x + p.y, p.x - p.y};
   return within(turned.further(), r, 141) && within(turned.nearer(), r, 40);
@@ -79,7 +81,7 @@ constexpr std::array<Shape, kShapeClasses> kShapes{
     in_disc,  in_ring,           in_square,          in_frame,         in_triangle,
     in_cross, in_diagonal_cross, in_horizontal_bars, in_vertical_bars, in_checkerboard};
 
-/// Place, size and rotation of an image's shape. The tangent of half the angle is turn / 64, so
+/// Position, size and rotation of an image's shape. The tangent of half the angle is turn / 64, so
 /// that sine and cosine are fractions.
 struct Pose {
   std::int64_t radius = 0, x = 0, y = 0, turn = 0;
@@ -100,7 +102,7 @@ Pose draw_pose(const ImageShape& shape, RandomStream& random) {
   return pose;
 }
 
-/// The samples of pixel (x, y) that are in the shape, of 16.
+/// Number of the 16 samples of pixel (x, y) that are inside the shape.
 std::int64_t coverage(Shape shape, const Pose& pose, std::int64_t x, std::int64_t y) {
   constexpr std::int64_t kOne = 64;
   const std::int64_t cosine = kOne * kOne - pose.turn * pose.turn;
@@ -142,7 +144,8 @@ Colours draw_colours(std::int64_t channels, RandomStream& random) {
   return colours;
 }
 
-/// Nearly normal: the sum of four uniform numbers of 16 bits, times a deviation in 65536ths.
+/// Approximately normal noise: the sum of four uniform 16-bit numbers, times a deviation in
+/// 65536ths.
 std::int64_t draw_noise(std::int64_t deviation, RandomStream& random) {
   constexpr std::int64_t kMean = 2 * 65535;
   constexpr std::int64_t kDeviation = 37837; // 65536 / sqrt(3)

@@ -1,3 +1,5 @@
+// Writes, finds and reads checkpoints of a training run: folders with tensors and run state.
+// The training loop calls it.
 #include "monet/fit/checkpoint.hpp"
 
 #include "fit/loop/initial.hpp"
@@ -24,12 +26,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step_";
-constexpr std::string_view kAside = ".tmp";  ///< being written, or on its way out
-constexpr std::string_view kBefore = ".old"; ///< whole: makes room for another of the same step
+constexpr std::string_view kAside = ".tmp";  ///< incomplete, or being removed
+constexpr std::string_view kBefore = ".old"; ///< complete, superseded by one of the same step
 constexpr std::int64_t kVersion = 2;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// Runs what changes the file system; OutputError with the place where it fails.
+/// Runs a change of the file system; OutputError with the path if it fails.
 template <class Change>
 void change(const std::string& place, Change change_it) {
   std::error_code error;
@@ -38,7 +40,7 @@ void change(const std::string& place, Change change_it) {
     throw OutputError(place, "cannot be written: " + error.message());
 }
 
-/// Rows of equal length.
+/// Table of numbers; all rows have the same length.
 struct Table {
   std::int64_t columns = 0;
   std::vector<double> numbers;
@@ -85,7 +87,7 @@ void write_history(const std::string& folder, const RunHistory& history) {
   write_table(folder + "/non_finite.npy", wrong);
 }
 
-/// A count or a place that a table holds.
+/// Converts a table entry to a count or an index.
 std::size_t whole_number(const std::string& path, double value) {
   constexpr double kMax = 1e15;
   if (!(value >= 0 && value < kMax) || value != std::floor(value))
@@ -118,7 +120,7 @@ RunHistory read_history(const std::string& folder) {
   return history;
 }
 
-/// Steps that a whole checkpoint is behind, by the name of its folder.
+/// Number of steps in a complete checkpoint, from the folder's name.
 std::optional<std::int64_t> steps_in(std::string_view name) {
   if (name.ends_with(kBefore))
     name.remove_suffix(kBefore.size());
@@ -131,11 +133,11 @@ std::optional<std::int64_t> steps_in(std::string_view name) {
 
 struct Entry {
   std::int64_t steps = 0;
-  bool replaced = false; ///< another of the same step takes its place
+  bool replaced = false; ///< superseded by another of the same step
   fs::path path;
 };
 
-/// The newest first.
+/// Complete checkpoints in a folder, newest first.
 std::vector<Entry> whole_ones(const std::string& folder) {
   std::vector<Entry> found;
   std::error_code ignored;
@@ -150,7 +152,7 @@ std::vector<Entry> whole_ones(const std::string& folder) {
   return found;
 }
 
-/// First out of sight, then file by file.
+/// Removes a checkpoint: first renames the folder, then deletes its files.
 void remove_folder(const fs::path& path) {
   fs::path aside = path;
   if (!path.string().ends_with(kAside)) {
@@ -174,7 +176,7 @@ void write_contents(const std::string& folder, const RunState& state, const std:
                   identity, state.updates, state.advances, state.ended));
 }
 
-/// The tensor that a file of tensors/ is of.
+/// Name of the tensor that a file in tensors/ holds.
 std::string tensor_named(const fs::path& file) {
   const std::string stem = file.stem().string();
   std::string name;

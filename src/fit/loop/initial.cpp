@@ -1,3 +1,5 @@
+// Draws the initial numbers of parameters, states and running statistics. The training loop calls
+// it before the first step.
 #include "fit/loop/initial.hpp"
 
 #include "monet/base/errors.hpp"
@@ -29,7 +31,7 @@ bool is_product(const Operator& op) {
          op.op_type == "MatMul";
 }
 
-/// What a tensor is for, where that says how it begins.
+/// Role of a tensor, if it determines the initial numbers.
 std::optional<Role> role_of(const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);
   const Operator& reader = first_reader(graph, tensor);
@@ -47,7 +49,7 @@ std::optional<Role> role_of(const Graph& graph, TensorId id) {
   return is_product(reader) && tensor.shape.size() > 1 ? std::optional(Role::weight) : std::nullopt;
 }
 
-/// The weight of the layer that a bias belongs to.
+/// Weight of the layer that a bias belongs to.
 const Tensor* weight_beside(const Graph& graph, const Tensor& bias) {
   const Operator& reader = first_reader(graph, bias);
   const auto weight_of = [&](const Operator& op) {
@@ -95,7 +97,7 @@ std::vector<double> numbers_of(const Graph& graph, const Tensor& tensor, Role ro
                                       : normal_numbers(tensor, std::sqrt(2 / fan), seed);
 }
 
-/// Of tensors that wait for numbers from outside.
+/// Whether a tensor still needs numbers from outside.
 bool is_open(const Execution& execution, const Tensor& tensor, TensorId id) {
   const bool lasts = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer;
   return lasts && !tensor.producer && !tensor.consumers.empty() && !execution.has(id);
@@ -142,7 +144,7 @@ void set_from_folder(Execution& execution, const TrainingGraph& step, const std:
   }
 }
 
-/// A scheme that takes numbers of files invents none.
+/// Reports parameters without numbers if the scheme reads numbers from files only.
 void check_parameters(const Execution& execution, const TrainingGraph& step,
                       const InitialOptions& initial, const std::string& file) {
   ProblemList problems;

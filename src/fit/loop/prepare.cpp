@@ -1,4 +1,5 @@
-// A recipe and its data -> the graphs of a step and of a test, and where images go in.
+// Builds the graphs of a training step and of a test, and finds their image inputs. run.cpp
+// executes them.
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/sha512.hpp"
@@ -51,7 +52,7 @@ public:
   }
 
 private:
-  /// Weights that a test would not find by their names.
+  /// Rejects split weights: a test graph would not find them by name.
   void refuse_parts() const {
     const TrainableOptions& trainable = recipe_.training.value.trainable;
     if (trainable.lora || trainable.sparse)
@@ -109,7 +110,7 @@ private:
       setup_.scores_are_logarithms = entropy->of_log_probabilities;
   }
 
-  /// The first output that has a number for each image and class.
+  /// Finds the first output with one number for each image and class.
   void find_scores() {
     const Graph& graph = setup_.test.graph;
     const auto gives = [&](TensorId id) {

@@ -1,4 +1,4 @@
-// The loop: batches in, steps, numbers that are not finite, tests.
+// The training loop: feeds batches, runs steps, detects numbers that are not finite, runs tests.
 #include "monet/fit/run.hpp"
 
 #include "fit/loop/initial.hpp"
@@ -18,20 +18,19 @@
 
 namespace monet {
 
-/// Sums over images.
+/// Score sums over images.
 struct ScoreSums {
   std::int64_t images = 0;
-  std::int64_t right =
-      0;           ///< the first largest score is the label's; none is where one is no number
-  double loss = 0; ///< minus the logarithm of the label's share
+  std::int64_t right = 0; ///< images whose first largest score is the label's; NaN never counts
+  double loss = 0;        ///< negative logarithm of the label's probability
 
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(images); }
 };
 
 namespace {
 
-/// Adds the first `counted` images of row-major [image][class] scores: logits, or logarithms of
-/// probabilities already.
+/// Adds the first `counted` images to `sums`. Scores are row-major [image][class]: logits, or
+/// log-probabilities.
 void add_scores(ScoreSums& sums, std::span<const double> scores,
                 std::span<const std::int64_t> labels, std::int64_t counted, bool logarithms) {
   internal_check(!labels.empty() && scores.size() % labels.size() == 0 &&
@@ -52,7 +51,7 @@ void add_scores(ScoreSums& sums, std::span<const double> scores,
   sums.images += counted;
 }
 
-constexpr std::uint64_t kMaskTag = 0x3A5C; ///< apart from orders and augmentations
+constexpr std::uint64_t kMaskTag = 0x3A5C; ///< separates masks from orders and augmentations
 
 ExecuteOptions options_of(const TrainSetup& setup, const TrainRunOptions& options,
                           std::int64_t advances) {
@@ -67,7 +66,7 @@ ExecuteOptions options_of(const TrainSetup& setup, const TrainRunOptions& option
   return made;
 }
 
-/// Lasts from one step to the next.
+/// Whether a tensor persists from one step to the next.
 bool is_lasting(const Tensor& tensor) {
   const bool kind = tensor.kind == TensorKind::parameter || tensor.kind == TensorKind::buffer ||
                     tensor.kind == TensorKind::optimizer_state;
@@ -91,7 +90,7 @@ struct TrainRun::Parts {
       training.set(rate.tensor, std::array{rate.value * share});
   }
 
-  /// All that is fed into a step.
+  /// Sets all inputs of a step.
   void feed(std::int64_t step) {
     const std::int64_t epoch = step / setup.length.steps_of_epoch;
     const std::int64_t images = setup.batch * setup.step.micro_batches;
@@ -116,7 +115,7 @@ struct TrainRun::Parts {
     set_step_number(training, setup.step, now.updates + 1);
   }
 
-  /// Looks at what does not outlast the step as soon as it is there.
+  /// Runs the step and checks temporary tensors as soon as they are computed.
   void run_step() {
     sums = {};
     overflowed = false;
@@ -152,7 +151,7 @@ struct TrainRun::Parts {
     return made;
   }
 
-  /// With a scale of the loss, gradients that are not finite are part of the plan.
+  /// Whether the step failed. With a loss scale, gradients that are not finite are expected.
   bool went_wrong(const StepRecord& made) const {
     if (!std::isfinite(made.loss))
       return true;
@@ -162,7 +161,7 @@ struct TrainRun::Parts {
     });
   }
 
-  /// Runs the step once more, and looks at every tensor.
+  /// Repeats the step and finds the first tensor with numbers that are not finite.
   NonFiniteRecord find_first() {
     NonFiniteRecord found{static_cast<std::int64_t>(now.history.steps.size()), {}, {}};
     for (std::size_t i = 0; i < graph().tensors().size() && !found.tensor; ++i) {
@@ -199,16 +198,16 @@ struct TrainRun::Parts {
 
   const TrainSetup& setup;
   TrainRunOptions options;
-  RunState now; ///< without its tensors
+  RunState now; ///< excludes tensors
   Execution training;
   Execution tests;
-  std::vector<ImageBatch> batches; ///< of one epoch
+  std::vector<ImageBatch> batches; ///< of the current epoch
   std::int64_t epoch_of_batches = -1;
   bool is_first_test = true;
-  Integers labels;             ///< of the step
-  ScoreSums sums;              ///< of the step
-  bool overflowed = false;     ///< a scaled gradient of the step
-  std::vector<double> numbers; ///< of a micro-batch's images
+  Integers labels;             ///< of this step
+  ScoreSums sums;              ///< of this step
+  bool overflowed = false;     ///< in a scaled gradient of the step
+  std::vector<double> numbers; ///< one micro-batch of images
 };
 
 TrainRun::TrainRun(const TrainSetup& setup, const TrainRunOptions& options)
@@ -284,7 +283,7 @@ void TrainRun::test() {
   Parts& run = *parts_;
   const TrainSetup& setup = run.setup;
   run.set_test_numbers();
-  if (std::exchange(run.is_first_test, false)) // what a step does not read has the file's numbers
+  if (std::exchange(run.is_first_test, false)) // tensors not in the step keep the file's numbers
     set_initial_numbers(run.tests, setup.test, run.recipe(), run.options.seed);
   const Dataset& data = setup.data->test;
   ScoreSums sums;

@@ -1,3 +1,4 @@
+// Learning rate of each step: warm-up, then a schedule. The training loop calls it.
 #include "monet/fit/study.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace monet {
 
 namespace {
 
-/// From 0 behind the warm-up to 1 where the run ends.
+/// Progress after the warm-up: 0 at its end, 1 at the end of the run.
 double progress(std::int64_t step, std::int64_t warmup, std::int64_t steps) {
   const double done = static_cast<double>(step - warmup);
   const double all = static_cast<double>(std::max<std::int64_t>(steps - warmup, 1));

@@ -1,4 +1,4 @@
-// experiment.yaml of training runs -> TrainStudy.
+// Reads experiment.yaml of training runs into a TrainStudy; the train command calls it.
 #include "monet/fit/study.hpp"
 
 #include "base/shared/yaml_overlay.hpp"
@@ -23,7 +23,7 @@ constexpr std::int64_t kMaxSteps = 1'000'000'000;
 constexpr std::size_t kMaxSeeds = 1000;
 constexpr std::size_t kLongestName = 60;
 constexpr std::string_view kOnlyRun = "run";
-/// What makes no other run of a recipe.
+/// Keys that do not distinguish runs of a recipe.
 constexpr std::array<std::string_view, 5> kNotOfARun{"name", "variants", "seed", "seeds",
                                                      "checkpoint"};
 
@@ -34,7 +34,7 @@ YamlNode without(YamlNode map, std::span<const std::string_view> keys) {
   return map;
 }
 
-/// The sections of one variant.
+/// Reads the sections of one variant.
 class RecipeReader {
 public:
   RecipeReader(const YamlNode& node, const std::string& path, ProblemList& problems)
@@ -60,7 +60,7 @@ public:
       read_initial(*initial);
     if (choice(map_, "on_nonfinite", {"stop", "skip"}) == 1)
       recipe_.on_nonfinite = OnNonFinite::skip;
-    map_.require("data"); // variants share it: StudyReader reads it
+    map_.require("data"); // shared by variants: read by StudyReader
     map_.finish();
     return std::move(recipe_);
   }
@@ -78,7 +78,7 @@ private:
     return fallback;
   }
 
-  /// Which of these a key has; the first where it is not there or has another.
+  /// Index of a key's value among `names`; 0 if the key is absent or the value unknown.
   std::size_t choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names) {
     const YamlNode* node = map.find(key);
     const auto name = node ? as_string(*node, problems_) : std::nullopt;
@@ -180,14 +180,14 @@ private:
                     all_of(arithmetic_names()));
   }
 
-  /// "100 steps", "1 epoch".
+  /// Reads an interval: "100 steps", "1 epoch".
   void read_every(const YamlNode& node) {
     const std::string text = as_string(node, problems_).value_or("");
     const std::size_t space = text.find(' ');
     const std::string unit = space == std::string::npos ? "" : text.substr(space + 1);
     YamlNode number = node;
     number.scalar = text.substr(0, space);
-    number.quoted = false; // quotes around "2 steps" say nothing about the 2
+    number.quoted = false; // quotes enclose "2 steps", not the 2
     recipe_.checkpoint.epochs = unit == "epoch" || unit == "epochs";
     ProblemList ignored;
     const std::int64_t every = as_integer(number, ignored).value_or(0);
@@ -232,7 +232,7 @@ public:
 
   TrainStudy read(const YamlNode& root) {
     ProblemList problems;
-    YamlMap map(root, problems); // its keys are known to the variants' readers
+    YamlMap map(root, problems); // the variants' readers check its keys
     study_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
     const std::array<std::string_view, 2> own{"name", "variants"};
     const YamlNode base = with_training(without(root, own), problems);
@@ -245,7 +245,7 @@ public:
   }
 
 private:
-  /// With what the file of `training:` has in place of its name.
+  /// Replaces the file name in `training:` by the file's content.
   YamlNode with_training(YamlNode map, ProblemList& problems) {
     const auto entry = std::ranges::find(map.entries, "training", &YamlNode::Entry::key);
     if (entry == map.entries.end())
@@ -276,7 +276,7 @@ private:
   }
 
   void read_variants(const YamlNode& node, const YamlNode& base, ProblemList& problems) {
-    const YamlMap map(node, problems); // tells what is there twice
+    const YamlMap map(node, problems); // reports duplicate keys
     if (node.kind == YamlNode::Kind::map && node.entries.empty())
       problems.add(node.where, "there are no variants", "a name and keys for each");
     for (const YamlNode::Entry& entry : node.entries) {
@@ -287,7 +287,7 @@ private:
                                  entry.key, kLongestName));
         continue;
       }
-      if (entry.value.kind == YamlNode::Kind::null) { // the recipe as it stands
+      if (entry.value.kind == YamlNode::Kind::null) { // the unchanged recipe
         add(entry.key, base, problems);
         continue;
       }
@@ -303,9 +303,9 @@ private:
     study_.variants.push_back(std::move(recipe));
   }
 
-  /// Variants with the same section have the same images.
+  /// Index of a variant's images; variants with the same section share them.
   std::size_t data_of(const YamlNode& merged, ProblemList& problems) {
-    ProblemList known; // by the recipe's reader
+    ProblemList known; // reported by the recipe's reader
     YamlMap map(merged, known);
     const YamlNode* node = map.find("data");
     if (node == nullptr)
@@ -316,7 +316,7 @@ private:
     return at->second;
   }
 
-  /// What several variants share is read for each of them.
+  /// Throws each problem once, although every variant reads the shared sections again.
   static void throw_once(const ProblemList& problems) {
     ProblemList once;
     std::set<std::string> said;
@@ -329,7 +329,7 @@ private:
 
   const std::string& path_;
   TrainStudy study_;
-  std::map<std::string, std::size_t> places_; ///< of data sections among the study's
+  std::map<std::string, std::size_t> places_; ///< index of each data section
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-// Loops over arrays that are rounded. Part of lanes.inl: see there.
-/// The largest of the numbers of a vector of so many bytes.
+// Kernels that round arrays. Part of lanes.inl; included only there.
+/// Largest number of a vector of kBytes bytes.
 template <int kBytes>
 inline std::int32_t largest_of(const std::int32_t* numbers) {
   if constexpr (kBytes == 4) {
@@ -55,7 +55,7 @@ void scaled_round_kernel(const float* in, float* out, std::ptrdiff_t count, cons
 
 template <Beyond kBeyond>
 void round_all(const float* in, float* out, std::ptrdiff_t count, const LaneGrid<float>& grid) {
-  LaneGrid<float> wide = grid; // twice as large, nothing changes any more but rounds safely
+  LaneGrid<float> wide = grid; // clamping to a doubled range is safe and changes no result
   wide.largest = grid.largest * 2;
   wide.lowest = -wide.largest;
   for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
@@ -128,7 +128,7 @@ inline Vec<float> powers(Sig<float> exponent) {
   return (Vec<float>)(exponent == -127 ? 0x00400000 + Sig<float>{} : bits);
 }
 
-/// x[place], for each place.
+/// Elements of x at the given positions, x[place].
 inline Sig<float> taken(Sig<float> x, Sig<float> place) {
 #if defined(__clang__)
   Sig<float> result;
@@ -140,7 +140,7 @@ inline Sig<float> taken(Sig<float> x, Sig<float> place) {
 #endif
 }
 
-/// Several blocks in a vector.
+/// Rounds several blocks per vector.
 void short_blocks(const BlockRun& run, const LaneGrid<float>& grid) {
   constexpr int kWidth = Types<float>::kWidth;
   const std::ptrdiff_t count = run.blocks * run.length;

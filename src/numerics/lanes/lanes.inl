@@ -1,6 +1,6 @@
-// The inner loops, for vectors of MONET_LANE_BYTES. Included by one file for each set of vector
-// instructions, each with compiler options of its own: so no header here may define functions that
-// other files share, and everything is in an anonymous namespace.
+// The inner loops, for vectors of MONET_LANE_BYTES. One file per instruction set includes this
+// file, with its specific compiler options. Headers included here must not define functions that
+// other files share, so everything is in an anonymous namespace.
 #include "numerics/shared/panel.hpp"
 
 #if MONET_LANE_BYTES == 64
@@ -10,7 +10,7 @@
 namespace monet::lanes {
 namespace {
 
-// Each part uses those before it.
+// Each part depends on those before it.
 // clang-format off
 #include "numerics/lanes/vectors.inl"
 #include "numerics/lanes/operations.inl"
@@ -19,11 +19,11 @@ namespace {
 #include "numerics/lanes/operands.inl"
 // clang-format on
 
-constexpr Kernels kKernels{MONET_LANES_NAME,      &panel_kernel<float>,  &panel_kernel<double>,
-                           &pairs_kernel<float>,  &pairs_kernel<double>, &blocks_kernel,
-                           &largest_kernel,       &scaled_round_kernel,  &round_kernel,
-                           &round_mantissa_kernel, &narrow_kernel,       &facts_kernel,
-                           &read_kernel};
+constexpr Kernels kKernels{
+    MONET_LANES_NAME,      &panel_kernel<float>,   &panel_kernel<double>, &pairs_kernel<float>,
+    &pairs_kernel<double>, &blocks_kernel,         &largest_kernel,       &scaled_round_kernel,
+    &round_kernel,         &round_mantissa_kernel, &narrow_kernel,        &facts_kernel,
+    &read_kernel};
 
 } // namespace
 

@@ -1,4 +1,5 @@
-// Loops over operands before they are multiplied. Part of lanes.inl: see there.
+// Kernels that convert and analyse operands before multiplication. Part of lanes.inl; included only
+// there.
 bool narrow_kernel(const double* in, float* out, std::ptrdiff_t count) {
   std::int64_t others = 0;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -16,7 +17,7 @@ inline std::uint32_t any_bits(Sig<float> bits) {
   return all;
 }
 
-/// How far the last bit of a magnitude above 0 is from 2^-150.
+/// Exponent of the lowest set bit of a magnitude above 0, relative to 2^-150.
 inline Sig<float> lowest_bit(Sig<float> magnitude) {
   constexpr int kMantissa = Lane<float>::kMantissa;
   const Sig<float> field = magnitude >> kMantissa;
@@ -31,7 +32,7 @@ void facts_kernel(const float* in, std::ptrdiff_t count, FactBits& facts) {
   constexpr std::int32_t kInfinity = Lane<float>::kExponentMask;
   const Sig<float> infinity = kInfinity + Sig<float>{};
   Sig<float> largest{}, mantissas{}, specials{};
-  Sig<float> negated = -infinity; // of the smallest
+  Sig<float> negated = -infinity; // negated bits of the smallest magnitude
   Sig<float> lowest = infinity;
   for (std::ptrdiff_t i = 0; i < count; i += Types<float>::kWidth) {
     const Sig<float> bits = (Sig<float>)magnitude<float>(load_some(in + i, count - i));
@@ -45,7 +46,8 @@ void facts_kernel(const float* in, std::ptrdiff_t count, FactBits& facts) {
     const Sig<float> last = lowest_bit(finite);
     lowest = ((finite > 0) & (last < lowest)) ? last : lowest;
   }
-  // Magnitudes have no sign: the smallest is the largest of what is left to infinity.
+  // Infinity minus the smallest magnitude is the maximum of the differences, since magnitudes have
+  // no sign.
   facts.largest = largest_of(largest);
   facts.smallest = Lane<float>::kExponentMask - largest_of(infinity + negated);
   facts.mantissas = any_bits(mantissas);

@@ -1,5 +1,5 @@
-// What is done with a product and with a sum. Part of lanes.inl: see there.
-/// Two rounds of a 32-bit mixer: see rounding_bits().
+// Operations on products and sums. Part of lanes.inl; included only there.
+/// Two rounds of a 32-bit mixer; see rounding_bits().
 template <class Real>
 inline Half<Real> mixed(Half<Real> x) {
   x = (x ^ (x >> 16)) * 0x7FEB352DU;
@@ -18,8 +18,8 @@ inline Vec<Real> zero_for_nan(Vec<Real> p) {
   return p == p ? p : Vec<Real>{};
 }
 
-/// To even. Products are exact, or rounded, with none beyond the largest number or in the way of
-/// sums. Sums are native, only clamped, rounded, or rounded from odd ones.
+/// Rounding is to even. Products are exact, rounded without overflow (bounded), or rounded. Sums
+/// are native, only clamped, rounded, or rounded from sums kept odd.
 enum class Product { exact, bounded, round };
 enum class Sum { native, clamp, round, round_odd };
 template <class Real, Product kProduct, Sum kSum, Beyond kBeyond, bool kZeroWins>
@@ -55,7 +55,7 @@ struct FastOps {
   }
 };
 
-/// Everything, decided as it goes.
+/// General operations: every choice is made at run time.
 template <class Real>
 struct GeneralOps {
   static constexpr bool kRandom = true;
@@ -91,7 +91,7 @@ struct GeneralOps {
   Vec<Real> round(Mode mode, Vec<Real> x, const LaneGrid<Real>& grid, const Grid<Real>& plain,
                   const Keys<Real>& keys, std::uint32_t place) const {
     const Vec<Real> m = magnitude<Real>(x);
-    // Beyond twice the largest number nothing changes any more but for infinity itself.
+    // Magnitudes beyond twice the largest number round alike, except infinity.
     const Vec<Real> most = grid.largest * all<Real>(Real(2));
     const Vec<Real> cut = m > most ? most : m;
     const Uns<Real> e = exponents<Real>(cut, grid);
@@ -132,8 +132,7 @@ struct GeneralOps {
       p = round(arithmetic.product_mode, p, product, arithmetic.product, keys,
                 place(step, Draw::product));
     if (arithmetic.converts)
-      p = round(arithmetic.mode, p, convert, arithmetic.convert, keys,
-                place(step, Draw::convert));
+      p = round(arithmetic.mode, p, convert, arithmetic.convert, keys, place(step, Draw::convert));
     return p;
   }
   Vec<Real> add(Vec<Real> c, Vec<Real> p, const Keys<Real>& keys, std::uint32_t step) const {

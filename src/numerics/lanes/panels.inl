@@ -1,10 +1,10 @@
-// Loops over products. Part of lanes.inl: see there.
+// Loops over products. Part of lanes.inl; included only there.
 constexpr int kPanelRows = 4;
-constexpr int kGeneralRows = 2; ///< with all that may have to be decided
+constexpr int kGeneralRows = 2; ///< for operations that choose at run time
 constexpr int kPanelVectors = MONET_LANE_BYTES == 64 ? 2 : 1;
 
-/// Some rows of one strip of columns, their sums in registers. `count`: columns of the strip, at
-/// most all of its vectors.
+/// Block of some rows and one strip of columns, with its sums in registers. `count`: columns of the
+/// strip, at most those of all its vectors.
 template <class Real, class Ops, int kRows, int kVectors>
 class PanelBlock {
 public:
@@ -114,12 +114,12 @@ private:
 #else
 #define MONET_COMPILED_ONCE [[gnu::noinline, gnu::noclone]]
 #endif
-/// All rows of one strip. Compiled once for each number of vectors, not for each caller; the copy
-/// of `ops` stays in registers.
+/// Computes all rows of a strip. Compiled once per number of vectors, not per caller; the copy of
+/// `ops` stays in registers.
 template <class Real, class Ops, int kVectors>
 MONET_COMPILED_ONCE void panel_strip(const Panel<Real>& panel, const Ops& shared,
-                                   std::ptrdiff_t column, std::ptrdiff_t count,
-                                   const Real* vectors, std::ptrdiff_t vector_step) {
+                                     std::ptrdiff_t column, std::ptrdiff_t count,
+                                     const Real* vectors, std::ptrdiff_t vector_step) {
   constexpr int kRows = Ops::kRandom ? kGeneralRows : kPanelRows;
   const Ops ops = shared;
   std::ptrdiff_t row = 0;
@@ -145,7 +145,7 @@ void run_panel(const Panel<Real>& panel, const Ops& ops) {
   const std::ptrdiff_t left = panel.columns - column;
   if (left == 0)
     return;
-  // The last columns, filled up, some chunks at a time.
+  // Pads the last columns, a few chunks at a time.
   Real filled[kLongestChunk * kWidth];
   const std::ptrdiff_t most = kLongestChunk / panel.chunk * panel.chunk;
   for (std::ptrdiff_t k0 = 0; k0 < panel.steps; k0 += most) {
@@ -195,7 +195,7 @@ void run_pairs(const Pairs<Real>& pairs, const Ops& ops) {
   }
 }
 
-/// f(ops) with the fastest operations that do what `arithmetic` says.
+/// Calls f(ops) with the fastest operations that implement `arithmetic`.
 template <class Real, Product kProduct, Beyond kBeyond, bool kZeroWins, class F>
 void with_sum(const Arithmetic<Real>& arithmetic, F f) {
   constexpr Beyond kOfProduct = kProduct == Product::round ? kBeyond : Beyond::nothing;
@@ -229,8 +229,8 @@ void with_ops(const Arithmetic<Real>& arithmetic, F f) {
   const bool bounded = rounds && arithmetic.product_fits;
   const bool alike = !rounds || bounded || !arithmetic.rounds_sum ||
                      arithmetic.product.clamps == arithmetic.sum.clamps;
-  const bool general = arithmetic.mode != Mode::even || arithmetic.flushes ||
-                       arithmetic.converts || !alike || (arithmetic.zero_wins && !kSingle);
+  const bool general = arithmetic.mode != Mode::even || arithmetic.flushes || arithmetic.converts ||
+                       !alike || (arithmetic.zero_wins && !kSingle);
   if (general)
     f(GeneralOps<Real>(arithmetic));
   else if (kSingle && arithmetic.zero_wins && rounds)

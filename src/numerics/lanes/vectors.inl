@@ -1,4 +1,4 @@
-// Vectors of numbers, grids, and rounding to them. Part of lanes.inl: see there.
+// Vectors, grids of numbers, and rounding to a grid. Part of lanes.inl; included only there.
 template <class Real>
 struct Lane;
 
@@ -29,7 +29,7 @@ struct Types {
   typedef Real V __attribute__((vector_size(MONET_LANE_BYTES)));
   typedef typename Lane<Real>::Bits U __attribute__((vector_size(MONET_LANE_BYTES)));
   typedef typename Lane<Real>::Signed I __attribute__((vector_size(MONET_LANE_BYTES)));
-  /// 32 bits for every number.
+  /// 32-bit integers, one per number of the vector.
   typedef std::uint32_t H __attribute__((vector_size(kWidth * 4)));
   typedef std::int32_t HI __attribute__((vector_size(kWidth * 4)));
 };
@@ -56,7 +56,7 @@ template <class Real>
 inline void store(Real* to, Vec<Real> v) {
   __builtin_memcpy(to, &v, sizeof(v));
 }
-/// The first `count` numbers, the others 0.
+/// Loads the first `count` numbers; the others are 0.
 template <class Real>
 [[gnu::noinline]] Vec<Real> load_part(const Real* from, std::ptrdiff_t count) {
   Real numbers[Types<Real>::kWidth] = {};
@@ -92,7 +92,7 @@ template <class Real>
   return h;
 }
 
-/// a * b + c, of numbers of which both are exact.
+/// a * b + c, for numbers whose product and sum are both exact.
 template <class Real>
 inline Vec<Real> multiply_add(Vec<Real> a, Vec<Real> b, Vec<Real> c) {
 #if MONET_LANE_BYTES == 64
@@ -105,11 +105,11 @@ inline Vec<Real> multiply_add(Vec<Real> a, Vec<Real> b, Vec<Real> c) {
 #endif
 }
 
-/// A grid as vectors.
+/// A grid, with its constants as vectors.
 template <class Real>
 struct LaneGrid {
-  Uns<Real> least{}; ///< exponent bits
-  typename Lane<Real>::Bits shift = 0; ///< from a number's exponent to its rounder
+  Uns<Real> least{};                   ///< smallest exponent bits
+  typename Lane<Real>::Bits shift = 0; ///< distance from a number's exponent to its rounder's
   typename Lane<Real>::Bits ulp_shift = 0;
   bool ulp_up = false;
   Vec<Real> largest{}, lowest{}, overflow{}, smallest_normal{};
@@ -134,7 +134,7 @@ template <class Real>
 inline Vec<Real> magnitude(Vec<Real> x) {
   return (Vec<Real>)((Uns<Real>)x & ~Lane<Real>::kSignMask);
 }
-/// With the sign of x; m has none.
+/// m with the sign of x; m must have no sign.
 template <class Real>
 inline Vec<Real> with_sign(Vec<Real> m, Vec<Real> x) {
   return (Vec<Real>)((Uns<Real>)m | ((Uns<Real>)x & Lane<Real>::kSignMask));
@@ -144,20 +144,20 @@ inline Uns<Real> exponents(Vec<Real> x, const LaneGrid<Real>& grid) {
   const Uns<Real> e = (Uns<Real>)x & Lane<Real>::kExponentMask;
   return e > grid.least ? e : grid.least;
 }
-/// 1.5 times the power of two whose own neighbours are as far apart as the grid's at x: adding it
-/// rounds to even.
+/// 1.5 times the power of two whose neighbours have the distance of the grid's numbers at x. Adding
+/// it rounds to even.
 template <class Real>
 inline Vec<Real> rounder(Uns<Real> exponent, const LaneGrid<Real>& grid) {
   return (Vec<Real>)(exponent + grid.shift);
 }
-/// NaN stays NaN.
+/// Clamps to the grid's range; NaN stays NaN.
 template <class Real>
 inline Vec<Real> clamped(Vec<Real> x, const LaneGrid<Real>& grid) {
   x = x > grid.largest ? grid.largest : x;
   return x < grid.lowest ? grid.lowest : x;
 }
 
-/// What lies beyond the largest number: nothing, or it overflows or is cut.
+/// Numbers beyond the largest: they do not occur, they overflow, or they are clamped.
 enum class Beyond { nothing, overflows, clamps };
 template <class Real, Beyond kBeyond>
 inline Vec<Real> round_even(Vec<Real> x, const LaneGrid<Real>& grid) {
@@ -170,8 +170,8 @@ inline Vec<Real> round_even(Vec<Real> x, const LaneGrid<Real>& grid) {
   return magnitude<Real>(q) > grid.largest ? with_sign<Real>(grid.overflow, x) : q;
 }
 
-/// The sum as Real has it, with its last bit odd where it is not exact: between the same neighbours
-/// of any grid with two bits less, and halfway between them only if the sum is.
+/// The sum in Real, with its last bit odd if inexact. It stays between the same neighbours of any
+/// grid with at least two bits less, and is halfway between them only if the exact sum is.
 template <class Real>
 inline Vec<Real> odd_sum(Vec<Real> a, Vec<Real> b) {
   const Vec<Real> s = a + b;

@@ -1,5 +1,5 @@
-// Which inner loop emulates a unit on given operands, and how: shared with stages that walk loop
-// nests of their own.
+// Chooses and runs the inner loop that emulates a unit on given operands. Stages with custom loop
+// nests use it directly.
 #pragma once
 
 #include "numerics/shared/panel.hpp"
@@ -13,39 +13,39 @@
 
 namespace monet {
 
-/// What is known of an operand's numbers, as the multiplier reads them.
+/// Bounds on an operand's numbers, as the multiplier reads them.
 struct OperandFacts {
-  double largest = 0;       ///< magnitude of finite numbers
-  double smallest = 0;      ///< magnitude above 0; 0: there is none
+  double largest = 0;       ///< largest finite magnitude
+  double smallest = 0;      ///< smallest magnitude above 0; 0 if all are 0
   int lowest_bit = 0;       ///< all numbers are multiples of 2^this
-  int significand_bits = 0; ///< most, of any number
+  int significand_bits = 0; ///< maximum of all numbers
   bool finite = true;
 };
 OperandFacts facts_of(std::span<const float> numbers,
                       Instructions instructions = Instructions::best);
 OperandFacts facts_of(std::span<const double> numbers);
-/// Of all parts of an operand together.
+/// Facts that hold for all parts of an operand together.
 OperandFacts merged(std::span<const OperandFacts> facts);
 
-/// How the converter of operands rounds.
+/// Rounding of the operand converter.
 Rounding converter_rounding(const Mac& mac);
-/// decoded_operand() of all numbers, in place, and what is then known of them.
+/// Applies decoded_operand() to all numbers in place; returns facts about the results.
 OperandFacts read_operands(std::span<float> numbers, const Mac& mac, int jobs = 1,
                            Instructions instructions = Instructions::best);
 
-/// What the operands of a product add to what is known of the unit.
+/// Operand properties that decide, with the unit, which inner loop is exact.
 struct ProductRange {
   OperandFacts left;
   OperandFacts right;
-  std::int64_t steps = 1; ///< products of an output
-  std::int64_t chunk = 1; ///< products that are added up exactly
-  int min_scale = 0;      ///< exponents of the scales of chunks
+  std::int64_t steps = 1; ///< products per output
+  std::int64_t chunk = 1; ///< products that are summed exactly
+  int min_scale = 0;      ///< minimum exponent of chunk scales
   int largest_scale = 0;
-  bool powers_of_two = true; ///< the scales
+  bool powers_of_two = true; ///< whether all scales are
 };
 
-/// Emulates one unit on operands of one range in vectors of single or double precision, whichever
-/// first holds all that the unit computes; or not at all.
+/// Emulates a unit on operands of one range, in vectors of single or double precision: the first
+/// that holds all intermediate results exactly, or neither.
 class MacEngine {
 public:
   MacEngine(const Mac& mac, const ProductRange& range,
@@ -53,7 +53,7 @@ public:
 
   bool is_single() const { return single_.has_value(); }
   bool is_double() const { return !single_ && double_.has_value(); }
-  /// Outputs need keys for random bits.
+  /// Whether outputs need keys for random bits.
   bool is_random() const;
   void panel(const lanes::Panel<float>& panel) const { kernels_->panel_single(panel, *single_); }
   void panel(const lanes::Panel<double>& panel) const { kernels_->panel_double(panel, *double_); }
@@ -66,20 +66,21 @@ private:
   std::optional<lanes::Arithmetic<double>> double_;
 };
 
-/// The inner loops of these instructions; InternalError where the machine has none of them.
+/// Inner loops of an instruction set; throws InternalError if the machine does not support it.
 const lanes::Kernels& kernels_of(Instructions instructions);
 
-/// A format's numbers as the loops take them.
+/// A format's numbers in the form that the loops use.
 template <class Real>
 lanes::Grid<Real> grid_of(const NumberFormat& format, const Rounding& rounding);
 extern template lanes::Grid<float> grid_of<float>(const NumberFormat&, const Rounding&);
 extern template lanes::Grid<double> grid_of<double>(const NumberFormat&, const Rounding&);
 
-/// Blocks of 32 of these elements, cut and symmetric, by the exponent of the largest: what is
-/// rounded is still to be said.
+/// Parameters for symmetric, saturating blocks of 32 elements, scaled by the exponent of the
+/// largest. The caller sets the arrays to round.
 lanes::BlockRun block_run(const NumberFormat& element);
 
-/// The two halves of the keys of outputs [first, first + count), as rounding_bits() has them.
+/// Computes the low and high halves of the keys of outputs [first, first + count), as
+/// rounding_bits() uses them.
 void fill_keys(std::uint64_t seed, std::uint64_t first, std::span<std::uint32_t> low,
                std::span<std::uint32_t> high);
 

@@ -1,5 +1,5 @@
-// What the inner loops of emulated multiply-accumulates are given. They are compiled once for each
-// set of vector instructions: plain numbers and pointers only.
+// Arguments of the inner loops of emulated multiply-accumulates. The loops are compiled once per
+// set of vector instructions, so the arguments are plain numbers and pointers.
 #pragma once
 
 #include <cstddef>
@@ -12,38 +12,38 @@ inline constexpr std::ptrdiff_t kLongestChunk = 256;
 
 enum class Mode : std::int32_t { even, away, zero, stochastic };
 
-/// Random bits of the k-th product of an output are those of the places kDraws k + draw.
+/// Purpose of random bits. The k-th product of an output uses the bits at positions kDraws k +
+/// draw.
 enum class Draw : std::uint32_t { product, convert, sum };
 inline constexpr std::uint32_t kDraws = 3;
 
-/// Numbers of a format among those of Real, which has more bits and a wider range. Fixed formats,
-/// too: as one binade with all of their numbers.
+/// Numbers of a format as a subset of Real, which has more bits and a wider range. A fixed-point
+/// format is one binade with all its numbers.
 template <class Real>
 struct Grid {
   std::int32_t mantissa_bits = 0;
-  std::int32_t min_exponent = 0; ///< neighbours are never closer than 2^(this - mantissa_bits)
+  std::int32_t min_exponent = 0; ///< minimum neighbour distance: 2^(this - mantissa_bits)
   Real largest = 0;
-  Real lowest = 0;            ///< the most negative
-  Real overflow = 0;          ///< what stands for magnitudes beyond the largest: infinity or NaN
-  Real smallest_normal = 0;   ///< smaller magnitudes become 0; 0: none does
-  bool clamps = false;        ///< what is too large becomes the largest
-  bool infinity_stays = true; ///< in mode zero only infinity itself overflows
+  Real lowest = 0;            ///< most negative number
+  Real overflow = 0;          ///< result beyond the largest number: infinity or NaN
+  Real smallest_normal = 0;   ///< smaller magnitudes become 0; 0: none do
+  bool clamps = false;        ///< numbers beyond the largest become the largest
+  bool infinity_stays = true; ///< in mode zero, only infinity overflows
 };
 
-/// How products and sums are rounded.
+/// Rounding of products and sums.
 template <class Real>
 struct Arithmetic {
-  Grid<Real> product; ///< where `rounds_product`
-  Grid<Real> convert; ///< where `converts`: what a rounded product is rounded to once more
-  Grid<Real> sum;     ///< where `rounds_sum`
+  Grid<Real> product; ///< used if `rounds_product`
+  Grid<Real> convert; ///< used if `converts`: second rounding of a rounded product
+  Grid<Real> sum;     ///< used if `rounds_sum`
   bool rounds_product = false;
   bool converts = false;
   bool rounds_sum = false;
-  bool exact_sum = false;    ///< sums of two numbers of Real that Real cannot hold are kept odd, so
-                             ///< that rounding sees on which side they are
-  bool on_grid = false;      ///< what is added lies on the sum's grid: no rounding, only clamping
-  bool product_fits = false; ///< none lies beyond the largest number of `product`
-  bool sum_fits = false;     ///< nor does any sum beyond that of `sum`
+  bool exact_sum = false;    ///< sums inexact in Real get an odd last bit: no double rounding
+  bool on_grid = false;      ///< addends lie on the sum's grid: clamping suffices
+  bool product_fits = false; ///< no product exceeds the largest of `product`
+  bool sum_fits = false;     ///< no sum exceeds the largest of `sum`
   bool flushes = false;
   bool zero_wins = false; ///< infinity times 0 is 0
   Mode mode = Mode::even;
@@ -51,8 +51,8 @@ struct Arithmetic {
   std::int32_t random_bits = 0;
 };
 
-/// out[row][column] goes on with the sum over `steps` of scalar[row][step] * vector[step][column].
-/// In chunks: the exact sums of `chunk` products are added, times their two scales.
+/// Adds to out[row][column] the sum over `steps` of scalar[row][step] * vector[step][column]. The
+/// exact sums of `chunk` products, times their two scales, are added one by one.
 template <class Real>
 struct Panel {
   Real* out = nullptr;
@@ -66,18 +66,18 @@ struct Panel {
   std::ptrdiff_t steps = 0;
   std::ptrdiff_t columns = 0;
   std::ptrdiff_t chunk = 1;
-  const Real* scalar_scales = nullptr; ///< null: all 1
+  const Real* scalar_scales = nullptr; ///< null if all are 1
   const Real* vector_scales = nullptr;
-  std::ptrdiff_t scale_row = 0; ///< of scalar_scales; its chunks are neighbours
+  std::ptrdiff_t scale_row = 0; ///< row stride of scalar_scales, whose chunks are contiguous
   std::ptrdiff_t vector_scale_step = 0;
-  const std::uint32_t* low_keys = nullptr; ///< of every output, for random bits
+  const std::uint32_t* low_keys = nullptr; ///< key of every output, for random bits
   const std::uint32_t* high_keys = nullptr;
   std::ptrdiff_t key_row = 0;
-  std::uint32_t first_step = 0; ///< how many products the outputs have had
+  std::uint32_t first_step = 0; ///< number of products already added to the outputs
 };
 
-/// The same of two vectors: out[column] += left[step][column] * right[step][column], where either
-/// may be one number for all columns.
+/// Element-wise variant of Panel: out[column] += left[step][column] * right[step][column], where
+/// either operand may be one number for all columns.
 template <class Real>
 struct Pairs {
   Real* out = nullptr;
@@ -95,38 +95,38 @@ struct Pairs {
   std::uint32_t first_step = 0;
 };
 
-/// Blocks of neighbours that share a power of two, chosen by the exponent of the largest
-/// magnitude: values, or elements without their scales, and the scales.
+/// Rounds blocks of neighbours that share a power of two, chosen by the exponent of the largest
+/// magnitude. Writes values, or elements without their scales, and the scales.
 struct BlockRun {
   const float* in = nullptr;
   float* out = nullptr;
-  float* scales = nullptr; ///< null: not asked for
+  float* scales = nullptr; ///< null if not requested
   std::ptrdiff_t blocks = 0;
-  std::ptrdiff_t length = 32; ///< of a block: 1, 2, 4, 8, 16 or 32
+  std::ptrdiff_t length = 32; ///< block length: 1, 2, 4, 8, 16 or 32
   bool elements = false;
-  Grid<float> grid; ///< that clamps
+  Grid<float> grid; ///< must clamp
   std::int32_t largest_exponent = 0;
-  std::uint8_t zero_code = 0; ///< of a block of zeros
+  std::uint8_t zero_code = 0; ///< scale code of a block of zeros
 };
 
-/// Of numbers, as bits of magnitudes.
+/// Facts about numbers, as bits of their magnitudes.
 struct FactBits {
-  std::uint32_t largest = 0;            ///< that is finite
-  std::uint32_t smallest = 0x7F800000U; ///< above 0
-  std::uint32_t mantissas = 0;          ///< of finite ones, any of them
-  std::int32_t lowest = 0;              ///< all are multiples of 2^(this - 150)
-  std::uint32_t specials = 0;           ///< not 0 where any is not finite
+  std::uint32_t largest = 0;            ///< largest finite magnitude
+  std::uint32_t smallest = 0x7F800000U; ///< smallest magnitude above 0
+  std::uint32_t mantissas = 0;          ///< bitwise OR of the finite magnitudes
+  std::int32_t lowest = 0;              ///< all numbers are multiples of 2^(this - 150)
+  std::uint32_t specials = 0;           ///< nonzero if any number is not finite
 };
 
-/// How multipliers without NaN read numbers of their format: NaN is infinity.
+/// Reading of a format by multipliers without NaN: NaN is read as infinity.
 struct SubnormalRule {
-  float least = 0; ///< smaller magnitudes are subnormal:
+  float least = 0; ///< smaller magnitudes are subnormal
   float base = 0;
-  bool as_normal = false; ///< this and half of them
+  bool as_normal = false; ///< subnormals are read as `base` plus half of them
   bool as_zero = false;
 };
 
-/// Compiled code for one set of instructions.
+/// Kernels compiled for one instruction set.
 struct Kernels {
   const char* name;
   void (*panel_single)(const Panel<float>&, const Arithmetic<float>&);
@@ -134,17 +134,17 @@ struct Kernels {
   void (*pairs_single)(const Pairs<float>&, const Arithmetic<float>&);
   void (*pairs_double)(const Pairs<double>&, const Arithmetic<double>&);
   void (*blocks)(const BlockRun&);
-  /// out[column] = the bits of the largest magnitude in the rows: NaN above infinity above numbers.
+  /// out[column] = bits of the largest magnitude in the rows, ordered: numbers, infinity, NaN.
   void (*largest)(const float* in, std::ptrdiff_t row, std::ptrdiff_t rows, std::ptrdiff_t columns,
                   std::uint32_t* out);
-  /// out = round(in * inverse) * scale number by number, to even, with the sign of zeros.
+  /// out = round(in * inverse) * scale for each number, to even; keeps the sign of zeros.
   void (*scaled_round)(const float* in, float* out, std::ptrdiff_t count, const float* inverse,
                        const float* scale, const Grid<float>& grid);
-  /// To even, with the sign of zeros.
+  /// Rounds to even; keeps the sign of zeros.
   void (*round)(const float* in, float* out, std::ptrdiff_t count, const Grid<float>& grid);
-  /// To so many bits of mantissa and all exponents of single precision, to even, with its infinity.
+  /// Rounds to even, to `mantissa_bits` with the exponents and infinity of single precision.
   void (*round_mantissa)(const float* in, float* out, std::ptrdiff_t count, int mantissa_bits);
-  /// The same numbers in single precision; false where any is not.
+  /// Converts to single precision; returns false if any number is not exact in it.
   bool (*narrow)(const double* in, float* out, std::ptrdiff_t count);
   void (*facts)(const float* in, std::ptrdiff_t count, FactBits& bits);
   void (*read)(float* numbers, std::ptrdiff_t count, const SubnormalRule& reading);

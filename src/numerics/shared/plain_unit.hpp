@@ -1,5 +1,5 @@
-// A unit number by number: what its inner loops are compared with, and what computes where no loop
-// holds what the unit does.
+// A unit that computes one number at a time: reference for the inner loops, and fallback if no loop
+// supports the unit.
 #pragma once
 
 #include "numerics/shared/panel.hpp"
@@ -12,39 +12,39 @@
 
 namespace monet {
 
-/// A rounding to a format.
+/// Rounding to a format.
 struct RoundingStep {
   NumberFormat format;
   Rounding rounding;
 };
-/// What a unit does, one after the other.
+/// Rounding steps of a unit, in order.
 struct UnitSteps {
   std::optional<RoundingStep> product;
   std::optional<RoundingStep> convert;
-  std::optional<RoundingStep> sum; ///< none: exact
+  std::optional<RoundingStep> sum; ///< nullopt if exact
 };
 UnitSteps steps_of(const Mac& mac);
-/// Its multiplier has no NaN: infinity times 0 is 0.
+/// Whether the unit's multiplier lacks NaN, so that infinity times 0 is 0.
 bool zero_wins(const Mac& mac);
 
-/// The sum in double, its last bit odd where it is not exact.
+/// Sum in double, with its last bit odd if inexact.
 double odd_sum(double a, double b);
 
-/// Takes operands as the multiplier reads them.
+/// Computes products and sums of operands as the multiplier reads them.
 class PlainUnit {
 public:
   explicit PlainUnit(const Mac& mac) : steps_(steps_of(mac)), zero_wins_(zero_wins(mac)) {}
 
   bool is_exact() const { return !steps_.sum; }
 
-  /// mac_product() and mac_sum().
+  /// Equivalent to mac_product() and mac_sum().
   double product(double a, double b, std::uint64_t output, std::uint64_t k) const;
   double sum(double c, double p, std::uint64_t output, std::uint64_t k) const;
 
-  /// Of products and sums of any number of bits: the k-th product goes to a chunk, ...
+  /// Adds the k-th product to a chunk's exact sum; products and sums may have any number of bits.
   void add_product(ExactSum& chunk, double a, double b, std::uint64_t output,
                    std::uint64_t k) const;
-  /// ... and the chunk whose first product is the k-th, times its scale, to the sum.
+  /// Adds a chunk, times its scale, to the sum c; `k` is the index of the chunk's first product.
   double add_chunk(double c, ExactSum& chunk, double scale, std::uint64_t output,
                    std::uint64_t k) const;
 

@@ -1,3 +1,5 @@
+// Lower bounds on the figures of core allocations, for all plans or for all that share a begun
+// plan; the allocation search uses them to skip plans.
 #include "optimise/allocation/loads.hpp"
 #include "optimise/bounds/shared_links.hpp"
 
@@ -13,15 +15,15 @@ namespace monet {
 
 namespace {
 
-/// A whole number that is no more than `value` was meant to be: sums of doubles are off by less
-/// than a part in 10^11.
+/// Rounds a lower bound up to an integer without exceeding its exact value; the relative error of
+/// sums of doubles is below 1e-11.
 std::int64_t whole(double value) {
   return std::max<std::int64_t>(0,
                                 static_cast<std::int64_t>(std::ceil(value * (1 - 1e-11) - 1e-6)));
 }
 
-/// Bytes that must be live together at the end of some operator, in any schedule: what is read
-/// there or made there, and what was surely begun before and is surely read after.
+/// Lower bound on live bytes at the end of some operator in any schedule: tensors it reads or
+/// makes, and tensors surely begun before and surely read after.
 class LeastLiveBytes {
 public:
   LeastLiveBytes(const TrainingGraph& step, const AllocationLoads& loads)
@@ -49,7 +51,7 @@ private:
   void set(std::size_t op, std::size_t of) {
     before_[op * words_ + of / 64] |= std::uint64_t{1} << (of % 64);
   }
-  /// `first` is `op`, or every element that it makes is surely made before `op` ends.
+  /// Whether `first` is `op`, or all elements of `first` are surely made before `op` ends.
   bool comes_before(std::size_t first, std::size_t op) const {
     return ((before_[op * words_ + first / 64] >> (first % 64)) & 1U) != 0;
   }
@@ -75,10 +77,10 @@ private:
 
   const Graph& graph_;
   std::size_t words_;
-  std::vector<std::uint64_t> before_; ///< [operator]: bits of those that come before it
+  std::vector<std::uint64_t> before_; ///< [operator]: bit set of its predecessors
 };
 
-/// No slice makes again what another makes.
+/// Whether no two slices compute the same iterations.
 bool made_once(const TileGraph& tiles, const Graph& graph) {
   for (std::size_t op = 0; op < tiles.operators.size(); ++op) {
     const LoopNest& nest = graph.operators()[op].nest;
@@ -93,7 +95,7 @@ bool made_once(const TileGraph& tiles, const Graph& graph) {
   return true;
 }
 
-/// Cycles that hold for any tiles on the cores that operators may run on.
+/// Lower bound in cycles for any tiles on the cores that operators may run on.
 double latency_of_step(AllocationEvaluator& evaluator) {
   StepBoundOptions options;
   const Graph& graph = evaluator.step().graph;
@@ -109,15 +111,16 @@ double latency_of_step(AllocationEvaluator& evaluator) {
 
 struct AllocationBounds::Impl {
   AllocationEvaluator& evaluator;
-  double min_latency = 0; ///< cycles, whatever the tiles
+  double min_latency = 0; ///< cycles, for any tiles
   AllocationLoads loads;
   std::int64_t peak = 0;
-  std::vector<std::vector<double>> weights; ///< of resources, each adding up to one
-  /// [weights][operator]: weighted cycles of the choice that has least, and sums from here on.
+  std::vector<std::vector<double>> weights; ///< weight vectors over resources; each sums to one
+  /// [weights][operator]: minimum weighted cycles, summed over this operator and all after it.
   std::vector<std::vector<double>> min_after;
-  std::vector<double> energy_least_after; ///< [operator]: Energy::units
-  std::vector<double> bits_least_after;   ///< [operator]: that pass the ports
-  std::vector<std::size_t> even;          ///< choices under the best weights
+  std::vector<double>
+      energy_least_after;               ///< [operator]: minimum Energy::units, summed as min_after
+  std::vector<double> bits_least_after; ///< [operator]: minimum port bits, summed as min_after
+  std::vector<std::size_t> even;        ///< per operator, its choice under the best weights
 
   Impl(AllocationEvaluator& e, const SearchControl& control)
       : evaluator(e), min_latency(latency_of_step(e)), loads(allocation_loads(e, control)),
@@ -135,7 +138,7 @@ struct AllocationBounds::Impl {
     bits_least_after = min_sums([](const ChoiceLoad& load) { return load.port_bits; });
   }
 
-  /// Per operator: of it and of those after it, the sums of the least that a choice has.
+  /// Per operator: the minimum measure over its choices, summed over it and all operators after it.
   template <class Measure>
   std::vector<double> min_sums(Measure&& measure) const {
     std::vector<double> after(loads.of.size() + 1, 0);
@@ -144,7 +147,7 @@ struct AllocationBounds::Impl {
     return after;
   }
 
-  /// The least that a choice of the operator has.
+  /// Minimum measure over the operator's feasible choices.
   template <class Measure>
   double min_of(std::size_t op, const Measure& measure) const {
     double least = std::numeric_limits<double>::infinity();
@@ -166,7 +169,7 @@ struct AllocationBounds::Impl {
     return sum;
   }
 
-  /// The least weighted cycles of a choice of the operator, and which.
+  /// Minimum weighted cycles over the operator's choices, and that choice.
   std::pair<double, std::size_t> best_of(std::size_t op, const std::vector<double>& w) const {
     std::pair<double, std::size_t> best{std::numeric_limits<double>::infinity(), 0};
     for (std::size_t c = 0; c < loads.of[op].size(); ++c) {
@@ -179,9 +182,9 @@ struct AllocationBounds::Impl {
     return best;
   }
 
-  /// Weights of resources by which the least weighted work of all operators is large: for any
-  /// weights that add up to one it is no more than the busiest resource of any plan has. Each
-  /// alone, and the best of a multiplicative search.
+  /// Adds weights of resources under which the minimum weighted work of all operators is large. For
+  /// weights that sum to one, it is a lower bound on the busiest resource of any plan. Adds each
+  /// resource alone, and the best weights of a multiplicative search.
   void add_weights() {
     constexpr int kRounds = 200;
     const std::size_t n = loads.resources;
@@ -222,18 +225,18 @@ struct AllocationBounds::Impl {
       for (double& w : now)
         w /= sum;
     }
-    // Slightly less than one in all, whatever rounding has done.
+    // Keeps the sum slightly below one despite rounding.
     for (double& w : best)
       w *= 1 - 1e-12;
     weights.push_back(best);
   }
 
-  /// Longest chain of operators: from its begin to its end each takes what it must.
+  /// Lower bound in cycles from the longest chain of dependent operators.
   double chain(std::span<const std::uint32_t> begin) const {
     const std::size_t count = loads.of.size();
     std::vector<double> start(count, 0);
     std::vector<double> end(count, 0);
-    double others = 0; // end of what is no waiting update
+    double others = 0; // end of the operators that are not waiting updates
     double last = 0;
     for (const bool updates : {false, true}) {
       for (std::size_t op = 0; op < count; ++op) {
@@ -289,7 +292,7 @@ struct AllocationBounds::Impl {
     return true;
   }
 
-  /// Cycles; infinite when no plan is feasible.
+  /// Lower bound in cycles; infinite if no plan is feasible.
   double latency(std::span<const std::uint32_t> begin) const {
     const auto& must = loads.compulsory.cycles;
     double most = std::max(*std::ranges::max_element(must), min_latency);
@@ -307,7 +310,7 @@ struct AllocationBounds::Impl {
     return static_cast<double>(whole(most));
   }
 
-  /// Bits to and from the off-chip memory.
+  /// Lower bound on bits to and from the off-chip memory.
   double bits(std::span<const std::uint32_t> begin) const {
     if (!loads.complete)
       return static_cast<double>(whole(loads.compulsory.port_bits));
@@ -317,7 +320,7 @@ struct AllocationBounds::Impl {
     return static_cast<double>(whole(sum));
   }
 
-  /// Energy::units, given the least latency.
+  /// Lower bound in Energy::units, from a lower bound on cycles.
   double energy(std::span<const std::uint32_t> begin, double cycles) const {
     if (std::isinf(cycles))
       return cycles;

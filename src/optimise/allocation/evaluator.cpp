@@ -1,3 +1,5 @@
+// Lists each operator's core choices, and tiles and schedules allocation plans; the allocation
+// search and its bounds use it.
 #include "base/shared/pareto.hpp"
 
 #include "monet/base/errors.hpp"
@@ -20,7 +22,7 @@ bool leaves_cores_idle(const TilingOptions& tiling) {
   return std::ranges::find(tiling.idle, true) != tiling.idle.end();
 }
 
-/// The same groups and slices, for any core.
+/// Tiling options with equal groups and slices in which every operator may use all cores.
 TilingOptions on_all_cores(const TrainingGraph& step, const Chip& chip,
                            const TilingOptions& tiling) {
   TilingOptions all = tiling;
@@ -30,7 +32,7 @@ TilingOptions on_all_cores(const TrainingGraph& step, const Chip& chip,
   return all;
 }
 
-/// What make_tiles() does by itself.
+/// Allocation that make_tiles() chooses without a plan.
 CoreAllocation automatic_allocation(const TrainingGraph& step, const Chip& chip,
                                     const TilingOptions& tiling, const TilePlanner& planner) {
   return leaves_cores_idle(tiling) ? allocation_of(TilePlanner(step, chip, tiling).tiles({}))

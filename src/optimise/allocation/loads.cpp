@@ -1,3 +1,5 @@
+// Computes the load that each operator's choice puts on cores and off-chip ports, independent of
+// other operators' choices; AllocationBounds is built on it.
 #include "optimise/allocation/loads.hpp"
 
 #include "monet/base/checked.hpp"
@@ -12,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// Bits per tensor that its operators take through the off-chip memory's ports at least.
+/// Minimum bits that operators move through the off-chip memory's ports, by tensor.
 class Ports {
 public:
   Ports(const TrainingGraph& step, const Chip& chip)
@@ -29,9 +31,9 @@ public:
 
   std::size_t resources() const { return port_.shared ? 1 : 2; }
 
-  /// Adds what passes to the load: `streamed` per operand, where any tile of the operator streams
-  /// it. An operand that is kept must come or go once; of several readers of a tensor that nobody
-  /// makes, the first brings it, or streams it.
+  /// Adds an operator's port traffic to the load. `streamed`: per operand, its traffic if any tile
+  /// streams it. A kept operand must cross the port at least once. A tensor without producer counts
+  /// for its first reader, and for every reader that streams it.
   void add(std::size_t op, const std::vector<std::optional<OffchipTraffic>>& streamed,
            std::size_t cores, ChoiceLoad& load) const {
     const LoopNest& nest = graph_.operators()[op].nest;
@@ -79,7 +81,7 @@ public:
   }
 
 private:
-  /// Another operand of the operator has the tensor flow by.
+  /// Whether another operand of the operator streams the tensor.
   static bool streams_too(const LoopNest& nest, TensorId tensor,
                           const std::vector<std::optional<OffchipTraffic>>& streamed) {
     for (std::size_t i = 0; i < nest.operands.size(); ++i) {
@@ -89,7 +91,7 @@ private:
     return false;
   }
 
-  /// Energy::units that a bit costs however transfers of whole bits are rounded.
+  /// Minimum Energy::units per bit, however transfers of whole bits are rounded.
   static double min_units(double pj_per_bit) {
     const double units = pj_per_bit * Energy::kUnitsPerPicojoule;
     return units < 1 ? 0 : units - 0.5;
@@ -97,7 +99,7 @@ private:
 
   const Graph& graph_;
   OffchipPort port_;
-  std::vector<std::int64_t> written_;                      ///< per tensor, bits that must leave
+  std::vector<std::int64_t> written_; ///< per tensor, bits that must be written off-chip
   std::vector<std::optional<std::uint32_t>> first_reader_; ///< per tensor
 };
 
@@ -106,8 +108,8 @@ public:
   LoadMaker(AllocationEvaluator& evaluator, const Ports& ports, std::size_t cores)
       : evaluator_(evaluator), graph_(evaluator.step().graph), ports_(ports), cores_(cores) {}
 
-  /// The loads of choice `number` of every operator that has so many; false when the control ended
-  /// it.
+  /// Computes the loads of choice `number` for every operator that has such a choice. Returns false
+  /// if the control ended it.
   bool make(std::uint32_t number, const SearchControl& control,
             std::vector<std::vector<ChoiceLoad>>& loads) const {
     AllocationPlan plan;
@@ -157,7 +159,7 @@ private:
     return result;
   }
 
-  /// Operators of which every tile reads something, and everything.
+  /// Finds producers from which every tile reads some elements, or all elements.
   void find_predecessors(std::size_t op, const TileGraph& tiles, ChoiceLoad& load) const {
     const OperatorTiling& tiling = tiles.operators[op];
     for (const Access& access : graph_.operators()[op].nest.operands) {
@@ -184,7 +186,7 @@ private:
     }
   }
 
-  /// No element is left out, into which no tile of some tiling would write.
+  /// Whether the producer writes every element of the tensor, so that every tile writes some.
   bool written_whole(TensorId id) const {
     const Operator& maker = graph_.op(*graph_.tensor(id).producer);
     return std::ranges::any_of(maker.nest.operands, [&](const auto& a) {
@@ -205,7 +207,7 @@ private:
 
 std::vector<bool> waiting_updates(const TileGraph& tiles, const Graph& graph) {
   const std::size_t count = graph.operators().size();
-  std::vector<bool> mixed(count + 1, false); // per stack: has something else
+  std::vector<bool> mixed(count + 1, false); // per stack: has an operator that is not an update
   for (std::size_t op = 0; op < count; ++op) {
     if (graph.operators()[op].phase != Phase::update)
       mixed[tiles.stack_of[op]] = true;

@@ -1,4 +1,5 @@
-// What each choice of a search over allocations takes of cores and ports, whatever the others are.
+// Load that each choice of an allocation search puts on cores and ports, whatever the other
+// choices.
 #pragma once
 
 #include "monet/optimise/allocation.hpp"
@@ -8,31 +9,31 @@
 
 namespace monet {
 
-/// One choice of one operator.
+/// Load of one choice of one operator.
 struct ChoiceLoad {
-  bool known = false;                    ///< false: not looked at
+  bool known = false;                    ///< false if not computed
   bool feasible = false;                 ///< every tile has a mapping
-  std::vector<double> cycles;            ///< per resource: cores that compute, then ports
+  std::vector<double> cycles;            ///< per resource: compute cores, then ports
   std::int64_t shortest_tile = 0;        ///< cycles
   std::int64_t energy = 0;               ///< Energy::units of the tiles
-  double port_energy = 0;                ///< Energy::units of what passes the ports
-  double port_bits = 0;                  ///< that pass the ports
-  std::vector<std::uint32_t> after_some; ///< operators of which every tile reads something
-  std::vector<std::uint32_t> after_all;  ///< of which every tile reads all
+  double port_energy = 0;                ///< Energy::units of port traffic
+  double port_bits = 0;                  ///< bits that pass the ports
+  std::vector<std::uint32_t> after_some; ///< producers that every tile reads from
+  std::vector<std::uint32_t> after_all;  ///< producers that every tile reads completely
 
   /// Cycles on the busiest core.
   double busiest(std::size_t cores) const;
 };
 
 struct AllocationLoads {
-  std::size_t cores = 0;                   ///< that compute
-  std::size_t resources = 0;               ///< and one port, or one to read and one to write
+  std::size_t cores = 0;                   ///< compute cores
+  std::size_t resources = 0;               ///< cores, and one shared port or two ports
   std::vector<std::vector<ChoiceLoad>> of; ///< [operator][choice]
-  /// Cycles per resource and Energy::units of what must pass the ports whatever is chosen.
+  /// Minimum cycles per resource and Energy::units of port traffic, for any choices.
   ChoiceLoad compulsory;
-  /// Per operator, those of which it reads every element.
+  /// Per operator, the producers of which it reads every element.
   std::vector<std::vector<std::uint32_t>> reads_all_of;
-  std::vector<bool> waits; ///< per operator: an update that starts when all else has ended
+  std::vector<bool> waits; ///< per operator: an update that starts after all other operators end
   bool complete = false;   ///< every choice is known
 };
 

@@ -1,3 +1,5 @@
+// Random changes of an allocation plan and simple plans to start from; local and genetic search use
+// them.
 #include "optimise/allocation/moves.hpp"
 
 #include <algorithm>

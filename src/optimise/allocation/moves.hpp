@@ -1,4 +1,4 @@
-// Steps from one allocation to another, and simple allocations to start from.
+// Random changes of an allocation, and simple allocations to start from.
 #pragma once
 
 #include "monet/base/rng.hpp"
@@ -13,11 +13,12 @@ class AllocationMoves {
 public:
   explicit AllocationMoves(const AllocationEvaluator& evaluator);
 
-  /// Changes one operator, an operator and those after it, an operator to the cores of a neighbour
-  /// in the graph, or two operators that swap.
+  /// Changes one operator, changes a run of operators, moves one to the cores of a graph neighbour,
+  /// or swaps the cores of two operators.
   void change(AllocationPlan& plan, RandomStream& random) const;
 
-  /// Everything on one core as far as it can, for each core; on as many cores as it can.
+  /// Plans that place every operator on one core where possible, for each core, and a plan that
+  /// uses the maximum number of cores.
   std::vector<AllocationPlan> simple_plans() const;
 
 private:
@@ -28,14 +29,14 @@ private:
   void change_run(AllocationPlan& plan, RandomStream& random) const;
   void follow(AllocationPlan& plan, RandomStream& random) const;
   void swap(AllocationPlan& plan, RandomStream& random) const;
-  /// Gives the operator these cores, and of the ways to share out over them one by chance.
+  /// Sets the operator's cores, with a random choice among the ways to divide it over them.
   void set_cores(std::size_t op, const Cores& cores, AllocationPlan& plan,
                  RandomStream& random) const;
 
   const std::vector<std::vector<OperatorAllocation>>& choices_;
-  std::vector<std::vector<std::uint32_t>> neighbours_; ///< per operator, in the graph
+  std::vector<std::vector<std::uint32_t>> neighbours_; ///< per operator
   std::vector<std::uint32_t> free_;                    ///< operators with several choices
-  std::vector<CoreId> cores_;                          ///< of the chip, those that compute
+  std::vector<CoreId> cores_;                          ///< compute cores of the chip
 };
 
 } // namespace monet

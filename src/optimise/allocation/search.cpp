@@ -1,3 +1,5 @@
+// Searches for the best core allocation by branch and bound, a genetic algorithm or local search;
+// optimise and the joint search call it.
 #include "base/shared/pareto.hpp"
 #include "optimise/allocation/moves.hpp"
 #include "optimise/shared/nsga2.hpp"
@@ -15,18 +17,19 @@ namespace monet {
 
 namespace {
 
-/// Neighbours that are looked at together; not the number of threads, on which nothing depends.
+/// Neighbours evaluated together; independent of the number of threads, so results do not depend on
+/// it.
 constexpr std::size_t kBatch = 16;
-/// Batches without a better plan after which local search starts somewhere else.
+/// Batches without a better plan before local search restarts.
 constexpr int kPatience = 12;
-/// Neighbours made per evaluation left, bounds having ruled out the others.
+/// Maximum neighbours generated per remaining evaluation; bounds rule out the others.
 constexpr std::size_t kMaxTries = 64;
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-/// Plans whose bounds are looked at before their schedules are made, many at a time.
+/// Complete plans whose schedules are evaluated together.
 constexpr std::size_t kLeavesAtOnce = 64;
 
-/// Depth first, without recursion: a stack of begun plans.
+/// Depth-first branch and bound over partial plans, with a stack in place of recursion.
 class BranchAndBound {
 public:
   BranchAndBound(AllocationEvaluator& evaluator, const AllocationBounds& bounds,
@@ -77,7 +80,7 @@ private:
       if (child.bound < value())
         children.push_back(std::move(child));
     }
-    // The most promising is taken first: it comes last.
+    // The child with the lowest bound is pushed last, so it is visited first.
     std::ranges::stable_sort(children, std::ranges::greater{}, &Node::bound);
     for (Node& child : children)
       open_.push_back(std::move(child));
@@ -112,10 +115,10 @@ private:
   std::vector<Node> leaves_;
 };
 
-/// Branch and bound: operators in topological order, choices by their bound, plans cut off whose
-/// bound is no better than the best so far. `best` holds a plan to begin with and the best
-/// afterwards. False when the control or `most` evaluations ended it; `bound` is then what no plan
-/// is below, else the value of the best.
+/// Runs branch and bound: operators in topological order, choices by their bound, pruning plans
+/// whose bound is no better than the incumbent. `best` holds an initial plan and, afterwards, the
+/// best one. Returns false if the control or `most` evaluations ended it. `bound` is then a lower
+/// bound on all plans, otherwise the value of the best.
 bool search_all(AllocationEvaluator& evaluator, const AllocationBounds& bounds, Objective objective,
                 std::size_t most, const SearchControl& control, AllocationPoint& best,
                 double& bound) {
@@ -131,7 +134,7 @@ public:
 
   AllocationResult run() {
     const bool is_whole = control_.finishes([&] { search(); });
-    return finish(is_whole); // with the best so far
+    return finish(is_whole); // returns the best plan so far
   }
 
 private:
@@ -155,14 +158,15 @@ private:
     }
   }
 
-  /// What the step comes to without the search.
+  /// Evaluates the automatic and the given plan, the baselines of the search.
   void begin() {
     const AllocationPlan automatic = evaluator_.automatic();
     result_.automatic = {automatic, evaluator_.evaluate(automatic)};
     for (const AllocationPlan& plan : {automatic, evaluator_.given()}) {
       starts_.push_back(plan);
       take(plan, evaluator_.evaluate(plan));
-      start_ = evaluator_.evaluate(plan).value(options_.objective); // of the one given
+      start_ = evaluator_.evaluate(plan).value(
+          options_.objective); // finally the value of the given plan
     }
   }
 
@@ -178,7 +182,7 @@ private:
   bool fits(const StepFigures& cost) const {
     return cost.feasible && cost.peak_memory_bytes <= options_.max_live_bytes;
   }
-  /// Infinite for what is none.
+  /// Objective value; infinite if the plan does not fit.
   double value(const StepFigures& cost) const {
     return fits(cost) ? cost.value(options_.objective) : std::numeric_limits<double>::infinity();
   }
@@ -199,7 +203,7 @@ private:
     take(plan, evaluator_.evaluate(plan));
   }
 
-  /// The whole space; certified when it was searched to the end.
+  /// Searches the whole space; the result is certified if the search completes.
   void search_space() {
     double bound = result_.certificate.bound;
     result_.exact = search_all(evaluator_, *bounds_, options_.objective,
@@ -225,7 +229,8 @@ private:
       result_.certificate.bound = std::max(result_.certificate.bound, best());
   }
 
-  /// Schedules the batch, takes the best and empties it; index of the best, or none.
+  /// Schedules the batch, keeps the best plan and empties the batch. Returns the index of the best
+  /// plan, or nothing.
   std::optional<std::size_t> evaluate(std::vector<AllocationPlan>& batch) {
     const auto costs = evaluator_.evaluate(batch, control_);
     std::optional<std::size_t> least;
@@ -300,8 +305,8 @@ private:
     return options_.objective == Objective::memory ? line.least[2] : best();
   }
 
-  /// Local search from the best plan: the best of a batch of neighbours, if it is no worse, is the
-  /// next; without a better one for long, some moves away from the best, it begins again.
+  /// Local search from the best plan: the best of a batch of neighbours becomes the next plan if it
+  /// is no worse. After a long time without improvement, it restarts some moves away from the best.
   void improve() {
     RandomStream random(control_.seed, 1);
     AllocationPoint now = result_.best;
@@ -309,7 +314,7 @@ private:
     while (left() > 0 && !proved() && !control_.interrupted()) {
       std::vector<AllocationPlan> batch = neighbours(now.plan, random);
       if (batch.empty())
-        return; // everything near is known or ruled out
+        return; // every neighbour is known or ruled out
       const double before = best();
       if (!evaluate(batch))
         return;
@@ -329,7 +334,7 @@ private:
     }
   }
 
-  /// New plans next to this one that may be better than the best.
+  /// New neighbours of this plan that may be better than the best.
   std::vector<AllocationPlan> neighbours(const AllocationPlan& plan, RandomStream& random) {
     std::vector<AllocationPlan> batch;
     const std::size_t wanted = std::min(kBatch, left());
@@ -347,7 +352,7 @@ private:
     return batch;
   }
 
-  /// The same with a whole front: neighbours of any of its points.
+  /// Local search with a whole front: makes neighbours of any of its points.
   void improve_front() {
     RandomStream random(control_.seed, 2);
     std::vector<AllocationPoint> front = evaluator_.front();
@@ -403,8 +408,8 @@ private:
   std::unique_ptr<const AllocationBounds> bounds_;
   std::vector<AllocationPlan> starts_;
   double start_ = std::numeric_limits<double>::quiet_NaN();
-  AllocationPoint last_;               ///< best of the last batch
-  std::vector<AllocationPoint> newly_; ///< feasible ones of the last batch
+  AllocationPoint last_;               ///< best point of the last batch
+  std::vector<AllocationPoint> newly_; ///< feasible points of the last batch
   Objectives reference_;
   AllocationResult result_;
 };

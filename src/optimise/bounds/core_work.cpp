@@ -1,3 +1,5 @@
+// Lower bounds on the cycles and energy of each operator on each type of core, and on the time of a
+// step's whole work; step_bounds() uses them.
 #include "optimise/bounds/core_work.hpp"
 
 #include "optimise/bounds/product_energy.hpp"
@@ -21,15 +23,16 @@ namespace monet {
 
 namespace {
 
-/// As the schedule assigns operands of element-wise work to memories: outputs to O, inputs to I1.
+/// Memory operand of an element-wise access, as the schedule assigns it: outputs to O, inputs to
+/// I1.
 MemoryOperand memory_operand(const Access& access, const Core& core) {
   if (access.mode != AccessMode::read)
     return MemoryOperand::O;
   return core.top(MemoryOperand::I1) != nullptr ? MemoryOperand::I1 : MemoryOperand::I2;
 }
 
-/// Elements that pass the top memory at least, over all tiles: each that is touched, or one per
-/// look-up.
+/// Minimum number of elements that pass the top memory, over all tiles: every touched element, or
+/// one per look-up.
 double elements_passing(const Graph& graph, const Operator& op, const Access& access) {
   if (!looks_up(access))
     return static_cast<double>(
@@ -41,8 +44,8 @@ double elements_passing(const Graph& graph, const Operator& op, const Access& ac
   return lookups;
 }
 
-/// Least cycles and energy of lanes and their memories: sums over tiles are no less than this of
-/// the whole, as every tile touches its own iterations and at least its own elements.
+/// Minimum cycles and energy of the lanes and their memories for a whole operator. Sums over tiles
+/// are no smaller, as tiles have disjoint iterations and touch at least their own elements.
 class LaneWork {
 public:
   LaneWork(const Graph& graph, const Operator& op, const Core& core)
@@ -88,14 +91,14 @@ private:
         elements_passing(graph_, op_, access) * bits * std::max(1, access.passes);
     const bool reads = access.mode != AccessMode::write;
     const bool writes = access.mode != AccessMode::read;
-    // Partial sums are written once per iteration, whatever the sweeps.
+    // Partial sums are written once per iteration, for any number of passes.
     const double each =
         copies ? through : iterations_ * bits * (writes ? 1 : std::max(1, access.passes));
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Memory& memory = core_.memories[levels[l]];
       const bool top = l + 1 == levels.size();
       if (!top && static_cast<double>(memory.size.value) < 2 * bits)
-        continue; // may be passed by
+        continue; // elements may bypass this memory
       const double below = top ? through : each;
       const double above = top ? 0 : through;
       pass(memory, operand, Direction::tl, reads ? below : 0, top);
@@ -123,11 +126,12 @@ private:
   const Core& core_;
   double iterations_;
   double memory_pj_ = 0;
-  std::map<const MemoryPort*, double> ports_; // only the largest counts: order does not matter
+  std::map<const MemoryPort*, double>
+      ports_; // only the maximum is used, so the order is irrelevant
 };
 
-/// Most lanes that one tile of the operator may use on average, for any unrolling: what innermost
-/// memories can be asked for caps loops along the array dimensions that they serve.
+/// Maximum average number of lanes that a tile of the operator may use, for any unrolling. The
+/// bandwidth of innermost memories limits loops along the array dimensions that they serve.
 double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& core) {
   const auto lanes = static_cast<double>(std::max<std::int64_t>(1, core.lanes()));
   const std::vector<ArrayOperand> operands = array_operands(step, op, core);
@@ -147,7 +151,8 @@ double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& c
           std::ranges::find(memory.operands, operand.memory) != memory.operands.end();
       if (!holds || (operand.aside && core.top(operand.memory) != &memory))
         continue;
-      // Passed by where an element is too wide, which partial sums of some tiles are not.
+      // An element that is too wide bypasses the memory, but narrower partial sums of some tiles do
+      // not.
       if (operand.bits > memory.size.value)
         return lanes;
       users.push_back(k);
@@ -157,7 +162,7 @@ double usable_lanes(const TrainingGraph& step, const Operator& op, const Core& c
       lower[k] = true;
     for (const std::size_t k : users) {
       const Direction direction = k == 0 ? Direction::fl : Direction::tl;
-      std::int64_t widest = 0; // of several ports, any may count
+      std::int64_t widest = 0; // any of several ports may be the limit
       for (const MemoryPort& port : memory.ports)
         for (const PortUse& use : port.allocation)
           if (use.operand == operands[k].memory && use.direction == direction)
@@ -301,7 +306,8 @@ WorkTable work_table(const TrainingGraph& step, const Chip& chip, const StepBoun
 
 namespace {
 
-/// Prices at which the linear program of spreading the work has its optimum, if there is a choice.
+/// Dual prices at the optimum of the linear program that spreads the work over types, if there is a
+/// choice.
 std::vector<double> best_prices(const WorkTable& table) {
   const std::size_t types = table.types.size();
   LinearProgram program;
@@ -309,7 +315,7 @@ std::vector<double> best_prices(const WorkTable& table) {
   for (std::size_t t = 0; t < types; ++t)
     program.add_row(std::vector<LinearTerm>{{time, table.types[t].count}}, 0, kUnbounded);
   bool choice = false;
-  double scale = 0; // columns of like size
+  double scale = 0; // gives columns a similar magnitude
   for (const auto& row : table.work)
     for (const CoreWork& work : row)
       scale = std::max(scale, work.cycles);

@@ -1,17 +1,23 @@
-// Why it holds. Between the multipliers and an operand's innermost memory (boundary 0) an element
-// passes per product, but for lanes that share it below that memory, and for cycles in which an
-// input stays in the multipliers. Between the innermost memory and the next one (boundary 1) an
-// element passes again after as many products as its loops inside the memory reuse it, times the
-// lanes that share it.
+// Lower bound on the on-chip memory energy of a product's tiles; step_bounds() uses it through
+// core_work.
 //
-// A loop that is outside two operands' axes serves no purpose here: products are divided by such.
-// Of the other loops each leaves at most one operand alone. Sort the operands by how many temporal
-// loops their innermost memories take: those that the first operand is reused in move the other two
-// and lie inside their memories, so the first is reused no more often than either holds elements;
-// the second no more than the third holds. The third may stay for ever. Along an axis of several
-// loops (a convolution's input) products per element are no more than either loop's iterations, if
-// products on padding are left out; so the same holds there. Lanes that share an operand multiply
-// up to no more than all lanes, but for lanes along such an axis, which may count twice.
+// Proof sketch. Boundary 0 lies between the multipliers and an operand's innermost memory. An
+// element crosses it once per product, except for lanes that share it below that memory and for
+// cycles in which an input stays in the multipliers. Boundary 1 lies between the innermost memory
+// and the next one. An element crosses it again after a number of products: its reuse by loops
+// inside the memory, times the lanes that share it.
+//
+// Loops outside the axes of two operands are irrelevant, so products are divided by their sizes.
+// Each other loop leaves at most one operand unchanged. Sort the operands by the number of temporal
+// loops in their innermost memories. The loops that reuse the first operand change the other two
+// and lie inside their memories. The reuse of the first operand is therefore at most the number of
+// elements that either other memory holds. The reuse of the second is at most the elements that the
+// third holds, and the third may stay forever.
+//
+// Along an axis of several loops (a convolution's input), products per element are at most either
+// loop's iterations, without products on padding, so the bound holds there as well. The product of
+// the numbers of lanes that share an operand is at most the number of all lanes, except for lanes
+// along such an axis, which may count twice.
 #include "optimise/bounds/product_energy.hpp"
 
 #include "monet/schedule/bounds.hpp"
@@ -25,15 +31,15 @@ namespace monet {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kStep = 1.122462048309373; ///< of the lanes that are tried: 2^(1/6)
+constexpr double kStep = 1.122462048309373; ///< step of the tried lane counts: 2^(1/6)
 constexpr double kBelow = 1 - 1e-9;
 constexpr std::size_t kOperands = 3; ///< the result, then two inputs
 
-/// What an element costs where it passes.
+/// Energy of an element that crosses a memory's boundary.
 struct ElementEnergy {
-  double pj = 0;      ///< of the words it is part of
-  double word_pj = 0; ///< of a whole word
-  bool whole = true;  ///< words are counted whole, so that no tile loses any
+  double pj = 0;      ///< energy of the element's share of words
+  double word_pj = 0; ///< energy of a whole word
+  bool whole = true;  ///< whether counts are whole words, without rounding loss per tile
   bool there = false;
 };
 
@@ -56,24 +62,25 @@ ElementEnergy passing(const Memory& memory, MemoryOperand operand, Direction dir
   return cost;
 }
 
-/// Lanes of an unrolling are rounded to whole ones when accesses are counted: 1.5 to 2, 2.5 to 2.
+/// Minimum share of lanes that remains when accesses are counted with whole lanes (1.5 becomes
+/// 2, 2.5 becomes 2).
 double rounded_share(double lanes) {
-  constexpr double kWorst = 0.8; // 2.5 to 2; there is nothing between one lane and 1.5
+  constexpr double kWorst = 0.8; // for 2.5 to 2; no unrolling has between 1 and 1.5 lanes
   return lanes <= 1 / (2 * (1 - kWorst)) ? kWorst : 1 - 0.5 / lanes;
 }
 
 struct OperandCost {
-  double products = 0; ///< that pass by it for certain
-  double capacity = 1; ///< elements that one of its innermost memories holds
-  double served = 1;   ///< lanes that share one of these, at most
-  double shared = 1;   ///< lanes that share one of the next memories, at most
-  /// Of the innermost memory: to or from the multipliers, read back, to or from the next memory;
-  /// then the next memory.
+  double products = 0; ///< minimum products that use it
+  double capacity = 1; ///< elements in one innermost memory
+  double served = 1;   ///< maximum lanes per innermost memory
+  double shared = 1;   ///< maximum lanes per next memory
+  /// Energy per element: transfers to or from the multipliers, reading back, transfers of the
+  /// innermost memory to or from the next one, and accesses of the next memory.
   double use = 0, back = 0, fill = 0, feed = 0;
-  double part = 1;   ///< of its counts that rounding leaves, beside that of the lanes
-  bool next = false; ///< there is a next memory
+  double part = 1;   ///< share of its counts after rounding, except lane rounding
+  bool next = false; ///< whether there is a next memory
   bool result = false;
-  bool overlaps = false; ///< has an axis of several loops
+  bool overlaps = false; ///< whether an axis has several loops
 
   void append_to(std::vector<double>& key) const {
     key.insert(key.end(), {products, capacity, served, shared, use, back, fill, feed, part,
@@ -82,7 +89,7 @@ struct OperandCost {
 };
 using Costs = std::array<OperandCost, kOperands>;
 
-/// Lanes along loops that leave each operand alone, at most, and all.
+/// Maximum lanes along loops that leave each operand unchanged, and all lanes.
 struct Lanes {
   std::array<double, kOperands> most{};
   double all = 1;
@@ -112,7 +119,8 @@ public:
 private:
   bool touches(std::size_t p, std::size_t loop) const { return operands_[of_[p]].moved_by[loop]; }
 
-  /// The result and the first input of each of two memory operands; what loops leave alone.
+  /// Selects the result and the first input of each of two memory operands, and the loops that
+  /// leave each unchanged.
   bool choose_operands() {
     if (operands_.size() < kOperands)
       return false;
@@ -149,7 +157,7 @@ private:
     return true;
   }
 
-  /// Products on elements of the tensor, not on its padding.
+  /// Products on elements of the tensor, without its padding.
   double landing(const Access& access, bool& shared) const {
     double count = 1;
     std::vector<bool> seen(op_.nest.dims.size(), false);
@@ -178,7 +186,7 @@ private:
     return count;
   }
 
-  /// The two innermost memories. False where tiles may differ in which these are.
+  /// Describes the two innermost memories. Returns false if these may differ between tiles.
   bool describe(std::size_t p, bool all, OperandCost& cost, double& lost) {
     const ArrayOperand& operand = operands_[of_[p]];
     cost.result = p == 0;
@@ -197,7 +205,7 @@ private:
     }
     if (levels.empty())
       return false;
-    // Fractional lanes along an axis of two loops are cut to whole ones.
+    // Fractional lanes along an axis of two loops are rounded down.
     for (const AxisExpr& axis : op_.nest.operands[of_[p]].axes)
       cost.part *= axis.terms.size() > 1 ? 0.5 : 1;
     price(operand, levels, all, cost, lost);
@@ -236,10 +244,10 @@ private:
     cost.feed = at(*levels[1], cost.result ? Direction::fl : Direction::tl);
   }
 
-  /// What an operand costs when `share` lanes share it, `used` lanes work at least, loops inside
-  /// its innermost memory reuse it `reuse` times and the multipliers `held` times.
+  /// Minimum energy of an operand if `share` lanes share it, at least `used` lanes work, loops
+  /// inside its innermost memory reuse it `reuse` times and the multipliers `held` times.
   double cost_of(const OperandCost& o, double share, double used, double reuse, double held) const {
-    constexpr double kTwo = 0.64; // counts that are rounded twice, or three times
+    constexpr double kTwo = 0.64; // minimum share of counts rounded two or three times
     constexpr double kThree = 0.512;
     const double lanes = rounded_share(std::max(1.0, used));
     const double apart = rounded_share(std::max(1.0, used / share));
@@ -247,15 +255,15 @@ private:
     const double low_part = below ? apart : o.served > 1 ? kTwo : lanes;
     const double high_part = below || (o.served <= 1 && o.shared >= lanes_.all) ? apart : kThree;
     const double again = 1 / reuse;
-    // Sums that stay are read back but for the first.
+    // Sums that stay in the memory are read back, except the first time.
     const double low = o.use / held + o.fill * again + o.back * (1 - again);
     return o.part * o.products *
            (low * low_part / std::min(share, o.served) +
             o.feed * again * high_part / std::min(share, o.shared));
   }
 
-  /// The least over which operand stays longest, which is kept in the multipliers, and how often
-  /// the result is reused.
+  /// Minimum energy over the operand that stays longest, the operand kept in the multipliers, and
+  /// the reuse of the result.
   double over_orders(const Costs& o, const std::array<double, kOperands>& share,
                      double used) const {
     std::array<std::size_t, kOperands> order{0, 1, 2};
@@ -277,8 +285,9 @@ private:
     return least;
   }
 
-  /// Over the lanes along loops that leave the first input alone and the second, in steps: as many
-  /// as at a step's end, while the result's have what its beginning leaves.
+  /// Minimum energy over steps of the lanes along loops that leave the first and the second input
+  /// unchanged. Each input counts with the lanes at a step's end, the result with the lanes left at
+  /// its start.
   double least(const Costs& costs) {
     std::vector<double> key(lanes_.most.begin(), lanes_.most.end());
     key.push_back(lanes_.all);
@@ -299,7 +308,7 @@ private:
     const double left = std::max(1.0, std::min(lanes_.all / (first * second), lanes_.most[0]));
     const std::array<double, kOperands> own{0, std::min(first * kStep, lanes_.most[1]),
                                             std::min(second * kStep, lanes_.most[2])};
-    constexpr std::array<double, 3> kFrom{1, 4, 16}; // of the lanes that are left
+    constexpr std::array<double, 3> kFrom{1, 4, 16}; // share of the remaining lanes
     double best = kInfinite;
     for (std::size_t i = 0; i < kFrom.size() && kFrom[i] <= left; ++i) {
       std::array<double, kOperands> share = own;
@@ -319,7 +328,7 @@ private:
   std::vector<ArrayOperand> operands_;
   std::array<std::size_t, kOperands> of_{0, 0, 0};
   ProductMemo& memo_;
-  double idle_ = 1; ///< iterations of loops that leave two operands alone
+  double idle_ = 1; ///< iterations of loops that leave two operands unchanged
   Lanes lanes_;
 };
 

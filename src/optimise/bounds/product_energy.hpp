@@ -1,4 +1,4 @@
-// The least energy of on-chip memories for a product, however it is tiled and mapped.
+// Minimum energy of on-chip memories for a product, for any tiling and mapping.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -10,32 +10,32 @@
 
 namespace monet {
 
-/// An operand of a product as the array sees it: in which memories, and which loops move it.
+/// Operand of a product as the array sees it: its memories and the loops that change it.
 struct ArrayOperand {
   MemoryOperand memory = MemoryOperand::O;
-  std::int64_t bits = 0;     ///< as it passes the innermost memory
-  std::int64_t min_bits = 0; ///< the same in a tile that sums nothing up
-  bool aside = false;        ///< a further input of one memory operand: in the top memory alone
+  std::int64_t bits = 0;     ///< width at the innermost memory
+  std::int64_t min_bits = 0; ///< width in a tile without partial sums
+  bool aside = false;        ///< an additional input of a memory operand, in the top memory only
   std::vector<bool> moved_by;
 };
 
-/// The result and then the inputs of a nest that is mapped as it is; none for one that has other
+/// The result and then the inputs of a nest that is mapped directly; empty for a nest with other
 /// forms (scattering, several results).
 std::vector<ArrayOperand> array_operands(const TrainingGraph& step, const Operator& op,
                                          const Core& core);
 
-/// Answers to equal questions.
+/// Cache of bounds, keyed by all values they depend on.
 using ProductMemo = std::map<std::vector<double>, double>;
 
-/// Two bounds in pJ for all products of an operator together.
+/// Two lower bounds in pJ for all products of an operator.
 struct ProductEnergy {
-  double certain = 0; ///< of memories that count whole words whatever a tile's size
-  double in_all = 0;  ///< of all memories, but for what each tile's words lose by rounding down
-  double lost = 0;    ///< so much per tile at most
+  double certain = 0; ///< memories that count whole words for any tile size
+  double in_all = 0;  ///< all memories, before each tile's rounding loss
+  double lost = 0;    ///< maximum rounding loss per tile
 };
 
-/// Holds for every tiling, unrolling, order of loops and allocation of memories that core_cost()
-/// may choose for the operator's tiles. 0 where nothing is known of its forms.
+/// Lower bound for every tiling, unrolling, loop order and memory allocation that core_cost() may
+/// choose for the operator's tiles. 0 if the operator's forms are unknown.
 ProductEnergy min_product_energy(const TrainingGraph& step, const Operator& op, const Core& core,
                                  ProductMemo& memo);
 

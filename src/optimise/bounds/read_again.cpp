@@ -1,3 +1,5 @@
+// Lower bounds on parameters read twice and on live memory at a moment of a step; step_bounds()
+// uses them.
 #include "optimise/bounds/read_again.hpp"
 
 #include "monet/schedule/bounds.hpp"
@@ -36,7 +38,7 @@ ReadAgain::ReadAgain(const Graph& graph, double room) : graph_(graph), room_(roo
       Overwritten tensor;
       tensor.elements = static_cast<double>(element_count(graph.tensor(*root)));
       tensor.width = static_cast<double>(bits_of(graph.tensor(*root).type));
-      bool updated = false; // all of it is read by the update, too
+      bool updated = false; // the update reads all of it as well
       for (const OpId op : graph.tensor(*root).consumers) {
         for (const Access& access : graph.op(op).nest.operands) {
           if (access.mode != AccessMode::read || access.tensor != *root || op > OpId(o))
@@ -68,7 +70,7 @@ double ReadAgain::bits(const StepCone* after) const {
 std::int64_t min_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
                       bool all_kept) {
   const std::size_t tensors = graph.tensors().size();
-  std::vector<bool> wanted(tensors, false); // per root: at that moment or later
+  std::vector<bool> wanted(tensors, false); // per root tensor: used at that moment or later
   const auto kept = [&](TensorId root) { return all_kept || !graph.tensor(root).producer; };
   for (const TensorId output : graph.outputs)
     if (const TensorId root = root_of(graph, output); kept(root))

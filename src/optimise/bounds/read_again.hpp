@@ -1,5 +1,5 @@
-// Parameters that are too large to stay on the chip between their last reader and their update, and
-// memory that any schedule of a step needs at some moment.
+// Parameters too large to stay on the chip between their last reader and their update, and the
+// minimum memory of any schedule at some moment of a step.
 #pragma once
 
 #include "optimise/bounds/step_cone.hpp"
@@ -11,15 +11,16 @@
 
 namespace monet {
 
-/// An update starts when everybody else has read what it overwrites. What it reads of that is then
-/// on the chip, or comes from the off-chip memory once more.
+/// Bounds repeated reads of parameters. An update starts after all other readers of the data it
+/// overwrites. Data that the update reads is then still on the chip, or read again from the
+/// off-chip memory.
 class ReadAgain {
 public:
-  /// `room`: bits that the chip holds.
+  /// `room`: capacity of the chip in bits.
   ReadAgain(const Graph& graph, double room);
 
-  /// Bits that come again beside those of the first time after a point, of which `after` is the
-  /// cone of what cannot start before; of the first time in the step without.
+  /// Minimum bits read again after a moment, in addition to first reads. `after`: the cone of
+  /// iterations that cannot start before the moment; null for the whole step.
   double bits(const StepCone* after) const;
 
 private:
@@ -29,8 +30,8 @@ private:
   };
   struct Overwritten {
     double elements = 0;
-    double width = 0;           ///< bits of one
-    std::vector<Reader> before; ///< who else reads all of it
+    double width = 0;           ///< bits per element
+    std::vector<Reader> before; ///< other readers of the whole tensor
   };
 
   const Graph& graph_;
@@ -38,11 +39,11 @@ private:
   std::vector<Overwritten> tensors_;
 };
 
-/// Bytes that are live at the last cycle of the tile that makes the middle element of the
-/// operator's result, as Timeline::peak counts them: its operator has begun and not ended;
-/// `before`, of needed_by(), has begun, and `after`, of depending_on(), has not. Tensors count as a
-/// whole from the first tile of their producer to the last of their readers. Without
-/// `all_kept`, what an operator makes need not be kept until it is read again.
+/// Minimum bytes live at the last cycle of the tile that makes the middle element of the operator's
+/// result, counted as in Timeline::peak. The operator has begun and not ended; `before`, from
+/// needed_by(), has begun and `after`, from depending_on(), has not. Whole tensors count from the
+/// first tile of their producer to the last tile of their readers. Without `all_kept`, an
+/// operator's results need not be kept until they are read again.
 std::int64_t min_live(const Graph& graph, OpId op, const StepCone& before, const StepCone& after,
                       bool all_kept);
 

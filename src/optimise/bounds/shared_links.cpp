@@ -1,3 +1,4 @@
+// Lower bound on the busiest link that divides a chip; allocation bounds use it.
 #include "optimise/bounds/shared_links.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// Per core, the first core of its part of the chip when one link is missing.
+/// Parts of a chip without one link: per core, the first core of its part.
 class Parts {
 public:
   Parts(const Chip& chip, std::size_t missing) : part_(chip.cores.size()) {
@@ -25,7 +26,7 @@ public:
 
   std::size_t of(CoreId core) const { return part_[core.index()]; }
 
-  /// Parts of these cores, each once, ascending.
+  /// Parts that contain these cores, ascending and without duplicates.
   std::vector<std::size_t> of(const std::vector<CoreId>& cores) const {
     std::vector<std::size_t> parts;
     for (const CoreId core : cores)
@@ -52,14 +53,14 @@ bool apart(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b)
       a, [&](std::size_t part) { return std::ranges::binary_search(b, part); });
 }
 
-/// Bits that one operator surely reads of a tensor.
+/// Bits of a tensor that one operator surely reads.
 struct SureRead {
   std::size_t op = 0;
   TensorId tensor;
   double bits = 0;
 };
 
-/// Of tensors of which every element is written, or given.
+/// Sure reads of tensors that have no producer or whose elements are all written.
 std::vector<SureRead> needs_of(const Graph& graph) {
   const auto touched = [&](const Operator& op, const Access& access) {
     return touched_elements(access, full_tile(op.nest), graph.tensor(access.tensor).shape);

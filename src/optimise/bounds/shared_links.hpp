@@ -1,4 +1,4 @@
-// What must cross a link that parts a chip in two or more.
+// Minimum traffic over a link whose removal divides a chip.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -8,10 +8,10 @@
 
 namespace monet {
 
-/// Cycles that the busiest link needs in every schedule in which operator i runs on some of
-/// `cores[i]`, whatever the tiles. Without the link the chip falls apart; what one part makes, or
-/// the off-chip memory holds, and another part reads, or the off-chip memory must have in the end,
-/// crosses it: each element once, however many read it.
+/// Lower bound on the cycles of the busiest link in every schedule in which operator i runs on some
+/// of `cores[i]`, for any tiling. Such a link divides the chip. Data crosses it if one part or the
+/// off-chip memory holds it and another part reads it, or if the off-chip memory must have it at
+/// the end. Each element counts once for any number of readers.
 double busiest_link_cycles(const TrainingGraph& step, const Chip& chip,
                            const std::vector<std::vector<CoreId>>& cores);
 

@@ -1,3 +1,5 @@
+// Lower bounds on a step's latency, energy, off-chip traffic and memory for any tiling and
+// schedule; certificates of the searches use them.
 #include "monet/optimise/step_bounds.hpp"
 
 #include "optimise/bounds/core_work.hpp"
@@ -15,11 +17,12 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kWindow = 12; ///< separators so far apart are put together in a path
-constexpr std::size_t kMaxConeBoxes = 400'000; ///< boxes of operators in the cones of separators
-constexpr std::size_t kBlocks = 32;            ///< separators that windows begin and end at
+constexpr std::size_t kWindow = 12; ///< maximum distance of separators that a path connects
+constexpr std::size_t kMaxConeBoxes =
+    400'000;                        ///< maximum boxes of operators in the cones of separators
+constexpr std::size_t kBlocks = 32; ///< maximum separators at which windows begin and end
 
-/// Least cycles for bits that leave and enter the off-chip memory.
+/// Minimum cycles and energy to move bits into and out of the off-chip memory.
 class OffchipTime {
 public:
   explicit OffchipTime(const Chip& chip) : port_(offchip_port(chip)), there_(chip.offchip) {
@@ -54,7 +57,7 @@ public:
                                      : std::max(over(read, in), over(written, out));
     return std::max({port, over(read, from_), over(written, to_), over(read + written, both_)});
   }
-  /// pJ on links and at the ports.
+  /// Energy in pJ on links.
   double links_pj(double read, double written) const {
     return (std::isfinite(read_pj_) ? read * read_pj_ : 0) +
            (std::isfinite(write_pj_) ? written * write_pj_ : 0);
@@ -66,26 +69,27 @@ public:
 private:
   OffchipPort port_;
   std::optional<CoreId> there_;
-  double from_ = 0, to_ = 0, both_ = 0; ///< bits per cycle of links that leave, enter, touch it
+  double from_ = 0, to_ = 0,
+         both_ = 0; ///< bits per cycle of its outgoing, incoming and shared links
   double read_pj_ = kInfinite, write_pj_ = kInfinite;
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 };
 
-/// A point that the step passes: the moment at which the middle element of `op` is made.
+/// A moment in every schedule: the middle element of `op` is made.
 struct Separator {
   OpId op;
   StepCone before, after;
-  double dirty = 0;          ///< bits made before and read after
-  double clean = 0;          ///< bits of tensors without producer, read before and after
-  double sources_before = 0; ///< bits of tensors without producer that are read before
+  double dirty = 0;          ///< bits made before and read after it
+  double clean = 0;          ///< bits of tensors without producer, read before and after it
+  double sources_before = 0; ///< bits of tensors without producer, read before it
   double sources_after = 0;
-  double again = 0;                ///< bits that are read twice after it, see ReadAgain
-  double left_after = 0;           ///< bits that are written after it because they outlive the step
-  std::vector<double> read_before; ///< per tensor without producer, bits
+  double again = 0;                ///< bits read twice after it, see ReadAgain
+  double left_after = 0;           ///< bits written after it since they outlive the step
+  std::vector<double> read_before; ///< bits per tensor without producer
   std::vector<double> read_after;
-  std::vector<std::vector<Interval>> live; ///< per tensor, elements made before and read after
-  double begin = 0;                        ///< least cycles of work until then
-  double end = 0;                          ///< and from then on
+  std::vector<std::vector<Interval>> live; ///< per tensor, elements made before and read after it
+  double begin = 0;                        ///< minimum cycles of work before it
+  double end = 0;                          ///< minimum cycles of work after it
 };
 
 class StepBounder {
@@ -123,7 +127,7 @@ public:
   }
 
 private:
-  /// What is known at any moment is a bound: a stop leaves a weaker one.
+  /// Runs a part of the bounds. A stop request ends it with weaker, valid bounds.
   template <class Look>
   static void while_there_is_time(Look look) {
     try {
@@ -133,8 +137,8 @@ private:
     }
   }
 
-  /// Of each operator on the core that takes least: at any size of tiles, or less what tiles lose
-  /// by rounding.
+  /// Adds each operator's minimum energy over its cores: certain for any tile size, or less the
+  /// rounding loss of tiles.
   void add_core_energy() {
     double compute = 0, any = 0, tiled = 0, lost = 0;
     for (const auto& row : table_.work) {
@@ -235,7 +239,7 @@ private:
     at.end = work_.of(last);
   }
 
-  /// Of what is live at a point, what the chip cannot hold has to come again.
+  /// Bounds spilling: live data at a separator beyond the chip's capacity must be read again.
   void spill() {
     bounds_.spilled_read.value = static_cast<std::int64_t>(again_.bits(nullptr));
     for (const Separator& at : separators_) {
@@ -251,7 +255,8 @@ private:
     }
   }
 
-  /// Of neighbouring separators the one with most alive: between these, windows are looked at.
+  /// Selects the separator with the most live data of each group of neighbours; windows lie between
+  /// selected ones.
   void choose() {
     const std::size_t n = separators_.size();
     const std::size_t blocks = std::min(kBlocks, n);
@@ -268,7 +273,7 @@ private:
     return (options_.made_once ? at.dirty : 0) + at.clean + 1e-3 * at.sources_after;
   }
 
-  /// Per tensor, bits that are there before `from` and certainly read between the two.
+  /// Bits per tensor that exist before `from` and are certainly read between the two separators.
   std::vector<double> read_between(const Separator& from, const Separator& to) const {
     std::vector<double> read(graph_.tensors().size(), 0);
     for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o)
@@ -285,7 +290,8 @@ private:
     return read;
   }
 
-  /// Bits that are made after `from`, are live at `to` and nobody would write anyway.
+  /// Bits made after `from` and live at `to`, without tensors that are written off-chip in any
+  /// case.
   double made_between(const Separator& from, const Separator& to) const {
     double sum = 0;
     for (std::size_t t = 0; t < traffic_.written.size(); ++t)
@@ -294,15 +300,15 @@ private:
     return sum;
   }
 
-  /// Between two points that depend on each other, what was there before and is read comes in, and
-  /// what is made there and needed later goes out, but for what the memories hold. Of several such
-  /// windows, one after another, each counts.
+  /// Bounds traffic in windows between dependent separators. Data that exists before a window and
+  /// is read in it comes in, and data made in it and needed later goes out, except what fits in the
+  /// memories. The traffic of consecutive windows adds up.
   void follow_windows() {
     choose();
     const std::size_t n = chosen_.size();
     const auto at = [&](std::size_t i) -> const Separator& { return separators_[chosen_[i]]; };
     std::vector<double> reads(n), writes(n);
-    std::vector<std::vector<double>> counted(n); // per tensor, most bits in one window
+    std::vector<std::vector<double>> counted(n); // per tensor, maximum bits in one window
     double max_read = 0;
     double max_written = 0;
     for (std::size_t j = 0; j < n; ++j) {
@@ -347,7 +353,7 @@ private:
     return a;
   }
 
-  /// Bits of `dirty` that nobody would write anyway.
+  /// Bits of `dirty` without those that are written off-chip in any case.
   double not_left_behind(const Separator& at, double dirty) const {
     double outputs = 0;
     for (std::size_t t = 0; t < traffic_.written.size(); ++t)
@@ -356,7 +362,7 @@ private:
     return dirty - outputs;
   }
 
-  /// Least work between two separators, with what both ends leave in between.
+  /// Minimum work between two separators, including the work that both cones leave between them.
   double between(const Separator& from, const Separator& to) const {
     std::vector<double> iterations(table_.iterations.size(), 0);
     for (std::size_t o = from.op.index() + 1; o <= to.op.index(); ++o) {
@@ -371,7 +377,7 @@ private:
     return work_.of(iterations);
   }
 
-  /// Longest chain of stretches between separators that depend on each other.
+  /// Bounds latency by the longest chain of intervals between dependent separators.
   void follow_paths() {
     const std::size_t n = separators_.size();
     std::vector<std::vector<double>> cycles(n, std::vector<double>(kWindow + 1, -1));
@@ -395,7 +401,7 @@ private:
       bounds_.path = std::max(bounds_.path, at.begin + at.end);
   }
 
-  /// Does the later point's element certainly need the earlier one's?
+  /// Whether the later separator's element certainly needs the earlier one's.
   bool passes(const Separator& from, const Separator& to) const {
     const auto made = graph_.op(from.op).nest.operands.front().tensor.index();
     return !common(from.after.elements[made], to.before.elements[made]).empty();
@@ -417,25 +423,25 @@ private:
   WorkTable table_;
   WorkBound work_;
   OffchipTime offchip_;
-  double room_;        ///< bits
-  double leakage_ = 0; ///< pJ per cycle
+  double room_;        ///< capacity in bits
+  double leakage_ = 0; ///< leakage in pJ per cycle
   CompulsoryTraffic traffic_;
   ReadAgain again_;
   std::vector<Separator> separators_;
-  std::vector<std::size_t> chosen_; ///< of separators_
+  std::vector<std::size_t> chosen_; ///< indices of separators_
   StepBounds bounds_;
 };
 
 } // namespace
 
 Cycles StepBounds::latency() const {
-  // Whole cycles, less what sums of doubles may have gained.
+  // Rounds up to whole cycles after subtracting possible rounding errors of sums.
   return {static_cast<std::int64_t>(
       std::ceil(std::max({work, path, offchip, phases}) * (1 - 1e-9) - 1e-6))};
 }
 
 double StepBounds::least(Objective objective) const {
-  constexpr double kLedger = 1 - 1e-6; // runs and transfers are rounded to 1/64 pJ
+  constexpr double kLedger = 1 - 1e-6; // margin: runs and transfers are rounded to 1/64 pJ
   StepFigures least;
   least.latency_cycles = latency().value;
   least.energy_pj = energy_pj() * kLedger;

@@ -1,3 +1,5 @@
+// Dependency cones of single elements in a step, as boxes of certain iterations and elements;
+// step_bounds() places separators with them.
 #include "optimise/bounds/step_cone.hpp"
 
 #include <algorithm>
@@ -21,7 +23,7 @@ Loops all_elements(const Tensor& tensor) {
   return all.empty() ? Loops{{0, 1}} : all;
 }
 
-/// Least and greatest value of the terms but `skip` over the box, without offset.
+/// Minimum and maximum of the sum of all terms except `skip` over the box, without the offset.
 Interval range_without(const AxisExpr& axis, const Loops& box, std::size_t skip) {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -36,7 +38,7 @@ Interval range_without(const AxisExpr& axis, const Loops& box, std::size_t skip)
   return {low, high + 1};
 }
 
-/// The widest step between neighbouring values of the terms but `skip`.
+/// Maximum distance of neighbouring values of the sum of all terms except `skip`.
 std::int64_t widest_step(const AxisExpr& axis, const Loops& box, std::size_t skip) {
   std::int64_t widest = 1;
   for (std::size_t t = 0; t < axis.terms.size(); ++t)
@@ -49,7 +51,7 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-/// Values l of a loop with low <= coefficient * l <= high.
+/// Interval of loop values l with low <= coefficient * l <= high.
 Interval solve(std::int64_t coefficient, std::int64_t low, std::int64_t high) {
   if (coefficient < 0)
     return solve(-coefficient, -high, -low);
@@ -58,7 +60,7 @@ Interval solve(std::int64_t coefficient, std::int64_t low, std::int64_t high) {
   return {-floor_divide(-low, coefficient), floor_divide(high, coefficient) + 1};
 }
 
-/// Is every value between the least and the greatest taken?
+/// Whether the axis assumes every value between its minimum and maximum.
 bool gapless(const AxisExpr& axis, const Loops& box) {
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;
   for (const AffineTerm& term : axis.terms)
@@ -83,14 +85,14 @@ bool loops_apart(const Access& access, const Loops& box) {
   return true;
 }
 
-/// Iterations of a cone, see StepCone: `exact` when every one of the box is in it.
+/// Iterations of a cone, see StepCone; `exact` if every iteration of the box is in it.
 struct ConeBox {
   Loops box;
   bool exact = true;
 };
 
-/// Elements that the iterations touch, all of them: a box, or less of it. `every_row`: an index
-/// that is data depends on (or touches) the whole axis; else nothing is known about it.
+/// A box of elements, all of which the iterations touch. `every_row`: a data-dependent index
+/// depends on (or touches) the whole axis; otherwise it yields no certain elements.
 Loops image(const Graph& graph, const Access& access, ConeBox iterations, bool every_row) {
   if (access.opaque)
     return all_elements(graph.tensor(access.tensor));
@@ -121,7 +123,8 @@ Loops image(const Graph& graph, const Access& access, ConeBox iterations, bool e
   return elements.empty() ? Loops{{0, 1}} : elements;
 }
 
-/// One solution of an axis of two terms: the loops become points. False when there is none.
+/// Restricts an axis of two terms to one solution, so its loops become points. Returns false if
+/// there is no solution.
 bool pin(const AxisExpr& axis, Interval wanted, Loops& box) {
   if (axis.terms.size() != 2)
     return false;
@@ -141,7 +144,7 @@ bool pin(const AxisExpr& axis, Interval wanted, Loops& box) {
   return false;
 }
 
-/// Restricts each loop of the axis to values that some iteration takes to `wanted`.
+/// Restricts each loop of the axis to values for which some iteration lies in `wanted`.
 bool constrain(const AxisExpr& axis, Interval wanted, Loops& box) {
   if (axis.data_dependent)
     return true;
@@ -163,7 +166,7 @@ bool constrain(const AxisExpr& axis, Interval wanted, Loops& box) {
   return true;
 }
 
-/// Iterations that touch elements of the box; empty when that is not certain of any.
+/// Iterations that touch elements of the box; empty if no iteration is certain to.
 ConeBox preimage(const Graph& graph, const Operator& op, const Access& access,
                  const Loops& elements) {
   ConeBox reached{full_tile(op.nest), true};
@@ -172,7 +175,7 @@ ConeBox preimage(const Graph& graph, const Operator& op, const Access& access,
   if (access.opaque)
     return reached;
   if (!loops_apart(access, reached.box))
-    return {}; // a loop in two axes: their constraints go together
+    return {}; // a loop in two axes: their constraints cannot be separated
   const std::vector<std::int64_t>& shape = graph.tensor(access.tensor).shape;
   for (std::size_t a = 0; a < shape.size(); ++a) {
     if (!constrain(access.axes[a], elements[a], reached.box))
@@ -193,14 +196,14 @@ Interval middle(Interval loop) {
   return {at, at + 1};
 }
 
-/// Loops over which no result is final before all have run.
+/// Extends loops to their full range if no result is final before all their iterations have run.
 void widen_coupled(const LoopNest& nest, Loops& box) {
   for (std::size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.dims[d].coupled)
       box[d] = whole(nest.dims[d].size);
 }
 
-/// Iterations of the box that take the axis' value into `wanted`, over those of its own loops.
+/// Share of iterations of the axis' loops whose value lies in `wanted`.
 double landing_share(const AxisExpr& axis, Interval wanted, const Loops& box) {
   double all = 1;
   for (const AffineTerm& term : axis.terms)
@@ -222,7 +225,7 @@ double landing_share(const AxisExpr& axis, Interval wanted, const Loops& box) {
   return static_cast<double>(inside) / all;
 }
 
-/// Iterations of the box that certainly touch `elements` of the operand.
+/// Number of iterations of the box that certainly touch `elements` of the operand.
 double landing(const Access& access, const Loops& elements, const Loops& box) {
   double count = certain_volume(box);
   if (access.opaque)
@@ -235,7 +238,7 @@ double landing(const Access& access, const Loops& elements, const Loops& box) {
   return count;
 }
 
-/// Nothing but the element in the middle of the operator's first output.
+/// Cone that holds only the middle element of the operator's first output.
 StepCone cone_of_middle(const Graph& graph, OpId op) {
   StepCone cone;
   cone.loops.resize(graph.operators().size());
@@ -285,7 +288,7 @@ std::vector<Interval> certain_reads(const Graph& graph, const StepCone& a, const
   if (both.empty())
     return {};
   const bool exact = a.exact[o] != 0 && b.exact[o] != 0;
-  // Of a box in which every loop's value is in some iteration, only all of it is known to be so.
+  // In an inexact box, each loop value occurs in some iteration, but a sub-box may hold none.
   if (!exact && both != (a.exact[o] != 0 ? b.loops[o] : a.loops[o]))
     return {};
   if (a.exact[o] == 0 && b.exact[o] == 0)
@@ -316,7 +319,7 @@ StepCone needed_by(const Graph& graph, OpId last) {
       ConeBox reached = preimage(graph, op, access, wanted);
       if (reached.box.empty())
         continue;
-      // What is read to make one element: a coupled loop runs to its end first.
+      // Reads needed for one element: a coupled loop must run to its end first.
       widen_coupled(op.nest, reached.box);
       const double count = landing(access, wanted, reached.box);
       if (certain_volume(reached.box) <= certain_volume(loops))

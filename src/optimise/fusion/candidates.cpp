@@ -1,3 +1,5 @@
+// Candidate fusion plans from closed-form estimates, and the cores they may leave idle; step_mode
+// and the fusion search evaluate them.
 #include "optimise/fusion/candidates.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,12 +13,12 @@ namespace monet {
 
 namespace {
 
-/// Cores that are the same but for their place.
+/// Whether two cores are equal except for their position.
 bool alike(const Core& a, const Core& b) {
   return a.name == b.name && a.kind == b.kind && a.lanes() == b.lanes() && a.origin == b.origin;
 }
 
-/// How many share the ways from a core to all of other kinds.
+/// Sum of the lengths of the paths from a core to all cores of other kinds.
 std::size_t distance(const Chip& chip, CoreId core) {
   std::size_t sum = 0;
   for (std::size_t c = 0; c < chip.compute_cores(); ++c) {
@@ -28,8 +30,8 @@ std::size_t distance(const Chip& chip, CoreId core) {
   return sum;
 }
 
-/// Numbers of cores that plans are made for: powers of two and three times them, so that what a
-/// chip of fewer cores does is looked at on a larger one, too.
+/// Core counts below `below` to plan for: powers of two and three times powers of two, so that
+/// plans for smaller chips are also considered on a larger one.
 std::vector<std::size_t> nominal_counts(std::size_t below) {
   constexpr std::size_t kMax = 5;
   std::vector<std::size_t> counts;

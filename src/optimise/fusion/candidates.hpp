@@ -1,4 +1,4 @@
-// Plans of a step that closed forms promise, and the cores that they may run on.
+// Candidate plans of a step from closed-form estimates, and the cores they may use.
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
@@ -12,15 +12,15 @@
 
 namespace monet {
 
-/// FusionCovers::plans() with the costs that the plans' tiles have.
+/// Plans of FusionCovers::plans(), estimated with the costs of the plans' tiles.
 FusionCovers::Estimates estimated_plans(const FusionCovers& covers, const TrainingGraph& step,
                                         const Chip& chip, const TilingOptions& tiling,
                                         const ScheduleOptions& schedule, CoreCostCache& costs);
 
 bool gives_cores(const MappingFile* mapping);
 
-/// Which cores may idle: of each kind of which there are several, all but a nominal number of those
-/// that are nearest to the others.
+/// Candidate sets of idle cores: of each kind with several cores, all but a nominal number of those
+/// nearest to the other kinds.
 std::vector<std::vector<bool>> idle_cores(const Chip& chip);
 
 } // namespace monet

@@ -1,3 +1,5 @@
+// Enumerates every fusion plan of a small step; FusionSearch tries them all in place of a heuristic
+// search.
 #include "optimise/fusion/complete.hpp"
 
 #include "monet/base/errors.hpp"
@@ -30,7 +32,7 @@ void FusionPlans::prepare() {
   }
 }
 
-/// Parts what is left of the operators; false when `whole` has had enough.
+/// Partitions the remaining operators; returns false if `whole` ended the enumeration.
 bool FusionPlans::part(Mask left, const std::function<bool()>& whole) {
   if (left == 0) {
     std::vector<std::vector<OpId>> groups;

@@ -1,4 +1,4 @@
-// Every plan of a small step.
+// Enumeration of every plan of a small step.
 #pragma once
 
 #include "optimise/fusion/space.hpp"
@@ -9,12 +9,12 @@
 
 namespace monet {
 
-/// Parts the operators of a small step into groups in every way.
+/// Enumerates all partitions of a small step's operators into groups, with all slices.
 class FusionPlans {
 public:
   FusionPlans(const Graph& graph, const FusionOrder& order, const FusionOptions& options);
 
-  /// Plans, or more than `limit`.
+  /// Number of plans; any larger number if it exceeds `limit`.
   std::int64_t count(std::int64_t limit);
   /// Calls `visit` with every plan, until it returns false.
   void for_each(const std::function<bool(FusionPlan)>& visit);
@@ -32,8 +32,8 @@ private:
   const FusionOrder& order_;
   const FusionOptions& options_;
   std::vector<bool> legal_;                       ///< [mask]
-  std::vector<std::vector<StackSlices>> choices_; ///< [mask]: of legal ones that have been asked
-  std::vector<Mask> groups_;                      ///< of the partition at hand
+  std::vector<std::vector<StackSlices>> choices_; ///< [mask]: of legal groups that were requested
+  std::vector<Mask> groups_;                      ///< groups of the current partition
 };
 
 } // namespace monet

@@ -1,3 +1,5 @@
+// Tiles and schedules fusion plans and single groups, with caches of costs; every fusion search
+// evaluates its plans here.
 #include "optimise/fusion/evaluate.hpp"
 
 #include "monet/base/errors.hpp"
@@ -19,7 +21,7 @@ FusionEvaluator::FusionEvaluator(const FusionProblem& problem)
 
 namespace {
 
-/// Slices of all operators, and about how many pairs of them read each other.
+/// Number of slices of all operators, and an estimate of the edges between them.
 struct Size {
   double slices = 0;
   double edges = 0;
@@ -32,7 +34,7 @@ double slices_of(const OperatorTiling& tiling) {
   return slices;
 }
 
-/// Part of the tensor that the slice in the middle touches.
+/// Share of the tensor that the middle slice touches.
 double share(const Access& access, const OperatorTiling& tiling, const Tensor& tensor) {
   std::vector<Interval> ranges;
   for (const auto& parts : tiling.parts)
@@ -62,7 +64,8 @@ Size size_of(const TilePlanner& planner, const Graph& graph) {
 
 } // namespace
 
-/// Not where there would be more tiles, or edges between them, than a search waits for.
+/// Models the step; throws InfeasibleError if it would have more tiles or edges than a search
+/// allows.
 StepFigures FusionEvaluator::model(const TrainingGraph& step, TilingOptions tiling,
                                    std::size_t max_tiles, TileCostCache* tile_costs) const {
   const TilePlanner planner(step, problem_.chip, tiling);
@@ -76,7 +79,7 @@ StepFigures FusionEvaluator::model(const TrainingGraph& step, TilingOptions tili
           size.slices, size.edges, max_tiles));
   }
   StepOptions options{std::move(tiling), problem_.schedule, {}, max_tiles};
-  options.schedule.jobs = 1; // plans are scheduled side by side
+  options.schedule.jobs = 1; // plans are scheduled in parallel
   return model_step(step, problem_.chip, options, {problem_.costs, nullptr, tile_costs, &planner})
       .figures;
 }
@@ -106,7 +109,7 @@ std::optional<StepFigures> FusionEvaluator::try_group(const TrainingGraph& step,
                                                       const FusionPlan& plan) const {
   try {
     TilingOptions tiling = problem_.tiling.with(plan);
-    tiling.allocation = nullptr; // of other operators
+    tiling.allocation = nullptr; // refers to the operators of the whole step
     return model(step, std::move(tiling), max_tiles_, nullptr);
   } catch (const InfeasibleError&) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What plans and groups come to on the schedule.
+// Scheduled figures of fusion plans and groups.
 #pragma once
 
 #include "monet/optimise/fusion.hpp"
@@ -16,19 +16,20 @@ class FusionEvaluator {
 public:
   explicit FusionEvaluator(const FusionProblem& problem);
 
-  /// Tiles beyond which a plan is not worth its time.
+  /// Sets the maximum number of tiles of a plan.
   void limit_tiles(std::size_t most) { max_tiles_ = most; }
 
-  /// InfeasibleError where the plan cannot be scheduled, or has more tiles than that.
+  /// Schedules a plan. Throws InfeasibleError if that fails or the plan has more than `max_tiles`
+  /// tiles.
   static constexpr std::size_t kMaxTiles = 200'000;
   StepFigures evaluate_or_throw(const FusionPlan& plan, std::size_t max_tiles = kMaxTiles) const;
-  StepFigures layer_by_layer() const; ///< whatever lives
+  StepFigures layer_by_layer() const; ///< with any peak memory
   bool fits(const StepFigures& figures) const {
     return problem_.max_live_bytes == 0 || figures.peak_memory_bytes <= problem_.max_live_bytes;
   }
-  /// A plan of a group's own step; none where it cannot be scheduled, or has too many tiles.
+  /// Figures of a plan of a group's step; nothing if it cannot be scheduled or has too many tiles.
   std::optional<StepFigures> try_group(const TrainingGraph& step, const FusionPlan& plan) const;
-  /// Plans of the whole step, several at a time.
+  /// Figures of plans of the whole step, evaluated in parallel.
   std::vector<std::optional<StepFigures>> try_all(std::span<const FusionPlan> plans,
                                                   const SearchControl& control) const;
 
@@ -38,11 +39,11 @@ private:
                     TileCostCache* tile_costs) const;
 
   const FusionProblem& problem_;
-  std::unique_ptr<TileCostCache> tile_costs_; ///< of whole steps
+  std::unique_ptr<TileCostCache> tile_costs_; ///< costs of tiles in whole steps
   std::size_t max_tiles_ = kMaxTiles;
 };
 
-/// Equal for plans that make the same tiles for certain.
+/// Key that is equal only for plans that certainly have the same tiles.
 std::string key_of(const FusionPlan& plan);
 
 } // namespace monet

@@ -1,3 +1,5 @@
+// Finds groups of neighbouring operators, evaluates each kind on its own and covers the step with
+// the best ones; FusionSearch builds its plans from them.
 #include "optimise/fusion/groups.hpp"
 
 #include "monet/base/parallel.hpp"
@@ -10,7 +12,7 @@ namespace monet {
 
 namespace {
 
-/// Bits that members hand to each other.
+/// Bits of tensors that members pass to other members.
 double handed_bits(const Graph& graph, std::span<const OpId> members) {
   double bits = 0;
   for (const OpId member : members) {
@@ -144,7 +146,7 @@ FusionSegments::Effort FusionSegments::solve(GroupKind& kind,
     if (const auto figures = schedule({{all}, {choices[c]}}))
       kind.choices.push_back({choices[c], *figures});
   };
-  // Of every loop a few counts; then up and down from the best one.
+  // Tries a few counts of every loop, then neighbouring counts of the best one.
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const std::int64_t count = choices[c].cuts.empty() ? 4 : choices[c].cuts[0].count;
     if (count == 4 || count == 16 || (c + 1 == choices.size() && count < 4) ||

@@ -1,3 +1,5 @@
+// Implements FusionSearch, the evaluation and improvement loop of the fusion searches, and the
+// brief search of choose_step().
 #include "optimise/fusion/improve.hpp"
 
 #include "optimise/fusion/candidates.hpp"
@@ -84,7 +86,8 @@ void FusionSearch::tell(std::string_view phase) const {
 }
 
 void FusionSearch::layer_by_layer() {
-  // As a plan: no stacks, and where a mapping would slice an operator alone, it stays whole.
+  // The baseline as a plan: no stacks, except single operators that a mapping would slice; these
+  // are not sliced.
   FusionPlan plan;
   for (std::size_t i = 0; problem_.tiling.mapping != nullptr && i < order_.size(); ++i) {
     plan.stacks.push_back({OpId(i)});
@@ -177,7 +180,7 @@ void FusionSearch::try_every(FusionPlans& plans) {
   result_.complete = !stopped();
 }
 
-/// A percent of each of what layer by layer takes, or only of the objective.
+/// Weights of figures relative to the best or layer-by-layer plan: those of the objective.
 FusionWeights FusionSearch::weights(Objective objective) const {
   const StepFigures& f = best_ ? result_.figures : alone_;
   const double latency = 1.0 / std::max<double>(1.0, static_cast<double>(f.latency_cycles));
@@ -197,7 +200,7 @@ FusionWeights FusionSearch::weights(Objective objective) const {
   }
 }
 
-/// Plans that differ in what groups are judged by.
+/// Tries covers of groups whose gains are measured by different weights.
 void FusionSearch::cover() {
   std::vector<FusionPlan> plans{plan_of(segments_->cover(weights_))};
   for (const Objective other : kFusionObjectives) {
@@ -213,8 +216,8 @@ void FusionSearch::cover() {
   try_plans(plans);
 }
 
-/// Takes the best over. Values of the plans; infinity for those that cannot be scheduled or have
-/// been before.
+/// Evaluates the plans and keeps the best. Returns their values; infinity for plans that cannot be
+/// scheduled or were tried before.
 std::vector<double> FusionSearch::try_plans(const std::vector<FusionPlan>& plans) {
   std::vector<FusionPlan> fresh;
   std::vector<std::size_t> place;
@@ -238,7 +241,7 @@ std::vector<double> FusionSearch::try_plans(const std::vector<FusionPlan>& plans
   return values;
 }
 
-/// Schedules of the whole step that there will be, as far as is known.
+/// Estimated number of schedules of the whole step.
 std::int64_t FusionSearch::expected() const {
   const double share = tiles_ > 0 ? options_.tiles / tiles_ : 0;
   const double all = std::min(static_cast<double>(spent()) * share,
@@ -262,7 +265,7 @@ void FusionSearch::improve() {
     const double before = best_value_;
     moves.next(plan, std::min(kBatch, room), seen_, batch);
     if (batch.empty())
-      return; // nothing left to change
+      return; // every change was tried
     const std::vector<double> values = try_plans(batch);
     std::vector<std::size_t> gains;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -318,7 +321,7 @@ public:
   }
 
 private:
-  /// Where the stacks that the caller begins with do not fit, others may.
+  /// Tries the automatic stacks, since the given ones may not fit.
   void try_given() {
     FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};
     consider(own, automatic_fusion(problem_.step, problem_.chip, problem_.tiling));
@@ -329,7 +332,7 @@ private:
 
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control) {
-  constexpr std::int64_t kMaxTiles = 40'000; // of the given
+  constexpr std::int64_t kMaxTiles = 40'000; // maximum tiles of the given plan
   if (std::ranges::find(kFusionObjectives, objective) == kFusionObjectives.end() ||
       problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
       given.tiles > kMaxTiles)

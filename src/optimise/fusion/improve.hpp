@@ -1,5 +1,5 @@
-// The search for a whole step: evaluates candidates, then improves the best of them. Its drivers
-// choose the candidates: search_briefly(), and optimise_fusion() in search.cpp.
+// The search for a whole step: evaluates candidates, then improves the best. Its drivers choose the
+// candidates: search_briefly(), and optimise_fusion() in search.cpp.
 #pragma once
 
 #include "optimise/fusion/complete.hpp"
@@ -19,8 +19,8 @@
 
 namespace monet {
 
-/// Covers by groups that gain on their own, then changes of the best plan, each judged by a
-/// schedule of the whole step.
+/// Covers the step with groups that gain as separate steps, then changes the best plan; each plan
+/// is judged by a schedule of the whole step.
 class FusionSearch {
 protected:
   FusionSearch(const FusionProblem& problem, const FusionOptions& options,
@@ -29,27 +29,26 @@ protected:
   bool stopped() const { return control_.interrupted(); }
 
   void layer_by_layer();
-  /// Sets the certificate's lower bound for all plans of as many tiles as are scheduled.
+  /// Sets the certificate's lower bound for all plans within the maximum number of tiles.
   void bound();
-  /// Schedules a plan of up to `max_tiles` tiles, and takes it over if it is the best of the
-  /// method's.
+  /// Schedules a plan of up to `max_tiles` tiles, and keeps it if it is the method's best.
   void consider(FusionAnswer& best, FusionPlan plan,
                 std::size_t max_tiles = FusionEvaluator::kMaxTiles);
-  /// What is scheduled from here on counts towards options.evaluations; before, everything does.
+  /// Starts counting schedules towards options.evaluations; earlier ones do not count.
   void begin_counting() { first_ = result_.evaluations; }
   /// Counts schedules that were made elsewhere.
   void count(std::int64_t evaluations);
-  /// The answer of a method counts, or why there is none.
+  /// Records the answer of a method, or the reason why it has none.
   void compare(FusionAnswer answer, std::string_view phase);
-  /// The loop: plans from groups, evaluated, and changes of the best until there is nothing left.
+  /// Main loop: evaluates plans of groups, then changes of the best plan until all are tried.
   void search_by_cost();
-  /// Keeps a plan on the front where nothing there is as good.
+  /// Adds a plan to the front unless a point there is at least as good.
   void add_to_front(const FusionPlan& plan, const StepFigures& figures);
-  /// Takes a plan over if it is the best.
+  /// Keeps a plan if it is the best.
   void offer(FusionMethod method, const FusionPlan& plan, const StepFigures& figures);
-  /// Throws where nothing was found: Stopped or InfeasibleError.
+  /// Throws Stopped or InfeasibleError if no plan was found.
   void require_plan() const;
-  /// `is_whole`: nothing ended the search early.
+  /// Completes the certificate; `is_whole`: the search was not ended early.
   void certify(bool is_whole);
 
   const FusionProblem& problem_;
@@ -62,7 +61,7 @@ protected:
   FusionWeights weights_;
   FusionResult result_;
   double best_value_ = 0;
-  std::size_t max_tiles_ = FusionEvaluator::kMaxTiles; ///< of plans that were begun with
+  std::size_t max_tiles_ = FusionEvaluator::kMaxTiles; ///< of the initial plans
 
 private:
   bool proven() const { return best_ && best_value_ <= result_.certificate.bound; }
@@ -75,21 +74,21 @@ private:
   std::int64_t expected() const;
   void improve();
 
-  StepFigures alone_; ///< layer by layer
+  StepFigures alone_; ///< figures of the layer-by-layer plan
   bool best_ = false;
-  std::int64_t first_ = 0; ///< schedules that do not count towards options_.evaluations
-  double start_ = std::numeric_limits<double>::quiet_NaN(); ///< layer by layer, or a plan given
-  std::int64_t every_ = 0; ///< plans of a space that is searched as a whole
+  std::int64_t first_ = 0; ///< schedules not counted towards options_.evaluations
+  double start_ = std::numeric_limits<double>::quiet_NaN(); ///< value of the baseline
+  std::int64_t every_ = 0; ///< number of plans of an enumerated space
   std::string why_not_;
   std::set<std::string> seen_;
-  double tiles_ = 0; ///< of all plans that were scheduled
+  double tiles_ = 0; ///< total tiles of the scheduled plans
   KeepRate scheduled_{"whole plans: fit the chip, in no more tiles than are searched"};
 };
 
-/// The search with which choose_step() ends: from the stacks that the problem's tiling gives, which
-/// come to these figures. At least 20 schedules of the step and at most 100, as long as they have
-/// 500,000 tiles together; of groups on their own 600,000 tiles, 1,500 schedules at most. Nothing
-/// where no search goes: memory as the objective, cores given, more than 40,000 tiles.
+/// Final search of choose_step(), from the stacks of the problem's tiling, whose figures are
+/// `given`. Schedules the step 20 to 100 times, while the tiles total at most 500,000, and groups
+/// at most 1,500 times with 600,000 tiles. Returns nothing for the memory objective, given cores,
+/// or more than 40,000 tiles.
 std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
                                            const StepFigures& given, const SearchControl& control);
 

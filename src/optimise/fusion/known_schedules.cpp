@@ -1,3 +1,5 @@
+// Cache of schedule figures, keyed by everything a schedule depends on; step_mode reuses figures
+// across similar chips.
 #include "monet/optimise/known_schedules.hpp"
 
 #include "base/shared/bytes.hpp"
@@ -12,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// The core without the sizes of inner memories, and without what names and prices them.
+/// Core as schedules depend on it: without the sizes of inner memories, names and prices.
 std::string seen_by_schedules(const Core& core) {
   Core seen = core;
   for (Memory& memory : seen.memories) {
@@ -64,7 +66,7 @@ void write(ByteWriter& out, const Chip& chip) {
   out.list(chip.routers, [&](bool router) { out.number(router); });
 }
 
-/// What schedules use of a cost; the rest of the problem follows from the tile.
+/// Writes the part of a cost that schedules use; the rest of the problem follows from the tile.
 void write(ByteWriter& out, const TileCost& row) {
   out.list(row.problem->operands,
            [&](const ProblemOperand& operand) { out.number(operand.offchip); });

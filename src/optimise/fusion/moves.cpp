@@ -1,3 +1,5 @@
+// Proposes changes of a fusion plan and explains why its groups end; FusionSearch::improve() and
+// optimise_fusion() use it.
 #include "optimise/fusion/moves.hpp"
 
 #include <fmt/core.h>
@@ -34,7 +36,7 @@ std::vector<std::size_t> places(const FusionSegments& segments, std::size_t oper
   return place;
 }
 
-/// The last, or first, member that is in the sequence.
+/// The first or last member that is in the sequence.
 std::optional<OpId> end_of(const std::vector<std::size_t>& place, const std::vector<OpId>& members,
                            bool last) {
   std::optional<OpId> found;
@@ -61,7 +63,7 @@ FusionMoves::FusionMoves(const FusionProblem& problem, const FusionOptions& opti
                          const std::vector<FusionWeights>& weights)
     : problem_(problem), options_(options), order_(order), segments_(segments),
       place_(places(segments, order.size())) {
-  constexpr std::size_t kMaxOffers = 200; // by each of the weights
+  constexpr std::size_t kMaxOffers = 200; // for each of the weights
   for (std::size_t w = 0; w < weights.size(); ++w) {
     const auto offers = segments.offers(weights[w]);
     for (std::size_t i = 0; i < std::min(kMaxOffers, offers.size()); ++i)
@@ -160,7 +162,8 @@ std::optional<FusionGroup> FusionMoves::with(const FusionGroup& group, OpId more
   return legal(larger.members) ? std::optional(std::move(larger)) : std::nullopt;
 }
 
-/// Without the member; what is cut by it is cut by its neighbour's first loop, as often.
+/// The group without the member. A cut of the member moves to its neighbour's first loop, with an
+/// equal count.
 std::optional<FusionGroup> FusionMoves::without(const FusionGroup& group, OpId less) const {
   FusionGroup smaller = group;
   std::erase(smaller.members, less);
@@ -208,7 +211,7 @@ void FusionMoves::shift_borders(const FusionGroups& plan, const Class& own,
     if (!shorter.add.empty())
       moves.push_back(std::move(shorter));
   }
-  // With the group that comes next.
+  // Joins the group with the next one.
   Move joined{Kind::joined, own.signature + "&", 0, {}, {}};
   for (const std::size_t g : own.groups) {
     const auto end = end_of(place_, plan[g].members, true);
@@ -231,7 +234,7 @@ void FusionMoves::shift_borders(const FusionGroups& plan, const Class& own,
     moves.push_back(std::move(joined));
 }
 
-/// The plan with the move's groups; groups that they overlap lose those members.
+/// The plan with the move's groups; overlapping groups lose the shared members.
 FusionGroups FusionMoves::apply(const FusionGroups& plan, const Move& move) const {
   std::vector<bool> taken(order_.size(), false);
   FusionGroups result;
@@ -259,14 +262,14 @@ FusionGroups FusionMoves::apply(const FusionGroups& plan, const Move& move) cons
   return result;
 }
 
-/// All changes of the plan, in the order in which to try them.
+/// All changes of the plan, in the order in which they are tried.
 std::vector<FusionMoves::Move> FusionMoves::in_turn(const FusionGroups& groups) {
   std::vector<Move> moves = offers_;
   const std::vector<Class> classes = classes_of(groups);
   for (const Class& own : classes)
     change(groups, own, moves);
   std::ranges::stable_sort(moves, std::ranges::greater{}, &Move::promise);
-  std::vector<double> turns; // of each: when its kind's share comes to it
+  std::vector<double> turns; // per move: position in its kind's share
   std::array<double, kShares.size()> before{};
   for (const Move& move : moves) {
     const auto kind = static_cast<std::size_t>(move.kind);
@@ -315,7 +318,7 @@ std::optional<FusionPlan> FusionMoves::together(const FusionPlan& plan,
   FusionGroups groups = before;
   for (const std::size_t w : which) {
     Move move = proposed_[w];
-    std::vector<std::size_t> drop; // as numbered now, where they are what they were
+    std::vector<std::size_t> drop; // indices of dropped groups that are still unchanged
     for (const std::size_t g : move.drop) {
       const auto same = std::ranges::find(groups, before[g].members, &FusionGroup::members);
       if (same != groups.end())

@@ -1,3 +1,5 @@
+// The original study's fusion rules, solved as an integer program over legal groups;
+// optimise_fusion() compares its plan.
 #include "optimise/fusion/original.hpp"
 
 #include "optimise/milp/milp_model.hpp"
@@ -15,14 +17,14 @@ constexpr std::int64_t kMaxNodes = 100;
 
 using Group = std::vector<OpId>; // ascending
 
-/// What the rules ask of one operator.
+/// Properties of one operator that the rules use.
 struct Traits {
   bool convolution = false;
   bool transposed = false;
   bool product = false;
   std::int64_t tiling = 1;      ///< size of the loop that is sliced
-  std::int64_t weight_bits = 0; ///< of parameters and buffers that it reads
-  std::int64_t room = 0;        ///< of its smallest core for weights
+  std::int64_t weight_bits = 0; ///< parameters and buffers that it reads
+  std::int64_t room = 0;        ///< weight capacity of its smallest core
 };
 
 Traits traits_of(const Graph& graph, const Operator& op, const Chip& chip,
@@ -63,7 +65,7 @@ public:
   Candidates(const FusionOrder& order, std::vector<Traits> traits)
       : order_(order), traits_(std::move(traits)) {}
 
-  /// Groups of two and more: sizes in order, so that a limit leaves out the largest.
+  /// Finds groups of two or more operators by rising size, so a limit omits the largest.
   std::vector<Group> find() {
     std::vector<Group> layer;
     for (std::size_t i = 0; i < order_.size(); ++i)
@@ -150,7 +152,7 @@ private:
   KeepRate convex_{"convex (original)"};
 };
 
-/// Bits that members read of each other, each reader once.
+/// Bits that members read from each other, counted once per reader.
 double inner_bits(const Graph& graph, const Group& group) {
   double bits = 0;
   for (const OpId member : group) {
@@ -181,7 +183,7 @@ OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
   MilpModel model;
   std::vector<std::vector<LinearTerm>> covers(order.size());
   for (const Group& group : groups) {
-    // A single costs one group; a group saves all but one, or the bits that stay inside.
+    // A single operator is one group; a larger group saves all but one, or its inner bits.
     const double saved = fewest ? static_cast<double>(group.size()) - 1 : inner_bits(graph, group);
     const std::uint32_t x = model.add_binary(-saved);
     for (const OpId member : group)

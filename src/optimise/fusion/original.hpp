@@ -1,4 +1,4 @@
-// The original study's fusion: no cost in the objective.
+// The original study's fusion, whose objective has no costs.
 #pragma once
 
 #include "optimise/fusion/space.hpp"
@@ -10,16 +10,17 @@
 namespace monet {
 
 struct OriginalPlan {
-  FusionPlan plan; ///< slices are the tool's choice
+  FusionPlan plan; ///< with slices chosen by this tool
   bool optimal = false;
   std::vector<KeepRate> kept;
 };
 
-/// Parts the step into connected groups of at most six operators with one that is read outside, as
-/// many products and convolutions as one mapping holds, sizes of the sliced loop that divide each
-/// other, and weights that fit every core; the graph of the groups has no circle. Minimises the
-/// number of groups, or the bits between groups, by an integer program over all groups (the largest
-/// steps: over the first so many). `cores`: per operator, those that may run it.
+/// Partitions the step into connected groups by the rules of the study. A group has at most six
+/// operators, one with an outside reader, and the products and convolutions of a single mapping.
+/// Sizes of the sliced loop must divide each other, weights must fit every core, and the graph of
+/// groups must be acyclic. Minimises the number of groups or the bits between them with an integer
+/// program over all groups (limited to the first ones for the largest steps). `cores`: allowed
+/// cores per operator.
 OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
                              const std::vector<std::vector<CoreId>>& cores,
                              const FusionOrder& order, bool fewest, const SearchControl& control);

@@ -1,3 +1,5 @@
+// Searches for products whose gradients run as one paired operator; optimise uses it for training
+// steps.
 #include "monet/optimise/pairing.hpp"
 
 #include "monet/base/errors.hpp"
@@ -15,7 +17,7 @@ namespace monet {
 
 namespace {
 
-/// Equal for products whose gradients are computed alike, but for what lies around them.
+/// Key of products whose gradients are computed alike, except for their surroundings.
 struct ProductForm {
   std::vector<std::int64_t> sizes;
   std::vector<ElementType> types;
@@ -28,7 +30,7 @@ ProductForm form_of(const Graph& graph, const Operator& op) {
   for (const Access& access : op.nest.operands) {
     const Tensor& tensor = graph.tensor(access.tensor);
     form.types.push_back(tensor.type);
-    form.sizes.push_back(-std::ssize(tensor.shape)); // where a shape begins
+    form.sizes.push_back(-std::ssize(tensor.shape)); // marks the start of a shape
     form.sizes.insert(form.sizes.end(), tensor.shape.begin(), tensor.shape.end());
   }
   return form;
@@ -51,7 +53,7 @@ public:
   }
 
 private:
-  using Paired = std::vector<bool>; ///< by product
+  using Paired = std::vector<bool>; ///< per product
 
   void search() {
     std::vector<Paired> plain{Paired(products_.size(), false)};
@@ -71,7 +73,7 @@ private:
       flip(alone);
   }
 
-  /// Products of equal form, in the order of the first of each.
+  /// Products grouped by form, ordered by the first of each group.
   std::vector<std::vector<std::size_t>> kinds_of_products() const {
     const TrainingGraph all = make_(products_);
     std::map<std::string_view, const Operator*> pair_of;
@@ -94,8 +96,8 @@ private:
     return kinds;
   }
 
-  /// Tries the best with each of the sets the other way round, then with all that gain; true where
-  /// that is better.
+  /// Tries the best choice with each set flipped, then with all improving flips. Returns whether
+  /// that improved it.
   bool flip(const std::vector<std::vector<std::size_t>>& sets) {
     const Paired from = *best_;
     const double before = best_value_;
@@ -117,7 +119,8 @@ private:
     return best_value_ < before;
   }
 
-  /// Values, infinite for those that cannot be scheduled, have been before, or are one too many.
+  /// Values of the choices; infinite if one cannot be scheduled, was tried before or exceeds the
+  /// limit.
   std::vector<double> try_all(const std::vector<Paired>& tries) {
     std::vector<double> values(tries.size(), std::numeric_limits<double>::infinity());
     std::vector<std::size_t> fresh;
@@ -155,7 +158,7 @@ private:
     return choose_step(step, chip_, step_, options_.mode, options_.objective, {costs_}).figures;
   }
 
-  /// Takes it over if it is the best.
+  /// Keeps the choice if it is the best.
   double offer(const Paired& paired, const StepFigures& figures) {
     const auto count = static_cast<std::size_t>(std::ranges::count(paired, true));
     result_.trials.push_back({count, figures});

@@ -1,4 +1,4 @@
-// optimise_fusion(): known plans, then the search from the best of them.
+// optimise_fusion(): evaluates known plans, then improves the best of them with FusionSearch.
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/improve.hpp"
 #include "optimise/fusion/moves.hpp"
@@ -21,14 +21,14 @@ namespace {
 
 class FullSearch : FusionSearch {
 public:
-  /// `tiling`: as first_ways() has it.
+  /// `tiling`: the tiling of first_ways().
   FullSearch(const FusionProblem& problem, const TilingOptions& tiling,
              const FusionOptions& options, const SearchControl& control)
       : FusionSearch(problem, options, control), tiling_(tiling) {}
 
   FusionResult run() {
     const bool is_whole = control_.finishes([&] { search(); });
-    finish(is_whole); // with the best so far
+    finish(is_whole); // returns the best plan so far
     return std::move(result_);
   }
 
@@ -57,8 +57,8 @@ private:
     return (options_.method == FusionMethod::cost || options_.method == method) && !stopped();
   }
 
-  /// What the step comes to without this search. No limit of the search ends it: no answer is
-  /// worse.
+  /// Evaluates the baseline plans. No limit ends this part, so the result is never worse than
+  /// these.
   void start() {
     FusionAnswer best{FusionMethod::automatic, {}, std::nullopt, {}};
     if (problem_.starts) {
@@ -105,8 +105,8 @@ private:
     }
   }
 
-  /// What choose_step() compares on all cores: the start is no worse, but more may be alive at
-  /// once.
+  /// Compares the plans of choose_step() on all cores: the start is no worse, but its peak memory
+  /// may differ.
   void closed_forms() {
     TilingOptions tiling = problem_.tiling;
     tiling.stacks.reset();
@@ -129,7 +129,7 @@ private:
         original_fusion(problem_.step.graph, problem_.chip, cores_, order_, fewest, control_);
     if (fewest)
       result_.kept = std::move(found.kept);
-    TilingOptions tiling = problem_.tiling; // its slices said outright
+    TilingOptions tiling = problem_.tiling; // with explicit slices
     tiling.stacks = found.plan.stacks;
     tiling.slices.clear();
     FusionAnswer answer{method, automatic_fusion(problem_.step, problem_.chip, tiling), {}, {}};
@@ -146,7 +146,7 @@ private:
       result_.certificate.interrupted = !explain_ends();
   }
 
-  /// False where there was no time for it.
+  /// Explains why groups end; returns false if there was no time for it.
   bool explain_ends() {
     return control_.finishes([&] {
       const StopScope scope(control_.stop_request());
@@ -156,7 +156,7 @@ private:
     });
   }
 
-  /// The answer of the one method that was asked for.
+  /// Keeps only the answer of the requested method.
   void take_asked() {
     for (const FusionAnswer& answer : result_.compared) {
       if (answer.method != options_.method)
@@ -186,7 +186,7 @@ FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& 
   FusionProblem all_cores = problem;
   all_cores.tiling.idle.clear();
   FusionResult found = FullSearch(all_cores, problem.tiling, options, control).run();
-  const auto use_all_cores = [&](FusionPlan& plan) { // whatever the problem leaves idle
+  const auto use_all_cores = [&](FusionPlan& plan) { // including cores that the problem leaves idle
     if (plan.idle.empty())
       plan.idle.assign(problem.tiling.idle.size(), false);
   };

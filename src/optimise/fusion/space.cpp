@@ -1,3 +1,5 @@
+// Rules of the fusion space: dependencies between groups, slice choices, group signatures and steps
+// of single groups; all fusion searches use them.
 #include "optimise/fusion/space.hpp"
 
 #include "monet/base/errors.hpp"
@@ -21,7 +23,7 @@ void unique_sorted(std::vector<OpId>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-/// Loops from which slices may start: the longest cuts of results come first in the nest.
+/// Loops from which slices may start; loops with the longest cuts of results are first in the nest.
 std::vector<std::uint32_t> sliceable(const LoopNest& nest, std::size_t most) {
   std::vector<std::uint32_t> dims;
   for (std::size_t d = 0; d < nest.dims.size() && dims.size() < most; ++d) {
@@ -62,7 +64,7 @@ void append_nest(std::string& key, const LoopNest& nest,
   }
 }
 
-/// Somebody outside reads it, or the step leaves it behind.
+/// Whether a tensor is read outside the group or outlives the step.
 class IsGroupOutput {
 public:
   IsGroupOutput(const Graph& graph, std::span<const OpId> members)
@@ -160,7 +162,8 @@ FusionOrder::FusionOrder(const Graph& graph)
 }
 
 bool FusionOrder::convex(std::span<const OpId> members) const {
-  // From what leaves the group, follow everything up to the last member: none may be a member.
+  // Follows every path from the group's outputs up to the last member; no path may return to a
+  // member.
   const OpId last = members.back();
   std::vector<bool> seen(last.index() + 1, false);
   std::vector<OpId> open;
@@ -197,7 +200,8 @@ std::vector<std::size_t> FusionOrder::circle(const std::vector<std::vector<OpId>
     for (const OpId member : groups[g])
       group_of[member.index()] = g;
   }
-  // Whoever is left after taking away groups that wait for nobody waits in a circle.
+  // Removes groups without predecessors repeatedly; each remaining group is in a cycle or follows
+  // one.
   std::vector<std::vector<std::size_t>> next(groups.size() + size());
   std::vector<std::size_t> waits(next.size(), 0);
   const auto for_links = [&](const auto& see) {
@@ -228,7 +232,7 @@ std::vector<std::size_t> FusionOrder::circle(const std::vector<std::vector<OpId>
   const auto stuck = std::ranges::find_if(waits, [](std::size_t w) { return w > 0; });
   if (stuck == waits.end())
     return {};
-  std::vector<std::size_t> before(waits.size(), waits.size()); // the first that is waited for
+  std::vector<std::size_t> before(waits.size(), waits.size()); // a remaining predecessor
   for_links([&](std::size_t from, std::size_t to) {
     if (waits[from] > 0 && before[to] == waits.size())
       before[to] = from;

@@ -1,4 +1,4 @@
-// Groups of operators: which are legal, how they may be sliced, and what they are on their own.
+// Groups of operators: their legality, slices, signatures and separate steps.
 #pragma once
 
 #include "monet/optimise/fusion.hpp"
@@ -9,8 +9,8 @@
 
 namespace monet {
 
-/// Operators that come right before and after each: whose results they read, and who read storage
-/// that they overwrite.
+/// Direct predecessors and successors of operators: producers of their inputs, and readers of
+/// storage that they overwrite.
 class FusionOrder {
 public:
   explicit FusionOrder(const Graph& graph);
@@ -19,10 +19,10 @@ public:
   std::span<const OpId> after(OpId op) const { return after_[op.index()]; }
   std::size_t size() const { return before_.size(); }
 
-  /// Nothing that lies between two members is outside. `members` ascending.
+  /// Whether no path between two members leaves the group. `members` ascending.
   bool convex(std::span<const OpId> members) const;
-  /// The groups of one circle in the graph of the groups (operators that none names are groups of
-  /// their own); without a circle none.
+  /// Groups of one cycle in the graph of groups; empty if it is acyclic. Operators outside all
+  /// groups are single groups.
   std::vector<std::size_t> circle(const std::vector<std::vector<OpId>>& groups) const;
   bool acyclic(const std::vector<std::vector<OpId>>& groups) const {
     return circle(groups).empty();
@@ -33,15 +33,15 @@ private:
   std::vector<std::vector<OpId>> after_;
 };
 
-/// What is the same for groups that cost the same: everything but names, which count only where a
-/// mapping may ask for them.
+/// Key that is equal for groups with equal costs. It contains everything except names; `names` adds
+/// them since a mapping may refer to them.
 std::string group_signature(const Graph& graph, std::span<const OpId> members, bool names);
 
-/// The members as a step of their own: what they read of others comes from the off-chip memory, and
-/// what others read goes there. Operators have the ids of their places in `members`.
+/// The members as a separate step: inputs from other operators come from the off-chip memory, and
+/// outputs for others go there. The ids of operators are their indices in `members`.
 TrainingGraph group_step(const TrainingGraph& step, std::span<const OpId> members);
 
-/// The same slices, said of the group's own step, or of the whole one.
+/// Convert slices between the ids of the group's step and those of the whole step.
 StackSlices to_group(const StackSlices& slices, std::span<const OpId> members);
 StackSlices from_group(const StackSlices& slices, std::span<const OpId> members);
 

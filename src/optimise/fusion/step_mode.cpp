@@ -1,3 +1,5 @@
+// choose_step(): evaluates candidate tilings of a step by closed forms and schedules and returns
+// the best; schedule, train and the searches start from it.
 #include "monet/optimise/step_mode.hpp"
 
 #include "base/shared/names.hpp"
@@ -24,7 +26,7 @@ constexpr std::array<Named<StepMode>, 3> kModes{{{"auto", StepMode::automatic},
                                                  {"layer-by-layer", StepMode::layer_by_layer},
                                                  {"fused", StepMode::fused}}};
 
-/// The objective of a schedule that comes to the floor at least.
+/// Minimum objective of schedules that respect the floor.
 double min_value(const ScheduleFloor& floor, Objective objective) {
   const auto latency = static_cast<double>(floor.latency.value);
   switch (objective) {
@@ -39,12 +41,12 @@ double min_value(const ScheduleFloor& floor, Objective objective) {
   }
 }
 
-/// Schedules of fused plans take about so many times the cycles that closed forms give them.
+/// Typical ratio of a fused plan's scheduled cycles to its closed-form estimate.
 constexpr double kMissed = 1.3;
 
-/// Images of the whole over those of a turn: the first of these that leaves no rest.
+/// Candidate ratios of all images to the images of a turn; the first that divides evenly is used.
 constexpr std::array<std::int64_t, 6> kTurns{4, 2, 3, 5, 7, 11};
-/// Steps in turns of more tiles than this are not scheduled.
+/// Maximum tiles of a step in turns; larger ones are not scheduled.
 constexpr std::size_t kMaxTilesOfTurns = 1'000'000;
 
 std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
@@ -59,13 +61,13 @@ public:
       : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
         known_(known), control_(control) {}
 
-  /// With an estimate of its cycles, the way is not tried where another is better than that.
+  /// Adds a way. If `cycles` is an estimate, the way is skipped if another way is faster than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
     ways_.push_back({std::move(name), std::move(tiling), cycles});
   }
 
-  /// Plans by cost, and what they would be on fewer cores where that may be better: slices too
-  /// small to share out gain nothing by more, and what each of them needs comes more often.
+  /// Adds plans by cost, and variants on fewer cores where these may be better. Small slices gain
+  /// nothing from more cores, and each core reads the shared inputs again.
   void add_groups(const TilingOptions& fused) {
     const FusionCovers covers(step_, fused.halo);
     const auto add_all = [&](const TilingOptions& tiling, std::string_view where, bool fewer) {
@@ -98,8 +100,8 @@ public:
     return std::move(choice_);
   }
 
-  /// The same, and a brief search that begins with the best; layer by layer does not bear on
-  /// either, so that they find what they find without it.
+  /// Runs all ways, then a brief search from the best. Layer by layer influences neither, so
+  /// results do not depend on it.
   StepChoice run_and_search(const std::optional<TilingOptions>& apart) {
     if (apart)
       consider("layer by layer", *apart, false);
@@ -122,7 +124,7 @@ public:
   }
 
 private:
-  /// `ask`: with the last one, whether the step is hopeless.
+  /// Tries the ways. `ask`: checks with the last one whether the step is infeasible.
   void try_ways(bool ask) {
     for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
       const Candidate& way = ways_[static_cast<std::size_t>(i)];
@@ -141,15 +143,15 @@ private:
       std::optional<FusionResult> found =
           search_briefly(problem, objective_, choice_.figures, control_);
       choice_.evaluations += found ? found->evaluations : 0;
-      if (found && found->method != FusionMethod::none) // layer by layer is another way
+      if (found && found->method != FusionMethod::none) // layer by layer is a separate way
         take({"search", found->figures, {}}, problem.tiling.with(std::move(found->plan)));
     } catch (const Stopped& stopped) {
-      if (!stopped.by_clock()) // what is known will do
+      if (!stopped.by_clock()) // after a time limit, the ways tried so far suffice
         throw;
     }
   }
 
-  /// Notes the way, which the tiling makes, and takes it over if it is the best.
+  /// Records the way with its tiling, and keeps it if it is the best.
   void take(StepCandidate tried, const TilingOptions& tiling) {
     if (tried.figures && (!best_ || tried.figures->value(objective_) < *best_)) {
       best_ = tried.figures->value(objective_);
@@ -186,7 +188,7 @@ private:
     take(std::move(tried), tiling);
   }
 
-  /// None where it was given up.
+  /// Figures of a way; nothing if its schedule was abandoned.
   std::optional<StepFigures> figures_of(const std::string& way, const StepOptions& options) const {
     ModelContext context{context_.costs};
     context.tile_costs = context_.tile_costs;
@@ -209,7 +211,7 @@ private:
     return figures;
   }
 
-  /// Floors of the better of the last way and the best before it.
+  /// Element-wise minimum of the floor and the best way so far.
   ScheduleFloor either(ScheduleFloor floor) const {
     if (best_) {
       floor.latency = std::min(floor.latency, Cycles{choice_.figures.latency_cycles});
@@ -228,7 +230,7 @@ private:
   struct Candidate {
     std::string name;
     TilingOptions tiling;
-    double cycles = 0; ///< estimated
+    double cycles = 0; ///< estimate
   };
   std::vector<Candidate> ways_;
   StepChoice choice_;
@@ -242,9 +244,9 @@ bool gives_slices(const MappingFile* mapping) {
          });
 }
 
-/// The best way for a part of the images, as choose_step() finds it, for all of them in turns: more
-/// images then cost no more each, unless what their gradients add up to does not stay on the chip
-/// from turn to turn. Nothing where the step takes no turns (find_turns()), or its allocation is
+/// The best way for a part of the images, found as in choose_step(), run in turns for all images.
+/// Larger batches then cost the same per image, unless the accumulated gradients do not stay on the
+/// chip between turns. Nothing if the step cannot run in turns (find_turns()) or its allocation is
 /// given. `options.tiling` is fused.
 std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip& chip,
                                            StepOptions options, Objective objective,
@@ -263,7 +265,7 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
         choose_step(one, chip, options, StepMode::automatic, objective, {costs});
     return chosen.tiling.with(in_turns(fusion_of(one, chip, chosen.tiling), step, *turns, *count));
   } catch (const InfeasibleError&) {
-    return std::nullopt; // nor can all images run
+    return std::nullopt; // all images cannot run in turns
   }
 }
 

@@ -1,4 +1,4 @@
-// Every way to run a step that was tried, and the best of them for any amount of memory.
+// Archive of every candidate way to run a step, and the best of them for any amount of memory.
 #pragma once
 
 #include "monet/model/model_step.hpp"
@@ -16,13 +16,13 @@
 
 namespace monet {
 
-/// A way to run the step.
+/// One way to run the step: recomputation, fusion and core allocation.
 struct JointWay {
   std::string name;
-  std::shared_ptr<const TrainingGraph> step; ///< with what runs again as operators
-  std::vector<OpId> runs; ///< of the operators of the step given; empty: each once, in order
+  std::shared_ptr<const TrainingGraph> step; ///< recomputed operators are operators of it
+  std::vector<OpId> runs; ///< operator of the given step per run; empty: each once, in order
   TilingMode mode = TilingMode::layer_by_layer;
-  std::optional<FusionPlan> fusion;                 ///< of fused ones, all that is chosen
+  std::optional<FusionPlan> fusion;                 ///< if fused, the complete plan
   std::shared_ptr<const CoreAllocation> allocation; ///< null: make_tiles() chooses
   Priority priority = Priority::latency;
 
@@ -46,8 +46,8 @@ public:
   }
   const std::vector<Tried>& tried() const { return tried_; }
 
-  /// The best whose peak is no higher, of equals the one with the least peak, latency and energy;
-  /// null where there is none.
+  /// The best way whose peak is at most `max_bytes`; ties go to the minimum peak, latency and
+  /// energy. Null if there is no such way.
   const Tried* best(std::int64_t max_bytes, const Allowed& allowed = {}) const {
     return first(allowed, [&](const Tried& tried) {
       const std::int64_t peak = tried.figures.peak_memory_bytes;
@@ -57,7 +57,8 @@ public:
                  : std::nullopt;
     });
   }
-  /// The one with the least peak, of these the best; null where none is allowed.
+  /// The allowed way with the minimum peak; ties go to the best of these. Null if no way is
+  /// allowed.
   const Tried* least(const Allowed& allowed = {}) const {
     return first(allowed, [&](const Tried& tried) {
       return std::optional(std::pair(tried.figures.peak_memory_bytes, value(tried)));
@@ -66,7 +67,7 @@ public:
   double value(const Tried& tried) const { return tried.figures.value(objective_); }
 
 private:
-  /// The smallest key, of those that have one.
+  /// The allowed way with the smallest key, among ways that have a key.
   template <class Key>
   const Tried* first(const Allowed& allowed, const Key& key) const {
     const Tried* found = nullptr;

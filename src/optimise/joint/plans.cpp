@@ -1,3 +1,5 @@
+// Finds recomputation plans over a range of memory amounts; the joint search extends its archive
+// with them.
 #include "optimise/joint/plans.hpp"
 
 #include "monet/optimise/checkpoint_search.hpp"
@@ -10,7 +12,7 @@ namespace monet {
 
 namespace {
 
-/// Amounts of memory strictly between `low` and `high`, for which nothing was asked yet.
+/// Interval of memory amounts strictly between `low` and `high` that were not tried yet.
 struct Open {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -33,8 +35,8 @@ public:
   }
 
 private:
-  /// Asks for a plan within an amount, `levels` times: the least first, then the middle of what is
-  /// widest open.
+  /// Requests plans within `levels` amounts: first the minimum, then the middle of the widest
+  /// untried interval.
   template <class PlanWithin>
   void descend(CheckpointMemory memory, const PlanWithin& plan_within) {
     const std::int64_t most = evaluate(space_, plans_.front()).memory(memory);
@@ -61,7 +63,7 @@ private:
     }
   }
 
-  /// What the plan needs; none where there is no plan.
+  /// Adds a new plan and returns the memory it needs, or nothing without a plan.
   std::optional<std::int64_t> take(std::optional<RecomputePlan> plan, CheckpointMemory memory) {
     if (!plan)
       return std::nullopt;
@@ -97,8 +99,8 @@ private:
   const LadderOptions& options_;
   const SearchControl& control_;
   const std::function<void(const RecomputePlan&)>& found_;
-  std::vector<RecomputePlan> plans_; ///< the first runs everything once
-  bool is_whole_ = true;             ///< the control ended nothing
+  std::vector<RecomputePlan> plans_; ///< the first plan runs everything once
+  bool is_whole_ = true;             ///< false if the control ended a search
 };
 
 } // namespace

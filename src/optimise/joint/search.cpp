@@ -1,6 +1,6 @@
-// The joint search: what is known without a search, plans of recomputation, the searches for groups
-// and cores alone, and then both for the best of all these at falling amounts of memory. The budget
-// chooses from it in the end.
+// The joint search. It starts from baselines and recomputation plans, runs the group and core
+// searches alone, then both for the best results at falling amounts of memory. The memory budget
+// finally selects the result.
 #include "optimise/joint/archive.hpp"
 #include "optimise/joint/plans.hpp"
 
@@ -51,19 +51,19 @@ public:
 
   JointResult run() {
     note(control_.finishes([&] { search(); }));
-    choose(); // from what was tried so far
+    choose(); // the best result tried so far
     return std::move(result_);
   }
 
 private:
   bool interrupted() const { return control_.interrupted(); }
 
-  /// What the step comes to without a search, which no limit ends, and then as optimise_fusion()
-  /// does, for no less than that finds in the same time. A plan within the budget comes before all
-  /// that, where one is needed.
+  /// Evaluates the baselines, which no limit ends, then the plans of optimise_fusion(), so the
+  /// result is no worse than its result in equal time. If a budget requires one, a plan within the
+  /// budget is found first.
   void search() {
     control_.begin([&] { base(); });
-    if (result_.budget_bytes) // it may be below what every way needs
+    if (result_.budget_bytes) // the budget may be below the memory of every way
       note(control_.finishes([&] { set_bound(); }));
     const bool is_needed = archive_.best(budget()) == nullptr;
     if (is_needed)
@@ -93,7 +93,7 @@ private:
       plan_for_budget();
   }
 
-  /// A part of the search is over; `is_whole`: nothing ended it early.
+  /// Records the end of one part of the search; `is_whole`: it ran to completion.
   void note(bool is_whole) { ended_early_ = ended_early_ || !is_whole; }
 
   JointWay base_way() const {
@@ -104,7 +104,7 @@ private:
     return way;
   }
 
-  /// What percentages of the budget are of.
+  /// Evaluates the base way, to which percentages of the budget refer.
   void base() {
     const StepFigures figures = model(base_way()).figures;
     archive_.add(base_way(), figures);
@@ -113,8 +113,8 @@ private:
     tell();
   }
 
-  /// With recomputation and any halo, every operator runs at least once, every operand that nobody
-  /// makes is read and every result written.
+  /// Sets the lower bound. With recomputation and any halo, every operator runs at least once,
+  /// every operand without producer is read and every result is written.
   void set_bound() {
     const StopScope scope(control_.first_plan_request());
     StepBoundOptions options;
@@ -135,7 +135,7 @@ private:
     TilingOptions tiling = options_.tiling;
     tiling.mode = way.mode;
     if (way.mode == TilingMode::layer_by_layer || !way.once()) {
-      tiling.stacks.reset(); // those given are of the step as it was
+      tiling.stacks.reset(); // given stacks refer to the original step
       tiling.slices.clear();
       tiling.idle.clear();
     }
@@ -153,7 +153,7 @@ private:
     return model_step(*way.step, chip_, {tiling_of(way), schedule_of(way), {}}, {costs_});
   }
 
-  /// Fused as the choice says.
+  /// The way with the fusion that the choice selects.
   JointWay fused(JointWay way, const StepChoice& chosen) {
     way.name = way.name == "base" ? "fused" : way.name + ", fused";
     if (std::ranges::find(chosen.tiling.idle, true) != chosen.tiling.idle.end())
@@ -169,7 +169,7 @@ private:
     return options;
   }
 
-  /// The fused ways that optimise_fusion() begins with.
+  /// Fused ways with which optimise_fusion() begins.
   void first_fused() {
     StepOptions options = fused_options(base_way());
     options.schedule.jobs = control_.jobs;
@@ -181,8 +181,8 @@ private:
     }
   }
 
-  /// Work that is done as soon as it can be makes early what is wanted late: in other orders less
-  /// lives at a time.
+  /// The way in other operator orders. Running work as early as possible makes tensors long before
+  /// their readers; other orders can reduce live memory.
   std::vector<JointWay> other_orders(const JointWay& way) const {
     std::vector<JointWay> others;
     for (const auto& [order, name] :
@@ -202,8 +202,8 @@ private:
     return all;
   }
 
-  /// Layer by layer, and fused as choose_step() finds it for the way's own order; with `idle_cores`
-  /// some of them may have nothing to do.
+  /// Tries a way layer by layer, and fused by choose_step() for the way's order. With `idle_cores`,
+  /// some cores may be idle.
   void try_step(JointArchive& archive, const JointWay& way, bool idle_cores) {
     try_each(archive, all_orders(way));
     if (interrupted())
@@ -215,11 +215,11 @@ private:
       const StepChoice chosen =
           choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_});
       try_each(archive, all_orders(fused(way, chosen)));
-    } catch (const InfeasibleError&) { // nothing fused can be scheduled
+    } catch (const InfeasibleError&) { // no fused plan can be scheduled
     }
   }
 
-  /// Models all of them; those that cannot be scheduled, or come too late, are left out.
+  /// Models all the ways; omits those that cannot be scheduled or exceed the time limit.
   void try_each(JointArchive& archive, const std::vector<JointWay>& ways) {
     std::vector<std::optional<StepFigures>> trials(ways.size());
     parallel_for(ways.size(), control_.jobs, [&](std::size_t i) {
@@ -228,7 +228,7 @@ private:
       control_.finishes([&] {
         try {
           trials[i] = model(ways[i]).figures;
-        } catch (const InfeasibleError&) { // something does not fit this way
+        } catch (const InfeasibleError&) { // the way does not fit the chip
           trials[i].reset();
         }
       });
@@ -256,7 +256,7 @@ private:
   }
   std::int64_t budget() const { return result_.budget_bytes.value_or(JointArchive::kAnyMemory); }
 
-  /// A way for a plan, in whose order it runs; none where nothing runs again.
+  /// Way that runs the plan in its order; nothing if the plan has no recomputation.
   std::optional<JointWay> way_of(const RecomputePlan& plan, std::string_view suffix) {
     JointWay way;
     way.runs = runs_of(plan);
@@ -275,7 +275,7 @@ private:
     return options_.objective == Objective::latency ? costs.cycles : costs.energy;
   }
 
-  /// Plans of recomputation with the costs of a way's schedule.
+  /// Finds recomputation plans with the costs of a way's schedule.
   void plan(const JointWay& costed, std::string_view suffix) {
     if (interrupted() || options_.levels == 0)
       return;
@@ -288,7 +288,7 @@ private:
                      }));
   }
 
-  /// What the search for checkpoints alone finds for the budget.
+  /// Adds the plan that the checkpoint search alone finds for the budget.
   void plan_for_budget() {
     if (interrupted() || options_.levels == 0 || !result_.budget_bytes || has_budget_plan_)
       return;
@@ -306,7 +306,7 @@ private:
       try_step(for_budget_, *way, true);
   }
 
-  /// Of the operators of the step given: the first run of each, which keeps its name.
+  /// Costs of the given step's operators: those of each first run, which keeps its name.
   OperatorCosts costs_of(const JointWay& way) {
     OperatorCosts all = operator_costs(model(way).timeline, *way.step);
     if (way.once())
@@ -323,8 +323,8 @@ private:
     return first;
   }
 
-  /// The searches for groups and cores, as they are alone: the one for groups in all the time that
-  /// there is, the one for cores from the best of what the step comes to without a search.
+  /// Runs the group search and the core search alone: the group search in all the available time,
+  /// the core search from the best baseline.
   void groups_alone() {
     if (options_.fusion.evaluations == 0 || interrupted())
       return;
@@ -343,7 +343,7 @@ private:
     cores(best.way, JointArchive::kAnyMemory, options_.allocation_evaluations, quiet_.share(2));
   }
 
-  /// Searches groups and then cores, for falling amounts of memory: for the best within each with
+  /// Searches groups, then cores, at falling amounts of memory, starting from the best ways with
   /// and without recomputation.
   void refine() {
     const std::int64_t most = archive_.best(JointArchive::kAnyMemory)->figures.peak_memory_bytes;
@@ -391,7 +391,7 @@ private:
       name += what;
   }
 
-  /// Adds the front of a search for groups of the way's step that begins with these.
+  /// Adds the front of a group search on the way's step that starts from these plans.
   void groups(const JointWay& way, std::vector<FusionPlan> starts, std::int64_t limit,
               FusionOptions options, const SearchControl& control) {
     options.objective = options_.objective;
@@ -407,7 +407,7 @@ private:
       searched_ += found.evaluations;
       for (const FusionResult::Point& point : found.front) {
         if (point.plan.stacks.empty())
-          continue; // layer by layer
+          continue; // the layer-by-layer plan
         JointWay made = way;
         say(made.name == "base" ? ", fused, groups searched" : ", groups searched", made.name);
         made.mode = TilingMode::fused;
@@ -415,8 +415,8 @@ private:
         made.allocation = nullptr;
         archive_.add(std::move(made), point.figures);
       }
-    } catch (const InfeasibleError&) { // no groups within the limit
-    } catch (const Stopped&) {         // its part of the time is over
+    } catch (const InfeasibleError&) { // no groups fit the limit
+    } catch (const Stopped&) {         // the time for this part is over
       if (interrupted())
         throw;
       note(false);
@@ -424,7 +424,7 @@ private:
     tell();
   }
 
-  /// The same of a search for cores.
+  /// Adds the front of a core search on the way's step.
   void cores(const JointWay& way, std::int64_t limit, std::int64_t evaluations,
              const SearchControl& control) {
     try {
@@ -440,13 +440,13 @@ private:
       for (const AllocationPoint& point : found.front) {
         JointWay made = way;
         say(", cores searched", made.name);
-        if (made.fusion) // as the evaluator has it
+        if (made.fusion) // the evaluator's own fusion plan
           made.fusion = fusion_of(*way.step, chip_, evaluator.tiling());
         made.allocation = std::make_shared<const CoreAllocation>(evaluator.allocation(point.plan));
         archive_.add(std::move(made), point.figures);
       }
-    } catch (const InfeasibleError&) { // none within the limit
-    } catch (const Stopped&) {         // its part of the time is over
+    } catch (const InfeasibleError&) { // no allocation fits the limit
+    } catch (const Stopped&) {         // the time for this part is over
       if (interrupted())
         throw;
       note(false);
@@ -489,7 +489,7 @@ private:
       result_.trials.push_back({tried.way.name, tried.figures});
     result_.evaluations = evaluations();
     result_.found.best = archive_.value(*best);
-    result_.found.start = archive_.value(archive_.tried().front()); // the base
+    result_.found.start = archive_.value(archive_.tried().front()); // the base way
     for (const Tried& first : first_)
       result_.found.start = std::min(result_.found.start, archive_.value(first));
   }
@@ -511,18 +511,18 @@ private:
   const Chip& chip_;
   const JointOptions& options_;
   const SearchControl& control_;
-  SearchControl quiet_; ///< of the parts
+  SearchControl quiet_; ///< control for the parts of the search
   std::shared_ptr<const TrainingGraph> step_;
   CoreCostCache costs_;
-  JointArchive archive_;             ///< the base first; does not depend on the budget
-  JointArchive for_budget_;          ///< does, and nothing else begins with it
-  std::vector<Tried> first_;         ///< of first_ways()
-  bool ended_early_ = false;         ///< a part of the search
-  bool has_budget_plan_ = false;     ///< plan_for_budget() has been made
-  std::set<std::vector<OpId>> seen_; ///< plans of recomputation
-  std::map<std::string, int> names_; ///< how often they were given
-  std::int64_t searched_ = 0;        ///< schedules of the parts
-  std::int64_t min_bytes_ = 0;       ///< live in every way
+  JointArchive archive_;             ///< base way first; independent of the budget
+  JointArchive for_budget_;          ///< depends on the budget; not used as a start
+  std::vector<Tried> first_;         ///< results of first_ways()
+  bool ended_early_ = false;         ///< whether a part of the search ended early
+  bool has_budget_plan_ = false;     ///< whether plan_for_budget() has run
+  std::set<std::vector<OpId>> seen_; ///< known recomputation plans
+  std::map<std::string, int> names_; ///< number of uses of each name
+  std::int64_t searched_ = 0;        ///< schedules evaluated by the parts
+  std::int64_t min_bytes_ = 0;       ///< minimum live bytes of any way
   JointResult result_;
 };
 

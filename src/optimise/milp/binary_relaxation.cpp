@@ -1,3 +1,5 @@
+// State of a node of the binary search: bounds, propagation, probing and the linear relaxation;
+// binary_search.cpp drives it.
 #include "optimise/milp/binary_relaxation.hpp"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace monet {
 
 namespace {
 
-constexpr double kBroken = 1e-6; // of a row's largest term
+constexpr double kBroken = 1e-6; // tolerance relative to a row's largest term
 constexpr int kProbeRounds = 3;
 
 } // namespace
@@ -72,7 +74,8 @@ void BinaryRelaxation::forget_queue() {
   queue_.clear();
 }
 
-/// Is anything left with the column at this value? `news`: what follows, in force.
+/// Whether the column can have this value in a solution within the limit. `news`: implied bounds,
+/// applied.
 bool BinaryRelaxation::possible(std::uint32_t column, bool up, double bound,
                                 std::span<const double> prices, std::vector<Bound>& news) {
   if (!tighten_column(column, up, news) || !propagate(news)) {
@@ -87,7 +90,8 @@ bool BinaryRelaxation::possible(std::uint32_t column, bool up, double bound,
   return cost <= limit_ + 1e-6 * std::max(1.0, std::abs(limit_));
 }
 
-/// Fixes columns one of whose values leaves nothing better. False where nothing is left at all.
+/// Fixes columns if one of their values cannot lead to a better solution. Returns false if no
+/// better solution exists.
 bool BinaryRelaxation::probe(double bound) {
   const std::vector<double> prices(lp_.reduced_costs().begin(), lp_.reduced_costs().end());
   if (!(limit_ < kUnbounded))
@@ -140,7 +144,7 @@ void BinaryRelaxation::set(const Bound& bound) {
     queue_.push_back(r);
 }
 
-/// The linear program, with the bounds of where the search stands.
+/// Solves the linear program with the current bounds.
 LpStatus BinaryRelaxation::solve(std::int64_t iterations) {
   for (const std::uint32_t o : changed_) {
     dirty_[o] = 0;
@@ -195,7 +199,7 @@ bool BinaryRelaxation::propagate_row(std::uint32_t r, std::vector<Bound>& news) 
   return true;
 }
 
-/// False where no solution is left.
+/// Returns false if no solution remains.
 bool BinaryRelaxation::propagate(std::vector<Bound>& news) {
   bool possible = true;
   while (!queue_.empty()) {
@@ -211,12 +215,12 @@ bool BinaryRelaxation::add_broken() {
   std::vector<LinearRow> broken = take_broken(program_.pool, x_);
   for (LinearRow& row : broken) {
     add_row(row);
-    program_.rows.push_back(std::move(row)); // for the next root
+    program_.rows.push_back(std::move(row)); // the next root includes it
   }
   return !broken.empty();
 }
 
-/// Columns that price says are as they are in all that is left. True where any is new.
+/// Fixes columns whose reduced costs rule out the other value. Returns true if any is newly fixed.
 bool BinaryRelaxation::fix_by_price(double bound, std::vector<Bound>& news) {
   const std::span<const double> prices = lp_.reduced_costs();
   bool found = false;
@@ -231,7 +235,7 @@ bool BinaryRelaxation::fix_by_price(double bound, std::vector<Bound>& news) {
   return found;
 }
 
-/// The bound of where the search stands, infinite where nothing is left; x_ is its solution.
+/// Lower bound at the current node, infinite if no solution remains; its solution is in x_.
 double BinaryRelaxation::relax(std::vector<Bound>& news) {
   double bound = -kUnbounded;
   for (;;) {

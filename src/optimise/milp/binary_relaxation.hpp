@@ -1,4 +1,4 @@
-// Where a search over binary columns stands: bounds of columns, what follows from them, and the
+// Current node of a search over binary columns: bounds of columns, their implications, and the
 // linear relaxation.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace monet {
 
-/// Something with integer values that is branched on, a column or the sum of some, and its bounds.
+/// Bounds of an integer object to branch on: a column or a sum of columns.
 struct BinaryBound {
   std::uint32_t object = 0; ///< columns first, then sums
   double lower = 0, upper = 1;
@@ -24,19 +24,20 @@ protected:
   BinaryRelaxation(const BinaryProgram& program, const SearchControl& control)
       : program_(program), control_(control) {}
 
-  /// The linear program, with cuts.
+  /// Builds the linear program, with cuts.
   void build(const TightRoot& root);
   void set(const Bound& bound);
-  /// With the bounds of where the search stands.
+  /// Solves the linear program with the current bounds.
   LpStatus solve(std::int64_t iterations);
-  /// The bound of where the search stands, infinite where nothing is left, -infinite where the
-  /// linear program was not solved; x_ is its solution, news what follows for columns.
+  /// Lower bound at the current node: infinite if no solution remains, -infinite if the linear
+  /// program was not solved. Its solution is in x_, implied bounds of columns in `news`.
   double relax(std::vector<Bound>& news);
-  /// Fixes columns one of whose values leaves nothing better. False where nothing is left at all.
+  /// Fixes columns if one of their values cannot lead to a better solution. Returns false if no
+  /// better solution exists.
   bool probe(double bound);
-  /// What follows from the bounds. False where no solution is left.
+  /// Propagates bounds through the rows. Returns false if no solution remains.
   bool propagate(std::vector<Bound>& news);
-  /// False where the column cannot have the value.
+  /// Returns false if the column cannot have the value.
   bool tighten_column(std::uint32_t column, bool up, std::vector<Bound>& news);
   void forget_queue();
   std::size_t open_columns() const;
@@ -44,9 +45,9 @@ protected:
 
   BinaryProgram program_; // scaled
   const SearchControl& control_;
-  double limit_ = kUnbounded; // what a solution of interest costs at most
+  double limit_ = kUnbounded; // maximum cost of solutions of interest
   LinearProgram lp_;
-  std::vector<LinearRow> rows_;       // of lp_
+  std::vector<LinearRow> rows_;       // rows of lp_
   std::vector<double> lower_, upper_; // per object
   std::vector<double> x_;
   bool stuck_ = false; // the linear program could not be solved
@@ -59,9 +60,9 @@ private:
   bool possible(std::uint32_t column, bool up, double bound, std::span<const double> prices,
                 std::vector<Bound>& news);
 
-  std::vector<std::uint32_t> sum_row_;              // of lp_, per sum
+  std::vector<std::uint32_t> sum_row_;              // row of lp_ per sum
   std::vector<std::vector<std::uint32_t>> rows_of_; // per column
-  std::vector<std::uint32_t> changed_; // objects whose bounds the linear program does not know
+  std::vector<std::uint32_t> changed_;              // objects whose bounds are not in lp_ yet
   std::vector<char> dirty_;
   std::vector<std::uint32_t> queue_; // rows to propagate
   std::vector<char> queued_;

@@ -1,3 +1,5 @@
+// Tightens the root of a binary program with cuts and fixed columns before search_binary()
+// branches.
 #include "optimise/milp/binary_search.hpp"
 #include "optimise/milp/rounding_cuts.hpp"
 
@@ -15,17 +17,17 @@ namespace monet {
 namespace {
 
 constexpr int kRounds = 60;
-constexpr int kStalled = 4;            // rounds without progress
-constexpr std::size_t kCuts = 300;     // of one round
-constexpr double kProgress = 2e-3;     // of the gap, per round
-constexpr int kFixedShare = 100;       // of the columns, one in so many is progress as well
-constexpr double kEffective = 1e-4;    // distance from the point that is cut off
-constexpr int kDense = 1000;           // terms of the longest cut
-constexpr double kSafe = 1e-6;         // of the limit, for rounding errors
-constexpr std::size_t kRoundings = 60; // rows of the tableau, per round
-constexpr double kParallel = 0.5;      // cosine of the angle between cuts of a round
-constexpr std::size_t kLong = 400;     // terms of the longest row whose covers are looked for
-constexpr double kDynamic = 1e6;       // largest by smallest coefficient
+constexpr int kStalled = 4;            // maximum rounds without progress
+constexpr std::size_t kCuts = 300;     // maximum cuts of one round
+constexpr double kProgress = 2e-3;     // progress per round, relative to the gap
+constexpr int kFixedShare = 100;       // one fixed column per this number of columns is progress
+constexpr double kEffective = 1e-4;    // minimum distance of a cut from the point
+constexpr int kDense = 1000;           // maximum terms of a cut
+constexpr double kSafe = 1e-6;         // tolerance for rounding errors, relative to the limit
+constexpr std::size_t kRoundings = 60; // maximum rows of the tableau per round
+constexpr double kParallel = 0.5;      // maximum cosine of the angle between cuts of a round
+constexpr std::size_t kLong = 400;     // maximum terms of rows searched for covers
+constexpr double kDynamic = 1e6;       // maximum ratio of coefficients
 
 class Root {
 public:
@@ -79,14 +81,14 @@ private:
       solver_.setInteger(j);
   }
 
-  /// False where nothing is below the limit.
+  /// Runs rounds of cuts; returns false if no solution is below the limit.
   bool rounds() {
     int stalled = 0;
     for (int round = 0; round < kRounds && stalled < kStalled; ++round) {
       if (!feasible())
         return false;
       if (!solver_.isProvenOptimal() || control_.interrupted())
-        return true; // numerical trouble: nothing is claimed
+        return true; // after numerical trouble nothing is concluded
       const double before = solver_.getObjValue();
       const int fixed = fix();
       const bool pooled = add_pool();
@@ -112,8 +114,8 @@ private:
   }
   double room() const { return kSafe * std::max(1.0, std::abs(limit_)); }
 
-  /// The number of columns fixed by their reduced cost. From the prices of the rows alone, any of
-  /// which give a bound: whatever the solver says of its solution, what is fixed is.
+  /// Fixes columns by reduced costs and returns their number. Uses the duals of rows alone, any of
+  /// which yield a valid bound, so results do not depend on the solver's accuracy.
   int fix() {
     if (!(limit_ < 1e30))
       return 0;
@@ -149,13 +151,13 @@ private:
     return fixed;
   }
 
-  /// Rows of the pool that the solution breaks, as rows of the program.
+  /// Adds rows of the pool that the solution violates to the program.
   bool add_pool() {
     const std::span<const double> x(solver_.getColSolution(), program_.cost.size());
     std::vector<LinearRow> broken = take_broken(program_.pool, x);
     if (broken.empty())
       return false;
-    for (LinearRow& row : broken) { // behind the cuts, as one of them
+    for (LinearRow& row : broken) { // added after the cuts, treated as cuts
 
       CoinPackedVector terms;
       for (const LinearTerm& term : row.terms)
@@ -166,7 +168,7 @@ private:
     return true;
   }
 
-  /// False where no cut is found.
+  /// Adds cuts; returns false if none is found.
   bool separate(int round) {
     OsiCuts cuts;
     CglTreeInfo info;
@@ -198,7 +200,7 @@ private:
     return !chosen.empty();
   }
 
-  /// Not nearly parallel to one of `chosen`.
+  /// Whether the cut is not nearly parallel to any of `chosen`.
   bool differs(const OsiRowCut& cut, const std::vector<const OsiRowCut*>& chosen) {
     dense_.resize(program_.cost.size(), 0);
     const CoinPackedVector& row = cut.row();
@@ -240,7 +242,8 @@ private:
     cuts.insert(row);
   }
 
-  /// Covers of rows, and cuts by rounding the rows of the simplex tableau of fractional columns.
+  /// Adds cover cuts of rows, and rounding cuts of the simplex tableau's rows of fractional
+  /// columns.
   void round_rows(OsiCuts& cuts) {
     if (solver_.getNumRows() == 0)
       return;
@@ -321,7 +324,7 @@ private:
     return violation / std::sqrt(norm);
   }
 
-  /// Takes out cuts that do not bind.
+  /// Removes cuts that do not bind.
   void purge() {
     const CoinWarmStartBasis* basis = solver_.getPointerToWarmStart();
     std::vector<int> loose;
@@ -336,7 +339,7 @@ private:
     solver_.resolve();
   }
 
-  /// Bounds and cuts as the program's. Rows of the pool that were loose go back to it.
+  /// Stores the bounds and cuts in the program; non-binding rows of the pool return to it.
   void take(TightRoot& result) {
     const auto columns = program_.cost.size();
     program_.lower.assign(solver_.getColLower(), solver_.getColLower() + columns);
@@ -368,7 +371,7 @@ private:
 } // namespace
 
 std::vector<LinearRow> take_broken(std::vector<LinearRow>& pool, std::span<const double> x) {
-  constexpr double kBroken = 1e-6; // of a row's largest term
+  constexpr double kBroken = 1e-6; // tolerance relative to a row's largest term
   std::vector<LinearRow> broken;
   std::size_t kept = 0;
   for (LinearRow& row : pool) {

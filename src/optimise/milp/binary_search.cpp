@@ -1,3 +1,5 @@
+// Branch and cut over binary columns with reliability branching; exact recomputation solves its
+// stage programs with it.
 #include "optimise/milp/binary_relaxation.hpp"
 
 #include <algorithm>
@@ -10,25 +12,25 @@ namespace monet {
 
 namespace {
 
-constexpr double kWhole = 1e-6;         // off an integer
-constexpr std::int64_t kTrial = 40;     // iterations of a trial of strong branching
-constexpr std::size_t kTrials = 10;     // candidates of a node
-constexpr std::int32_t kReliable = 4;   // trials after which a candidate's history counts
-constexpr std::size_t kStaleTrials = 5; // without a better candidate
-constexpr int kDive = 400;              // linear programs
+constexpr double kWhole = 1e-6;         // tolerance of integrality
+constexpr std::int64_t kTrial = 40;     // iterations of a strong-branching trial
+constexpr std::size_t kTrials = 10;     // maximum candidates of a node
+constexpr std::int32_t kReliable = 4;   // trials after which a candidate's history is used
+constexpr std::size_t kStaleTrials = 5; // trials without a better candidate
+constexpr int kDive = 400;              // maximum linear programs
 constexpr int kRestarts = 6;
-constexpr std::size_t kWorthwhile = 20; // one column in so many fixed: another look at the root
+constexpr std::size_t kWorthwhile = 20; // share of newly fixed columns (1/20) for a new root
 constexpr std::uint32_t kRoot = ~0U;
 
 using Bound = BinaryBound;
 
 struct Node {
   std::uint32_t parent = kRoot;
-  std::vector<Bound> bounds; ///< that the parent does not have
-  double least = 0;          ///< no solution in it costs less
+  std::vector<Bound> bounds; ///< tighter than the parent's
+  double least = 0;          ///< lower bound on the cost of its solutions
 };
 
-/// What raising or lowering an object by one has cost so far.
+/// Cost increases observed after raising or lowering an object by one.
 struct History {
   std::array<double, 2> sum = {0, 0};
   std::array<std::int32_t, 2> count = {0, 0};
@@ -73,7 +75,7 @@ public:
   }
 
 private:
-  using Open = std::pair<double, std::uint32_t>; // least cost, node
+  using Open = std::pair<double, std::uint32_t>; // lower bound, node
 
   void scale() {
     double largest = 0;
@@ -105,7 +107,7 @@ private:
       whole(row);
   }
 
-  /// True where so much is fixed that the root is worth another look; else the search may begin.
+  /// Returns true if enough columns are fixed to solve the root again, otherwise false.
   bool restart() {
     std::vector<Bound> news;
     const std::size_t open_before = open_columns();
@@ -134,7 +136,7 @@ private:
     return true;
   }
 
-  /// Sets columns that are nearly one, at least the largest. False where nothing is left.
+  /// Sets columns that are nearly one, at least the largest. Returns false if no solution remains.
   bool raise_columns(std::vector<Bound>& news) {
     std::uint32_t largest = kRoot;
     std::vector<std::uint32_t> chosen;
@@ -166,7 +168,7 @@ private:
     return true;
   }
 
-  /// Looks for a solution from the root straight down.
+  /// Dives from the root to find a first solution.
   void dive() {
     std::vector<Bound> news;
     for (int step = 0; step < kDive && !control_.interrupted(); ++step) {
@@ -191,7 +193,7 @@ private:
     open_.emplace(least, static_cast<std::uint32_t>(nodes_.size() - 1));
   }
 
-  /// The child kept for going deeper, or the node with the least bound.
+  /// Returns the child kept for diving, or the node with the lowest bound.
   std::uint32_t pop() {
     if (next_ != kRoot)
       return std::exchange(next_, kRoot);
@@ -243,7 +245,7 @@ private:
     return score(gain(0), gain(1));
   }
 
-  /// The bound with one more bound set, from a few iterations.
+  /// Lower bound after one more bound, from a few simplex iterations.
   double attempt(const Bound& trial, double bound) {
     const Bound before{trial.object, lower_[trial.object], upper_[trial.object]};
     set(trial);
@@ -258,7 +260,7 @@ private:
     return least > limit_ ? kUnbounded : least;
   }
 
-  /// False where the node has changed, or nothing is left of it.
+  /// Selects a candidate; returns false if the node has changed or has no solution.
   bool pick(std::vector<Candidate>& list, double bound, std::vector<Bound>& news, Candidate& best,
             std::array<double, 2>& least) {
     for (Candidate& c : list) {
@@ -313,7 +315,7 @@ private:
     return true;
   }
 
-  /// False where the node has to be relaxed again.
+  /// Branches; returns false if the node must be relaxed again.
   bool branch(std::uint32_t node, double bound, std::vector<Bound>& news) {
     std::vector<Candidate> list = candidates();
     if (list.empty()) {
@@ -329,7 +331,7 @@ private:
                                    Bound{best.object, down + 1, upper_[best.object]}};
     nodes_[node].bounds.insert(nodes_[node].bounds.end(), news.begin(), news.end());
     news.clear();
-    // The nearer one first.
+    // The nearer value is explored first.
     const std::size_t first = best.value - down > 0.5 ? 1 : 0;
     push(node, {bounds[1 - first]}, least[1 - first]);
     nodes_.push_back({node, {bounds[first]}, least[first]});
@@ -417,17 +419,17 @@ private:
   }
 
   const BinaryOptions& options_;
-  double scale_ = 1; // of the costs
+  double scale_ = 1; // scale of the costs
   std::vector<double> root_lower_, root_upper_;
   std::vector<History> history_;
-  History all_; // objects
+  History all_; // history over all objects
   std::vector<Node> nodes_;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
-  std::uint32_t next_ = kRoot; // to go on with
-  bool exhausted_ = false;     // at the root
+  std::uint32_t next_ = kRoot; // next node of the dive
+  bool exhausted_ = false;     // proven at the root
   int restarts_ = 0;
-  std::int64_t found_at_ = 0;   // nodes when the solution was found
-  double dropped_ = kUnbounded; // least bound of nodes whose solution is none after rounding
+  std::int64_t found_at_ = 0;   // number of nodes at the last solution
+  double dropped_ = kUnbounded; // minimum bound of nodes with invalid rounded solutions
   MilpResult result_;
 };
 

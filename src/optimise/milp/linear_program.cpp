@@ -1,3 +1,5 @@
+// LinearProgram, the wrapper of Clp with warm starts and safe bounds; bounds and branch and cut
+// solve with it.
 #include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/errors.hpp"
@@ -13,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Rows or columns that the solver has not seen yet, one after another.
+/// Rows or columns not yet passed to the solver, one after another.
 struct Pending {
   std::vector<CoinBigIndex> start = {0};
   std::vector<int> index;
@@ -33,10 +35,10 @@ struct Pending {
   void clear() { *this = Pending(); }
 };
 
-/// Half a unit in the last place, and room for the sums of these.
+/// Relative rounding error of doubles, with a margin for sums.
 constexpr double kRounding = 2.3e-16;
 
-/// Clp makes copies, which share what is pointed to.
+/// Event handler that stops Clp. Clp copies handlers, so copies share the pointed-to state.
 class StopEvents final : public ClpEventHandler {
 public:
   StopEvents(const SearchControl& control, bool& stopped)
@@ -146,7 +148,7 @@ LpStatus LinearProgram::solve(const SearchControl& control, std::int64_t iterati
   stop_with(state.clp, control, stopped);
   const bool primal = state.primal_start;
   int status = state.run(primal);
-  // Trouble, or no clear answer: the other method, from where the first one came to.
+  // After numerical trouble or an unclear status, the other method continues from this point.
   if (!stopped && (status == 4 || (status == 2 && !primal)))
     status = state.run(!primal);
   const ClpEventHandler none;
@@ -205,7 +207,7 @@ double LinearProgram::safe_bound() const {
   const auto rows = static_cast<std::size_t>(clp.numberRows());
   internal_check(y.size() == rows, "linear program: one multiplier per row");
   double sum = 0;
-  double magnitude = 0; // of everything that was added
+  double magnitude = 0; // sum of magnitudes of all added terms
   const auto add = [&](double term) {
     sum += term;
     magnitude += std::abs(term);
@@ -214,7 +216,7 @@ double LinearProgram::safe_bound() const {
   for (std::size_t i = 0; i < rows; ++i) {
     const double side = y[i] > 0 ? clp.rowLower()[i] : clp.rowUpper()[i];
     if (std::abs(side) >= huge || !std::isfinite(y[i]))
-      y[i] = 0; // any multiplier will do
+      y[i] = 0; // any multiplier is valid
     else
       add(y[i] * side);
   }
@@ -236,7 +238,8 @@ double LinearProgram::safe_bound() const {
     const double upper = clp.columnUpper()[j];
     if ((reduced - error < 0 && upper >= huge) || (reduced + error > 0 && lower <= -huge))
       return -kUnbounded;
-    // The product is concave in the reduced cost, so least at one end of what that may be.
+    // The product is concave in the reduced cost, so its minimum is at an end of the error
+    // interval.
     const auto least = [&](double d) { return at(d, d > 0 ? lower : upper); };
     add(std::min(least(reduced - error), least(reduced + error)));
   }

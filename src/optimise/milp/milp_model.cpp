@@ -1,9 +1,11 @@
+// MilpModel, the wrapper of CBC for mixed integer programs; fusion, recomputation and bounds solve
+// with it.
 #include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <CbcModel.hpp>
-// Needs the model first.
+// CBC headers that require the model's header first.
 #include <CbcCutGenerator.hpp>
 #include <CbcEventHandler.hpp>
 #include <CbcHeuristic.hpp>
@@ -25,19 +27,19 @@ namespace monet {
 
 namespace {
 
-constexpr double kFeasible = 1e-6; // a row may be off by this, of its largest term
+constexpr double kFeasible = 1e-6; // row tolerance, relative to its largest term
 
-/// The largest power of two that is not above |value|, for scaling without rounding.
+/// Largest power of two that is at most |value|, for scaling without rounding.
 double power_of_two(double value) {
   return value == 0 ? 1.0 : std::exp2(std::ilogb(value));
 }
 
-/// Stops the branch and bound, and notes the bound for as long as it can be trusted: a search that
-/// was told to stop takes unsolved nodes for infeasible ones.
+/// Stops branch and bound, and records the bound while it is valid: a stopped search treats
+/// unsolved nodes as infeasible.
 class NodeEvents final : public CbcEventHandler {
 public:
   struct NodeProgress {
-    const CbcModel* main = nullptr; // heuristics run searches of their own
+    const CbcModel* main = nullptr; // heuristics run separate searches
     double bound = -kUnbounded;
     bool stopped = false;
   };
@@ -67,9 +69,9 @@ private:
 };
 
 void add_cuts(CbcModel& model) {
-  constexpr int adaptive = -98; // as long as they move the bound
-  // Neither probing nor flow covers nor two-step rounding: in 2.10.8 they cut off optima, of one
-  // random program in hundreds, hundreds and ten thousands.
+  constexpr int adaptive = -98; // while they improve the bound
+  // Probing, flow covers and two-step rounding are omitted. In CBC 2.10.8 they cut off optima of
+  // one random program in hundreds, hundreds and ten thousands respectively.
   CglGomory gomory;
   gomory.setLimitAtRoot(1000);
   gomory.setLimit(50);
@@ -86,7 +88,7 @@ void add_cuts(CbcModel& model) {
   CglZeroHalf zero_half;
   model.addCutGenerator(&zero_half, adaptive, "zero half");
   for (int i = 0; i < model.numberCutGenerators(); ++i)
-    model.cutGenerator(i)->setTiming(false); // nothing may depend on the time
+    model.cutGenerator(i)->setTiming(false); // results must not depend on the time
   const int columns = model.getNumCols();
   model.setMaximumCutPassesAtRoot(columns < 500 ? -100 : columns < 5000 ? 100 : 50);
   model.setMaximumCutPasses(10);
@@ -108,7 +110,7 @@ void add_heuristics(CbcModel& model) {
 
 } // namespace
 
-/// One run of branch and bound over a model, scaled.
+/// A single branch-and-bound run over a scaled model.
 class CbcRun {
 public:
   CbcRun(const MilpModel& model, const SearchControl& control, const MilpOptions& options)
@@ -206,7 +208,7 @@ private:
         solver.setInteger(j);
   }
 
-  /// What a solution must be below to be of interest.
+  /// Cost below which a solution is of interest.
   double cutoff(const MilpResult& result) const {
     return std::min(options_.cutoff, result.objective);
   }
@@ -229,7 +231,7 @@ private:
       return;
     }
     if (solver.getModelPtr()->status() != 0)
-      return; // unbounded, or numerical trouble: nothing is claimed
+      return; // unbounded or numerical trouble: nothing is concluded
     solver.resolve();
     if (solver.isProvenOptimal())
       result.bound = std::max(result.bound, solver.getObjValue() / scale_);
@@ -247,7 +249,7 @@ private:
     search.setNumberStrong(strong ? 5 : 0);
     search.setNumberBeforeTrust(strong ? 10 : 0);
     search.setAllowableGap(0);
-    // A better solution is better by a whole step where there are steps.
+    // With a known step, a better solution is better by at least one step.
     const double increment = step_ > 0 ? 0.999 * step_ * scale_ : 1e-6;
     search.setCutoffIncrement(increment);
     if (options_.gap > 0)
@@ -256,7 +258,7 @@ private:
       add_cuts(search);
     if (options_.heuristics)
       add_heuristics(search);
-    // The cutoff itself need not be a cost that a solution can have.
+    // The cutoff may not be a possible cost.
     const double limit = rounded_up(cutoff(result));
     if (limit < kUnbounded)
       search.setCutoff(limit * scale_ - increment);
@@ -282,7 +284,7 @@ private:
     double bound =
         seen.stopped || result.interrupted ? seen.bound : search.getBestPossibleObjValue();
     if (complete_ && options_.gap == 0)
-      bound = kUnbounded; // of what is below the cutoff
+      bound = kUnbounded; // bound on solutions below the cutoff
     if (std::isfinite(bound) && std::abs(bound) < 1e49)
       result.bound = std::max(result.bound, bound / scale_);
     if (search.bestSolution() == nullptr)
@@ -297,7 +299,7 @@ private:
       doubtful_ = true;
   }
 
-  /// A bound moved up to the next cost that a solution can have.
+  /// Rounds a bound up to the next possible cost.
   double rounded_up(double bound) const {
     if (step_ <= 0 || !std::isfinite(bound))
       return bound;
@@ -305,14 +307,14 @@ private:
     return step_ * std::ceil(steps - 1e-6 - 1e-9 * std::abs(steps));
   }
 
-  /// Puts bound, status and what was found together.
+  /// Sets the result's bound and status.
   void close(MilpResult& result) const {
     const double limit = cutoff(result);
     result.bound = std::min(rounded_up(result.bound), limit);
     const bool searched = complete_ && !doubtful_ && !result.interrupted;
     if (searched && options_.gap == 0)
       result.bound = limit;
-    else if (searched && limit < kUnbounded) // the search ends when it is so near to its best
+    else if (searched && limit < kUnbounded) // the search ends when the gap is this small
       result.bound = std::max(
           result.bound, std::min(limit, rounded_up(limit - 2 * options_.gap * std::abs(limit))));
     if (result.values.empty())
@@ -324,10 +326,10 @@ private:
   const MilpModel& model_;
   const SearchControl& control_;
   const MilpOptions& options_;
-  double scale_ = 1;      // of the costs
-  double step_ = 0;       // every solution costs a multiple of it (0: nothing known)
-  bool doubtful_ = false; // the solver gave a solution that is none
-  bool complete_ = false; // the search ended by itself
+  double scale_ = 1;      // scale of the costs
+  double step_ = 0;       // all costs are multiples of it (0 if unknown)
+  bool doubtful_ = false; // the solver returned an invalid solution
+  bool complete_ = false; // the search was not stopped
 };
 
 std::uint32_t MilpModel::add_variable(double lower, double upper, double cost, bool integer) {
@@ -409,7 +411,7 @@ MilpResult MilpModel::solve_lazily(const SearchControl& control, const MilpOptio
     if (result.interrupted)
       break;
   }
-  result.values.clear(); // of a model with rows missing
+  result.values.clear(); // solution of a model with missing rows
   result.objective = kUnbounded;
   result.status = MilpStatus::unknown;
   return result;

@@ -1,3 +1,5 @@
+// Rounding and cover cuts of rows with binary columns; binary_root.cpp adds them to the cuts of
+// CGL.
 #include "optimise/milp/rounding_cuts.hpp"
 
 #include <algorithm>
@@ -8,10 +10,10 @@ namespace monet {
 namespace {
 
 constexpr double kZero = 1e-9;
-constexpr double kFraction = 0.02; // of the side, not nearer to 0 or 1
+constexpr double kFraction = 0.02; // minimum distance of the side's fraction from 0 and 1
 constexpr std::size_t kDivisors = 8;
 
-/// A row sum: terms of columns, some of them complemented, and of slacks.
+/// Sum of rows: terms of columns, some complemented, and of slacks.
 class Sum {
 public:
   Sum(const RoundingRows& rows, std::span<const double> multipliers) : rows_(rows) {
@@ -44,8 +46,8 @@ public:
     }
   }
 
-  /// How far the point is beyond the cut with this divisor (negative for the negative sum), less
-  /// than nothing for no cut.
+  /// Violation of the cut with this divisor (negative for the negated sum) at the point; negative
+  /// if there is no valid cut.
   double broken(double divisor) const {
     const double right = right_ / divisor;
     const double f = right - std::floor(right);
@@ -63,7 +65,7 @@ public:
     return norm > 0 ? sum / std::sqrt(norm) : -1;
   }
 
-  /// In terms of columns alone.
+  /// The cut in terms of columns only.
   LinearRow cut(double divisor) const {
     std::vector<double> dense(dense_.size(), 0);
     const double right = right_ / divisor;
@@ -129,7 +131,7 @@ private:
     return a < 0 ? a / (1 - f) : 0;
   }
 
-  /// Small terms become part of the side.
+  /// Moves small terms to the side.
   LinearRow finish(const std::vector<double>& dense, double side) const {
     double largest = 0;
     for (const double a : dense)
@@ -190,15 +192,15 @@ bool rounding_cut(const RoundingRows& rows, std::span<const double> multipliers,
 
 namespace {
 
-/// A term of a row, positive, of a column or of what it lacks to one.
+/// A positive term of a row: a column or its complement to one.
 struct Weight {
   std::uint32_t column = 0;
   double a = 0, x = 0;
   bool flip = false;
-  bool in = false; ///< of the cover
+  bool in = false; ///< in the cover
 };
 
-/// Marks a cover that the point breaks, if any: its size, 0 for none.
+/// Marks a cover that the point violates. Returns its size, or 0 without a cover.
 std::size_t find_cover(std::vector<Weight>& weights, double side, double room) {
   std::ranges::sort(weights, [](const Weight& p, const Weight& q) {
     const double left = (1 - p.x) * q.a;
@@ -216,7 +218,7 @@ std::size_t find_cover(std::vector<Weight>& weights, double side, double room) {
   }
   if (!(sum > side + room))
     return 0;
-  for (std::size_t i = count; i-- > 0;) // a minimal one, of the largest values
+  for (std::size_t i = count; i-- > 0;) // makes the cover minimal, keeping the largest values
     if (sum - weights[i].a > side + room) {
       weights[i].in = false;
       sum -= weights[i].a;
@@ -254,7 +256,7 @@ bool cover_cut(const RoundingRows& rows, std::uint32_t row, bool up, double leas
   const std::size_t size = side < 0 ? 0 : find_cover(weights, side, 1e-6 * largest);
   if (size < 2)
     return false;
-  std::vector<double> sums; // of the largest of the cover
+  std::vector<double> sums; // prefix sums of the cover's largest coefficients
   for (const Weight& weight : weights)
     if (weight.in)
       sums.push_back(weight.a);

@@ -1,3 +1,5 @@
+// solve_chain(): optimal recomputation of a chain of layers by dynamic programming over parts and
+// memory; checkpoint_chain.cpp plans steps with it.
 #include "monet/optimise/chain_dp.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,31 +12,31 @@ namespace monet {
 
 namespace {
 
-/// Cost beyond running everything once of a part of the chain, by the amount of memory: below
-/// `from` only that it is at least `floor`, from `end` on 0.
+/// Additional cost of a part of the chain, by the amount of memory. Below `from` the cost is only
+/// known to be at least `floor`; from `end` on it is 0.
 template <typename Cost>
 struct Part {
   std::int32_t from = 0;
   std::int32_t end = 0;
   Cost floor = 0;
-  std::size_t first = 0; ///< of end - from costs
+  std::size_t first = 0; ///< index of the end - from costs
 
-  /// A lower bound only.
+  /// Whether only a lower bound is known.
   bool cut(std::int32_t memory, Cost infinite) const { return memory < from && floor < infinite; }
 };
 
-/// Layers whose memory the first table goes below keeping everything.
+/// Depth of the first table in layers' memory below keeping everything.
 constexpr std::int64_t kFirstDepth = 2;
 
-/// Costs over a range of memory: an array, or all the same.
+/// Costs over a range of memory: an array, or one constant.
 template <typename Cost>
 struct Run {
   const Cost* costs = nullptr;
   Cost constant = 0;
-  std::int32_t stop = 0; ///< memory where it ends
+  std::int32_t stop = 0; ///< end of the range of memory
 };
 
-// Most of the time goes here: wider registers where the processor has them.
+// Most time is spent here, so wider registers are used if the processor has them.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) &&       \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MONET_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
@@ -78,10 +80,10 @@ MONET_WIDE void lower_one(std::int64_t* __restrict best, const std::int64_t* __r
 
 #undef MONET_WIDE
 
-/// The parts that do not end with the chain are left ones of a split: of them only what they cost
-/// with up to `depth` less memory than keeping everything takes is found, and with less still it is
-/// bounded from below by that. A plan that reads no such bound is the cheapest one; where the one
-/// found does, a deeper table is needed. Costs from kInfinite on are not told apart.
+/// Table of the costs of all parts. A part that does not end with the chain is the left side of a
+/// split. Its costs are computed for up to `depth` less memory than keeping everything needs, and
+/// bounded from below for less. A plan that uses no such bound is optimal; otherwise a deeper table
+/// is needed. Costs from kInfinite on are not distinguished.
 template <typename Cost>
 class ChainTable {
 public:
@@ -103,10 +105,10 @@ public:
       gradient_.push_back(in_parts(layer.gradient_bytes));
       forward_.push_back(forward_.back() + static_cast<Cost>(layer.forward_cost));
     }
-    gradient_.back() = 0; // given
+    gradient_.back() = 0; // the last gradient is given
   }
 
-  /// Levels of memory that keeping a layer takes, on average.
+  /// Average number of memory levels needed to keep a layer.
   std::int64_t layer_levels() const {
     std::int64_t sum = 0;
     for (std::int32_t i = 0; i < n_; ++i)
@@ -114,7 +116,7 @@ public:
     return sum / n_ + 1;
   }
 
-  /// False where the control stopped it.
+  /// Computes the table; returns false if the control stopped it.
   bool fill(std::int64_t depth) {
     costs_.clear();
     for (std::int32_t t = 0; t < n_; ++t) {
@@ -127,10 +129,11 @@ public:
     return true;
   }
 
-  /// Beyond running everything once; kInfinite: no plan, or too long a one.
+  /// Cost beyond running everything once; kInfinite without a plan, or if the plan is too long.
   Cost extra() const { return cost(part(0, n_ - 1), most_); }
 
-  /// Forward runs by layer, backward ones by n + layer. False where a deeper table is needed.
+  /// Writes the runs: forward runs as the layer, backward runs as n + layer. Returns false if a
+  /// deeper table is needed.
   bool plan(std::vector<std::int32_t>& runs) const {
     struct Task {
       std::int32_t s, t, memory;
@@ -139,7 +142,7 @@ public:
     while (!tasks.empty()) {
       const auto [s, t, m] = tasks.back();
       tasks.pop_back();
-      if (s > t) { // the backward part of layer t
+      if (s > t) { // backward part of layer t
         runs.push_back(n_ + t);
         continue;
       }
@@ -154,7 +157,7 @@ public:
         return false;
       for (std::int32_t j = s; j < std::max(k, s + 1); ++j)
         runs.push_back(j);
-      if (k == s) { // its tape is kept
+      if (k == s) { // the tape of layer s is kept
         tasks.push_back({s + 1, s, 0});
         tasks.push_back({s + 1, t, m - kept(s)});
       } else {
@@ -166,7 +169,7 @@ public:
   }
 
 private:
-  std::size_t index(std::int32_t s, std::int32_t t) const { // by t, then s
+  std::size_t index(std::int32_t s, std::int32_t t) const { // ordered by t, then s
     const auto column = static_cast<std::size_t>(t);
     return column * (column + 1) / 2 + static_cast<std::size_t>(s);
   }
@@ -176,7 +179,7 @@ private:
   std::int32_t gradient(std::int32_t i) const {
     return i < 0 ? 0 : gradient_[static_cast<std::size_t>(i)];
   }
-  Cost forward(std::int32_t s, std::int32_t k) const { ///< of layers [s, k)
+  Cost forward(std::int32_t s, std::int32_t k) const { ///< cost of layers [s, k)
     return forward_[static_cast<std::size_t>(k)] - forward_[static_cast<std::size_t>(s)];
   }
   Cost cost(const Part<Cost>& p, std::int32_t memory) const {
@@ -184,7 +187,7 @@ private:
       return p.floor;
     return memory >= p.end ? 0 : costs_[p.first + static_cast<std::size_t>(memory - p.from)];
   }
-  /// Its costs with m - shift, up to m = end.
+  /// Costs of the part with memory m - shift, up to m = end.
   Run<Cost> run(const Part<Cost>& p, std::int32_t m, std::int32_t shift, std::int32_t end) const {
     if (m - shift < p.from)
       return {nullptr, p.floor, std::min(end, p.from + shift)};
@@ -193,27 +196,27 @@ private:
     return {nullptr, 0, end};
   }
   std::int32_t kept(std::int32_t s) const { return output(s) + tape(s); }
-  /// What the backward part of layer s needs.
+  /// Memory that the backward part of layer s needs.
   std::int32_t backward_need(std::int32_t s) const {
     return kept(s) + gradient(s) + gradient(s - 1);
   }
-  /// What is there while the part's layers run forward: the output of its last one, which is not
-  /// made yet in parts that end with the chain, and its gradient.
+  /// Memory held while the part's layers run forward: the gradient and output of its last layer.
+  /// Parts that end with the chain have made neither.
   std::int32_t waiting(std::int32_t t) const { return t == n_ - 1 ? 0 : output(t) + gradient(t); }
   std::int32_t keep_need(std::int32_t s, std::int32_t t) const {
     return std::max(kept(s) + waiting(t), backward_need(s));
   }
-  /// What running layer j on the way, to keep a later one, needs.
+  /// Memory to run layer j on the way to keeping a later layer.
   std::int32_t pass_need(std::int32_t s, std::int32_t j) const {
     return (j > s ? output(j - 1) : 0) + kept(j);
   }
-  /// What it costs to keep the input of layer k first, beyond what has to run once: the layers
-  /// before run forward once more, the one before k only for its tape.
+  /// Additional cost to keep the input of layer k first: the layers before it run forward once
+  /// more. The layer just before k counts only if it has a tape.
   Cost way(std::int32_t s, std::int32_t k) const { return forward(s, tape(k - 1) > 0 ? k : k - 1); }
 
   void fill_part(std::int32_t s, std::int32_t t, std::int64_t depth) {
     Part<Cost>& mine = parts_[index(s, t)];
-    std::int64_t& enough = enough_[static_cast<std::size_t>(t)]; // of layers s + 1 and on, so far
+    std::int64_t& enough = enough_[static_cast<std::size_t>(t)]; // for layers from s + 1, so far
     if (s == t) {
       enough = backward_need(s);
       mine = {std::min(backward_need(s), most_ + 1), 0, kInfinite, 0};
@@ -225,7 +228,7 @@ private:
     const auto end = static_cast<std::int32_t>(std::min<std::int64_t>(enough, most_ + 1));
     const auto from = static_cast<std::int32_t>(std::clamp<std::int64_t>(enough - depth, 0, end));
     mine = {from, end, 0, costs_.size()};
-    if (from == end) { // with layer s it costs no less than without
+    if (from == end) { // layer s adds no cost
       mine.floor = from == 0 ? kInfinite : cost(rest, most_);
       return;
     }
@@ -235,7 +238,7 @@ private:
     lower_by_splits(s, t, from, end);
     while (mine.from < end && row_[static_cast<std::size_t>(mine.from)] >= kInfinite)
       ++mine.from;
-    const bool all = from == 0 || mine.from > from; // no plan with less
+    const bool all = from == 0 || mine.from > from; // whether smaller memory has no plan
     mine.floor = all ? kInfinite : row_[static_cast<std::size_t>(from)];
     costs_.insert(costs_.end(), row_.begin() + mine.from, row_.begin() + end);
   }
@@ -245,7 +248,7 @@ private:
     for (std::int32_t k = s + 1; k <= t; ++k) {
       pass = std::max(pass, pass_need(s, k - 1) + waiting(t));
       const Cost plus = way(s, k);
-      // Costs fall with memory, and the way only gets longer.
+      // Costs fall with memory, and the cost of the way only grows.
       while (end > from && row_[static_cast<std::size_t>(end - 1)] <= plus)
         --end;
       if (std::max(from, pass) >= end)
@@ -272,14 +275,14 @@ private:
         lower_one(best, l.costs != nullptr ? l.costs : r.costs, l.stop - m, sum);
       } else {
         for (Cost* last = row_.data() + l.stop; best<last&& * best> sum; ++best)
-          *best = sum; // costs fall
+          *best = sum; // costs fall with memory
       }
       m = l.stop;
     }
   }
 
-  /// s: keep what layer s makes; else the first layer whose input is kept, of a part of two layers
-  /// or more; t + 1: none, as far as this table goes.
+  /// Decision for a part of two or more layers: s to keep the output of layer s, otherwise the
+  /// first layer whose input is kept; t + 1 if this table has no decision.
   std::int32_t split(std::int32_t s, std::int32_t t, std::int32_t m) const {
     const Cost target = cost(part(s, t), m);
     if (m >= keep_need(s, t) && !part(s + 1, t).cut(m - kept(s), kInfinite) &&
@@ -303,9 +306,9 @@ private:
   std::int32_t n_, most_;
   const SearchControl& control_;
   std::vector<std::int32_t> output_, tape_, gradient_;
-  std::vector<Cost> forward_; // sums
+  std::vector<Cost> forward_; // prefix sums
   std::vector<Part<Cost>> parts_;
-  std::vector<std::int64_t> enough_; // memory that keeping everything takes, by last layer
+  std::vector<std::int64_t> enough_; // memory to keep everything, by last layer
   std::vector<Cost> costs_, row_;
 };
 
@@ -357,7 +360,7 @@ RecomputeProblem chain_problem(std::span<const ChainLayer> layers) {
                      {i == 0 ? 0 : 2 * i - 1},
                      {1 + 2 * i, 2 + 2 * i}});
   }
-  std::uint32_t gradient = 0; // the last one is given
+  std::uint32_t gradient = 0; // the last gradient is given
   for (std::uint32_t i = n; i-- > 0;) {
     const auto made = static_cast<std::uint32_t>(p.buffers.size());
     const auto op = static_cast<std::uint32_t>(p.ops.size());
@@ -376,7 +379,7 @@ RecomputeResult solve_chain(std::span<const ChainLayer> layers, std::int64_t bud
                             std::size_t levels, const SearchControl& control) {
   RecomputeResult result;
   result.method = "chain";
-  std::int64_t longest = 0; // no plan runs a layer forward more often than there are layers
+  std::int64_t longest = 0; // a plan runs each layer forward at most once per layer
   for (const ChainLayer& layer : layers) {
     result.bound += static_cast<double>(layer.forward_cost + layer.backward_cost);
     longest = checked_add(longest, layer.forward_cost);
@@ -395,7 +398,7 @@ RecomputeResult solve_chain(std::span<const ChainLayer> layers, std::int64_t bud
   if (longest < narrow)
     solve<std::int32_t>(layers, part_bytes, most, control, result);
   if (longest >= narrow || (result.infeasible && longest >= narrow / n)) {
-    result.infeasible = false; // costs may be beyond the narrow ones' reach
+    result.infeasible = false; // costs may exceed the narrow type's range
     solve<std::int64_t>(layers, part_bytes, most, control, result);
   }
   return result;

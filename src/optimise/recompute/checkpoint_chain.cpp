@@ -1,3 +1,5 @@
+// Cuts the forward part into a chain of blocks and plans it with solve_chain();
+// checkpoint_search.cpp starts from these plans.
 #include "optimise/recompute/checkpoint_chain.hpp"
 
 #include "monet/base/checked.hpp"
@@ -10,7 +12,7 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kLevels = 200;
-constexpr std::size_t kFewest = 3; // blocks
+constexpr std::size_t kFewest = 3; // minimum number of blocks
 
 class StepChain {
 public:
@@ -32,7 +34,7 @@ public:
     return layers;
   }
 
-  /// Runs of blocks as runs of operators.
+  /// Converts runs of blocks to runs of operators.
   RecomputePlan plan(const RecomputePlan& of_blocks) const {
     RecomputePlan plan;
     std::vector<std::uint8_t> done(blocks_.size(), 0);
@@ -58,8 +60,8 @@ private:
 
   bool is_forward(std::uint32_t op) const { return space_.backward[op] == 0; }
 
-  /// Ends a block after every operator behind which a single buffer that can be made again is read
-  /// by the forward part, if gradients read it, too.
+  /// Ends a block after each operator where a single repeatable buffer crosses, if gradients also
+  /// read that buffer.
   void cut() {
     std::vector<std::uint32_t> last(problem_.buffers.size(), 0);
     std::uint32_t end = 0;
@@ -70,7 +72,7 @@ private:
       for (const std::uint32_t b : problem_.ops[i].reads)
         last[b] = i;
     }
-    std::vector<std::uint32_t> open; // made, and read later
+    std::vector<std::uint32_t> open; // made so far and read later
     blocks_.emplace_back();
     for (std::uint32_t i = 0; i <= end; ++i) {
       if (!is_forward(i))
@@ -105,8 +107,8 @@ private:
     }
   }
 
-  /// An operator of the backward part or an update belongs to the first block that it or one before
-  /// it reads something of; a buffer that crosses, to the block that reads it.
+  /// Assigns operators of the backward part and updates to the first block of which they or an
+  /// earlier operator read data. Assigns a crossing buffer to the block that reads it.
   void share_backward() {
     auto at = static_cast<std::uint32_t>(blocks_.size() - 1);
     for (std::uint32_t i = 0; i < problem_.ops.size(); ++i) {
@@ -125,7 +127,7 @@ private:
   const RecomputeProblem& problem_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> block_of_; ///< per operator of the forward part
-  std::vector<std::uint32_t> crosses_;  ///< per buffer: 1 between two blocks
+  std::vector<std::uint32_t> crosses_;  ///< per buffer: 1 if it crosses two blocks
 };
 
 } // namespace

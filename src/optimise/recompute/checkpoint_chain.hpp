@@ -1,4 +1,4 @@
-// Plans of steps whose forward part is a chain of blocks.
+// Recomputation plans of steps whose forward part is a chain of blocks.
 #pragma once
 
 #include "monet/optimise/checkpointing.hpp"
@@ -8,10 +8,10 @@
 
 namespace monet {
 
-/// Cuts the forward part where one buffer alone crosses that gradients read, too, and solves the
-/// chain of blocks between (solve_chain()) for `budgets` amounts of memory: what a block's
-/// gradients read of it is its tape. Plans for less and less memory by that model, without limits
-/// of the real step; none where there are fewer than three blocks or several micro-batches.
+/// Cuts the forward part where a single buffer crosses that gradients also read, and solves the
+/// chain of blocks (solve_chain()) for `budgets` amounts of memory. The data of a block that its
+/// gradients read is its tape. Returns plans with falling memory in this model, which ignores other
+/// limits of the step. Empty for fewer than three blocks or several micro-batches.
 std::vector<RecomputePlan> chain_plans(const CheckpointSpace& space, std::size_t budgets,
                                        const SearchControl& control);
 

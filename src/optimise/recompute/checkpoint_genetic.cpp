@@ -1,4 +1,5 @@
-// The original study's way to choose what to make again, and what beats it.
+// The original study's genetic choice of recomputed activations, and exact plans that dominate it;
+// the checkpoint search and its comparisons use it.
 #include "optimise/shared/nsga2.hpp"
 
 #include "monet/base/checked.hpp"
@@ -13,11 +14,11 @@ namespace monet {
 
 namespace {
 
-/// Settings of the study: binomial crossover, bits flipped in a tenth of the children.
+/// Settings of the study: binomial crossover, and bits flipped in a tenth of the children.
 constexpr double kCrossover = 0.9;
 constexpr double kMutation = 0.1;
 
-/// Stored activations that can be made again: one bit each.
+/// Stored activations that can be recomputed; one gene each.
 std::vector<std::uint32_t> droppable(const CheckpointSpace& space) {
   std::vector<std::uint32_t> buffers;
   for (std::uint32_t b = 0; b < space.needed.size(); ++b) {
@@ -108,7 +109,7 @@ DominatingPoint dominate_stored(const CheckpointSpace& space, std::span<const st
   return best;
 }
 
-/// The problem with the other cost.
+/// Copy of the space with other costs.
 CheckpointSpace with_costs(const CheckpointSpace& space, std::span<const std::int64_t> costs) {
   CheckpointSpace other = space;
   for (std::size_t i = 0; i < costs.size(); ++i)
@@ -116,7 +117,7 @@ CheckpointSpace with_costs(const CheckpointSpace& space, std::span<const std::in
   return other;
 }
 
-/// At most kPeaks of the points' peaks, falling, the largest and the smallest among them.
+/// At most kPeaks of the points' peaks in falling order, with the largest and the smallest.
 std::vector<std::int64_t> some_peaks(std::span<const CheckpointPoint> points) {
   constexpr std::size_t kPeaks = 6;
   std::vector<std::int64_t> all;
@@ -132,7 +133,7 @@ std::vector<std::int64_t> some_peaks(std::span<const CheckpointPoint> points) {
   return some;
 }
 
-/// Both costs are minimised for a few peaks; what is found is put beside the points themselves.
+/// Minimises both costs at a few peaks and pairs the results with the points.
 std::vector<DominatingPoint> dominate_peaks(const CheckpointSpace& space,
                                             std::span<const std::int64_t> second,
                                             std::span<const CheckpointPoint> points,
@@ -156,7 +157,7 @@ std::vector<DominatingPoint> dominate_peaks(const CheckpointSpace& space,
   for (const CheckpointPoint& point : points) {
     DominatingPoint best{point, static_cast<double>(space.problem.base_cost())};
     for (std::size_t k = 0; k < budgets.size(); ++k) {
-      if (budgets[k] >= point.peak_bytes) // what holds for more memory holds for less
+      if (budgets[k] >= point.peak_bytes) // a bound for more memory holds for less
         best.bound = std::max(best.bound, cheap[k].bound);
     }
     for (const CheckpointPoint& candidate : pool) {
@@ -176,7 +177,7 @@ std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
                                       CheckpointMemory memory, const SearchControl& control) {
   if (memory == CheckpointMemory::peak)
     return dominate_peaks(space, second, points, control);
-  // One exact point may do for many: the smallest memory is asked for first.
+  // One exact point may dominate several, so the smallest memory is solved first.
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {

@@ -1,3 +1,5 @@
+// Searches recomputation plans within memory budgets by several methods and bounds them; optimise
+// and the joint search call it.
 #include "monet/optimise/checkpoint_search.hpp"
 
 #include "optimise/recompute/checkpoint_chain.hpp"
@@ -15,11 +17,11 @@ namespace monet {
 
 namespace {
 
-/// Rough searches for plans that the search for a peak starts from.
+/// Number and nodes of rough searches for plans from which the peak search starts.
 constexpr int kTries = 4;
 constexpr std::int64_t kRoughNodes = 100;
 constexpr double kRoughGap = 5e-3;
-/// More operators than solve_recompute() takes seconds for.
+/// Maximum operators for solve_recompute(); more take too long.
 constexpr std::size_t kExactOperators = 400;
 constexpr std::size_t kMoments = 6;
 constexpr std::size_t kChainBudgets = 24;
@@ -59,7 +61,7 @@ private:
     RecomputeResult result;
     result.bound = static_cast<double>(space_.problem.base_cost());
     if (known_.front().point.memory(options_.memory) <= budget)
-      return result; // nothing to do
+      return result; // everything fits
     switch (options_.method) {
     case CheckpointMethod::heuristics:
       heuristics(budget);
@@ -141,8 +143,8 @@ private:
     return best && static_cast<double>(best->point.cost) <= result.bound;
   }
 
-  /// Bounds from a few moments: where most lives, and where the backward part begins and goes on;
-  /// and from what fits in window after window.
+  /// Bounds cost at a few moments (the peak, and points of the backward part), and over windows of
+  /// moments.
   void bound_moments(std::int64_t budget, RecomputeResult& result) const {
     const RecomputeProblem& problem = space_.problem;
     const RecomputeOutcome base = replay(problem, store_everything(problem));
@@ -181,7 +183,7 @@ private:
     }
   }
 
-  /// For all budgets at once.
+  /// Adds chain plans, once for all budgets.
   void chain() {
     if (std::exchange(chain_done_, true))
       return;
@@ -197,7 +199,8 @@ private:
       known_.push_back({std::move(point), "genetic"});
   }
 
-  /// As many bytes less are stored as the peak is to be lower, and less still while it is not.
+  /// Adds plans with fewer stored bytes, first by the required reduction of the peak, then by more
+  /// while the peak is too high.
   void start_from_stored(std::int64_t budget) {
     const CheckpointPoint& all = known_.front().point;
     std::int64_t level = std::max<std::int64_t>(0, all.stored_bytes - (all.peak_bytes - budget));
@@ -214,7 +217,7 @@ private:
     }
   }
 
-  /// The cheapest plan known for each budget, and the highest bound of the larger ones.
+  /// Stores the cheapest known plan for each budget and the highest bound of larger budgets.
   void take_over() {
     double bound = 0;
     bool infeasible = false;
@@ -238,13 +241,13 @@ private:
   std::span<const std::int64_t> budgets_;
   const CheckpointOptions& options_;
   const SearchControl& control_;
-  std::vector<EvaluatedPlan> known_; ///< the first one stores everything
+  std::vector<EvaluatedPlan> known_; ///< the first plan stores everything
   std::vector<RecomputeResult> results_;
   bool chain_done_ = false;
   bool genetic_done_ = false;
 };
 
-/// Live bytes that no plan can do without, per operator.
+/// Live bytes of any plan, per operator.
 std::vector<std::int64_t> forced_bytes(const RecomputeProblem& problem) {
   const std::size_t count = problem.ops.size();
   std::vector<std::int64_t> change(count + 1, 0);
@@ -282,7 +285,7 @@ std::vector<std::int64_t> forced_bytes(const RecomputeProblem& problem) {
   return own;
 }
 
-/// What is needed and cannot be made again, of the micro-batch with the most of it.
+/// Bytes needed that cannot be recomputed, maximum over micro-batches.
 std::int64_t forced_stored(const CheckpointSpace& space) {
   std::vector<std::int64_t> sums(space.micro.back() + 1, 0);
   for (std::size_t b = 0; b < space.needed.size(); ++b) {

@@ -1,3 +1,5 @@
+// Builds the recomputation problem of a training step and converts plans between both; all
+// checkpoint searches start here.
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpointing.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
@@ -11,7 +13,7 @@ namespace monet {
 
 namespace {
 
-/// Cycles covered by intervals, overlaps once.
+/// Cycles covered by the union of the intervals.
 std::int64_t covered(std::vector<std::pair<std::int64_t, std::int64_t>>& intervals) {
   std::ranges::sort(intervals);
   std::int64_t sum = 0;
@@ -61,7 +63,7 @@ public:
 private:
   RecomputeProblem::Op& op(std::size_t of_graph) { return space_.problem.ops[of_graph + 1]; }
 
-  /// What runs again belongs to the part that it stands in front of.
+  /// Determines the parts; a recomputed operator belongs to the part that follows it.
   void find_parts() {
     const auto& operators = graph_.operators();
     space_.backward.assign(operators.size() + 1, 0);
@@ -98,7 +100,7 @@ private:
         const std::size_t producer = tensor.producer ? tensor.producer->index() + 1 : 0;
         buffer.producer = static_cast<std::uint32_t>(producer);
         buffer.kept = output[b];
-        if (buffer.kept) // the step's result is what the first run writes
+        if (buffer.kept) // the first run writes the step's result
           space_.problem.ops[producer].repeatable = false;
         space_.problem.ops[producer].writes.push_back(buffer_[b]);
       }
@@ -132,13 +134,13 @@ private:
     }
   }
 
-  /// A view, or something that is overwritten in place: neither it nor what was there before can be
-  /// made again.
+  /// Marks operators of views and in-place results as not repeatable; neither result nor previous
+  /// value can be recomputed.
   void writes_elsewhere(std::size_t i, TensorId output, std::uint32_t buffer) {
     const auto producer = space_.problem.buffers[buffer].producer;
     const bool in_place = graph_.tensor(output).alias_of.has_value();
     if (in_place && !producer)
-      return; // running statistics: recompute_obstacle() knows
+      return; // running statistics: recompute_obstacle() handles them
     op(i).repeatable = false;
     if (in_place)
       space_.problem.ops[*producer].repeatable = false;
@@ -170,7 +172,7 @@ private:
   const Graph& graph_;
   Liveness live_;
   std::vector<std::uint32_t> buffer_; ///< per live buffer
-  std::vector<std::int64_t> last_;    ///< per buffer: the last operator of the problem, or 0
+  std::vector<std::int64_t> last_;    ///< per buffer: last operator of the problem, or 0
   CheckpointSpace space_;
 };
 
@@ -215,7 +217,7 @@ RecomputePlan without_idle_runs(const RecomputeProblem& problem, const Recompute
   std::vector<std::uint8_t> wanted(problem.buffers.size(), 0);
   for (std::size_t b = 0; b < wanted.size(); ++b)
     wanted[b] = problem.buffers[b].kept ? 1 : 0;
-  std::vector<std::uint32_t> left(problem.ops.size(), 0); // runs of each operator
+  std::vector<std::uint32_t> left(problem.ops.size(), 0); // remaining runs of each operator
   for (const std::uint32_t run : plan.runs)
     ++left[run];
   for (std::size_t i = plan.runs.size(); i-- > 0;) {
@@ -238,8 +240,7 @@ RecomputePlan without_idle_runs(const RecomputeProblem& problem, const Recompute
 std::vector<std::uint8_t> carried(const CheckpointSpace& space, const RecomputePlan& plan) {
   const RecomputeProblem& problem = space.problem;
   const auto last = static_cast<std::uint32_t>(problem.ops.size() - 1);
-  std::vector<std::uint32_t> part(
-      plan.runs.size()); // the operator that each run stands in front of
+  std::vector<std::uint32_t> part(plan.runs.size()); // operator before which each run is inserted
   std::vector<std::uint32_t> left(problem.ops.size(), 0);
   for (const std::uint32_t run : plan.runs)
     ++left[run];
@@ -249,7 +250,8 @@ std::vector<std::uint8_t> carried(const CheckpointSpace& space, const RecomputeP
       next = plan.runs[i];
     part[i] = next;
   }
-  std::vector<std::uint8_t> of_forward(problem.buffers.size(), 0); // the copy at hand
+  std::vector<std::uint8_t> of_forward(problem.buffers.size(),
+                                       0); // 1 if the forward part made the copy
   std::vector<std::uint8_t> found(problem.buffers.size(), 0);
   for (std::size_t i = 0; i < part.size(); ++i) {
     const std::uint32_t run = plan.runs[i];

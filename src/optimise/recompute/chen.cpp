@@ -1,4 +1,5 @@
-// Training with sublinear memory (Chen et al. 2016), on any graph with a fixed order.
+// Sublinear-memory training (Chen et al. 2016) for any graph with a fixed order; one of the
+// recomputation heuristics.
 #include "optimise/recompute/dtr.hpp"
 
 #include "monet/optimise/recompute_heuristics.hpp"
@@ -22,7 +23,7 @@ public:
     find_candidates();
   }
 
-  /// Operators before the peak whose output may be kept: all, or articulation points.
+  /// Operators before the peak whose outputs may be kept: all, or articulation points.
   const std::vector<std::uint32_t>& candidates(bool articulation) const {
     return articulation ? articulation_ : all_;
   }
@@ -33,7 +34,7 @@ public:
     return sum;
   }
 
-  /// The plan that keeps these operators' outputs and what follows the last of them.
+  /// Plan that keeps the outputs of these operators and everything after the last of them.
   RecomputePlan plan(const std::vector<std::uint32_t>& kept_ops) {
     kept_.assign(problem_.ops.size(), false);
     for (const std::uint32_t i : kept_ops)
@@ -53,8 +54,9 @@ public:
 
 private:
   void find_candidates() {
-    std::vector<std::uint32_t> ends(problem_.ops.size() + 1, 0); // buffers read last by each
-    std::int64_t live = 0;                                       // that later forward ones read
+    std::vector<std::uint32_t> ends(problem_.ops.size() + 1,
+                                    0); // buffers read last by each operator
+    std::int64_t live = 0;              // bytes that later forward operators read
     for (std::uint32_t i = 0; i < turn_; ++i) {
       const RecomputeProblem::Op& op = problem_.ops[i];
       std::int64_t own = 0;
@@ -71,7 +73,7 @@ private:
         articulation_.push_back(i);
     }
   }
-  /// Runs again, in order, whatever an operator reads and nobody kept.
+  /// Recomputes, in order, every missing input of an operator.
   void make_ready(const RecomputeProblem::Op& op, RecomputePlan& plan) {
     again_.clear();
     const auto need = [&](const RecomputeProblem::Op& reader) {
@@ -79,7 +81,7 @@ private:
         const std::optional<std::uint32_t> producer = problem_.buffers[b].producer;
         if (!producer || kept_[*producer])
           continue;
-        kept_[*producer] = true; // from now on
+        kept_[*producer] = true; // kept from this run on
         again_.push_back(*producer);
       }
     };
@@ -91,7 +93,7 @@ private:
   }
 
   const RecomputeProblem& problem_;
-  std::size_t turn_; ///< the operator at the peak: what is before it counts as forward
+  std::size_t turn_; ///< the operator at the peak; earlier ones are forward
   std::vector<std::uint32_t> last_forward_;
   std::vector<std::uint32_t> all_;
   std::vector<std::uint32_t> articulation_;
@@ -99,7 +101,7 @@ private:
   std::vector<std::uint32_t> again_;
 };
 
-/// Every root-th of them.
+/// Every root-th candidate.
 std::vector<std::uint32_t> every_root(const std::vector<std::uint32_t>& candidates) {
   const auto step =
       std::max<std::size_t>(1, static_cast<std::size_t>(std::sqrt(candidates.size())));
@@ -109,7 +111,7 @@ std::vector<std::uint32_t> every_root(const std::vector<std::uint32_t>& candidat
   return kept;
 }
 
-/// One whenever what ran since the last takes more than `most` bytes.
+/// Selects a candidate whenever the operators since the last one make more than `most` bytes.
 std::vector<std::uint32_t> by_bytes(const RecomputeProblem& problem, const Segments& segments,
                                     bool articulation, std::int64_t most) {
   const std::vector<std::uint32_t>& allowed = segments.candidates(articulation);
@@ -150,7 +152,7 @@ HeuristicPlan chen(const RecomputeProblem& problem, std::int64_t budget, bool gr
       keep_best(problem, budget, segments.plan(every_root(candidates)), best, least);
       continue;
     }
-    // Thresholds from all bytes down, each 4/5 of the one before.
+    // Tries thresholds from all bytes down, each 4/5 of the previous one.
     for (std::int64_t most = segments.forward_bytes(); most > 0 && !control.interrupted();
          most = most / 5 * 4) {
       const std::vector<std::uint32_t> kept = by_bytes(problem, segments, articulation, most);

@@ -1,3 +1,5 @@
+// Simulates dynamic tensor rematerialisation (DTR) within a budget; one of the recomputation
+// heuristics.
 #include "optimise/recompute/dtr.hpp"
 
 #include "monet/base/ids.hpp"
@@ -11,11 +13,11 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kMaxTimes = 10; ///< the base cost: dearer runs are given up
-constexpr std::size_t kMaxRuns = 100;  ///< times the operators, where they cost nothing
+constexpr std::int64_t kMaxTimes = 10; ///< maximum cost relative to the base cost
+constexpr std::size_t kMaxRuns = 100;  ///< maximum runs per operator if they cost nothing
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / (2 * kMaxTimes);
 
-/// The last operator that reads each buffer, else its producer; kept ones: the number of operators.
+/// Last reader of each buffer, or its producer; for kept buffers the number of operators.
 std::vector<std::uint32_t> last_readers(const RecomputeProblem& problem) {
   const auto ops = static_cast<std::uint32_t>(problem.ops.size());
   std::vector<std::uint32_t> last(problem.buffers.size(), ops);
@@ -29,7 +31,7 @@ std::vector<std::uint32_t> last_readers(const RecomputeProblem& problem) {
   return last;
 }
 
-/// Buffers next to each other: written and read by the same operator. Given ones are left out.
+/// Adjacent buffers: written and read by a common operator. Given buffers are omitted.
 class Neighbours {
 public:
   explicit Neighbours(const RecomputeProblem& problem)
@@ -50,8 +52,8 @@ private:
   std::vector<std::vector<std::uint32_t>> children_;
 };
 
-/// Costs of connected evicted buffers. A buffer that is made again takes its cost out, but its
-/// neighbours stay joined: the approximation that the paper makes.
+/// Costs of connected sets of evicted buffers. A recomputed buffer subtracts its cost, but its
+/// neighbours stay joined, as in the paper's approximation.
 class Components {
 public:
   explicit Components(std::size_t buffers) : of_(buffers, kNone) {}
@@ -79,7 +81,7 @@ public:
   void remove(std::uint32_t buffer, std::int64_t cost) { cost_[of(buffer)] -= cost; }
 
 private:
-  std::vector<std::uint32_t> of_; ///< per buffer: its node since it was evicted last
+  std::vector<std::uint32_t> of_; ///< per buffer: node since its last eviction
   std::vector<std::uint32_t> parent_;
   std::vector<std::int64_t> cost_;
 };
@@ -96,7 +98,8 @@ public:
       usage_ += buffer.producer ? 0 : buffer.bytes;
   }
 
-  /// False: out of memory, too dear or interrupted; see why_not.
+  /// Runs the simulation. Returns false if it is out of memory, too expensive or interrupted; see
+  /// why_not.
   bool run(std::span<const std::uint32_t> released) {
     const auto ops = static_cast<std::uint32_t>(problem_.ops.size());
     std::vector<std::vector<std::uint32_t>> dropped(ops + 1);
@@ -129,14 +132,14 @@ private:
     std::int64_t accessed = -1; ///< clock at the last use
     std::int64_t ancestors = 0; ///< cost of evicted ancestors, unless stale
     std::uint32_t locks = 0;
-    std::uint32_t in_pool = kNone; ///< place in the pool; kNone = not evictable
+    std::uint32_t in_pool = kNone; ///< index in the pool; kNone if not evictable
     bool here = false;
     bool made = false;
     bool stale = true;
   };
   struct Frame {
     std::uint32_t op;
-    std::size_t next = 0; ///< input to make ready
+    std::size_t next = 0; ///< next input to materialise
     bool started = false;
   };
 
@@ -175,7 +178,7 @@ private:
       enter_pool(b);
   }
 
-  /// What depends on this buffer through evicted ones must count its ancestors anew.
+  /// Invalidates ancestor costs of buffers that depend on this one through evicted buffers.
   void forget_ancestors(std::uint32_t b) {
     if (heuristic_ != RecomputeHeuristic::msps)
       return;
@@ -292,7 +295,7 @@ private:
     plan_.runs.push_back(id);
     for (const std::uint32_t b : op.writes) {
       if (buffers_[b].here)
-        continue; // the second copy goes at once
+        continue; // the second copy is freed at once
       if (buffers_[b].made && heuristic_ == RecomputeHeuristic::dtr)
         components_.remove(b, op.cost);
       buffers_[b].here = buffers_[b].made = true;
@@ -303,7 +306,8 @@ private:
     }
     return true;
   }
-  /// Runs an operator, whatever it needs first. A stack in place of recursion: chains are long.
+  /// Runs an operator after its missing inputs. Uses a stack in place of recursion, since chains
+  /// are long.
   bool materialise(std::uint32_t id) {
     frames_.assign(1, Frame{id});
     while (!frames_.empty()) {
@@ -354,15 +358,15 @@ private:
   std::size_t max_runs_;
   std::int64_t usage_ = 0;
   std::int64_t clock_ = 0;
-  std::vector<std::uint32_t> pool_; ///< evictable
+  std::vector<std::uint32_t> pool_; ///< evictable buffers
   RecomputePlan plan_;
   std::string why_not_;
   std::vector<Frame> frames_;
-  std::vector<std::vector<std::uint32_t>> absent_; ///< inputs to be made, per frame
+  std::vector<std::vector<std::uint32_t>> absent_; ///< missing inputs, per frame
   std::vector<std::uint32_t> missing_;
   std::vector<std::uint32_t> stack_;
   std::vector<std::uint32_t> roots_;
-  std::vector<std::uint32_t> seen_; ///< per buffer: the last walk that met it
+  std::vector<std::uint32_t> seen_; ///< per buffer: last walk that visited it
   std::uint32_t mark_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Dynamic tensor rematerialisation, simulated.
+// Simulated dynamic tensor rematerialisation.
 #pragma once
 
 #include "monet/optimise/recompute_heuristics.hpp"

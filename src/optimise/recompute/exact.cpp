@@ -1,3 +1,5 @@
+// solve_recompute(): exact recomputation by state search, stage relaxations and integer programs of
+// growing resolution; checkpoint and log searches call it.
 #include "optimise/milp/binary_search.hpp"
 #include "optimise/recompute/model.hpp"
 #include "optimise/recompute/stage_relaxation.hpp"
@@ -14,16 +16,15 @@ namespace monet {
 
 namespace {
 
-constexpr std::int64_t kNodesAfterSolution =
-    50;                                   // nodes after a solution, before stages become finer
-constexpr std::size_t kSmall = 3000;      // columns
-constexpr double kFewCosts = 100;         // that a better plan may have
-constexpr std::size_t kStages = 48;       // to begin with, fewer where each is coarser
-constexpr std::int64_t kChainSolves = 60; // linear programs per program
+constexpr std::int64_t kNodesAfterSolution = 50; // nodes after a solution before stages are refined
+constexpr std::size_t kSmall = 3000;             // maximum columns of a small program
+constexpr double kFewCosts = 100;                // maximum number of possible costs below the best
+constexpr std::size_t kStages = 48;              // initial stages, fewer where these are coarser
+constexpr std::int64_t kChainSolves = 60;        // maximum linear programs for chains per program
 constexpr std::int64_t kProbeSolves = 400;
 
-/// Stages of about equal numbers of operators that have items, coarser before `fine_from`: what
-/// runs again mostly runs after the peak.
+/// Stages with similar numbers of operators that have items, coarser before `fine_from`: most
+/// recomputation happens after the peak.
 std::vector<std::uint32_t> equal_stages(const ReducedRecompute& reduced, std::size_t busy_each,
                                         std::uint32_t fine_from) {
   std::vector<std::uint32_t> ends;
@@ -74,7 +75,7 @@ public:
   }
 
 private:
-  /// Quick, and for problems of any size.
+  /// Bounds cost by windows; fast for problems of any size.
   WindowBound bound_windows() {
     WindowBound windows = window_bound(problem_, budget_, control_);
     if (windows.infeasible)
@@ -89,7 +90,7 @@ private:
     result_.bound = std::numeric_limits<double>::infinity();
   }
 
-  /// State by state, where there are few: short steps, little memory.
+  /// Searches all states; feasible for short steps with little memory.
   void search_all(const WindowBound& windows) {
     if (options_.states == 0)
       return;
@@ -121,7 +122,7 @@ private:
     tell();
   }
 
-  /// Costs of plans differ by multiples of cost_step_.
+  /// Raises the bound to the next multiple of cost_step_, the granularity of plans' costs.
   void raise_bound(double extra) {
     const double steps = extra / cost_step_;
     const double whole = std::ceil(steps - 1e-6 * std::max(1.0, steps * 1e-3)) * cost_step_;
@@ -158,7 +159,8 @@ private:
     model.never_again = never_again_;
     if (result_.plan)
       model.best_extra = result_.outcome.cost - base_;
-    // Buffers of less than a thousandth of the budget are free, and of more where there are many.
+    // Buffers below a thousandth of the budget are free; if there are many buffers, larger ones are
+    // too.
     std::vector<std::int64_t> bytes;
     for (const RecomputeProblem::Buffer& buffer : problem_.buffers)
       if (buffer.producer)
@@ -185,7 +187,7 @@ private:
     return ends;
   }
 
-  /// As plain data. What the relaxation says of rows that matter comes with the rows.
+  /// Binary program of the stages, with the memory rows that the relaxation found relevant.
   BinaryProgram program_of(const StageProgram& program, const StageRelaxation& relaxation) const {
     BinaryProgram model;
     std::vector<std::vector<LinearTerm>> count(known_.size());
@@ -213,8 +215,8 @@ private:
     return model;
   }
 
-  /// CBC without cuts: quick nodes, for small programs of which so many plans cost the same that
-  /// neither cuts nor prices decide much.
+  /// Solves a small program by CBC without cuts. Nodes are fast, which helps if most plans cost the
+  /// same, so that neither cuts nor duals prune much.
   MilpResult solve_small(const BinaryProgram& program) const {
     MilpModel model;
     for (std::size_t j = 0; j < program.cost.size(); ++j)
@@ -230,7 +232,7 @@ private:
     return model.solve(control_, options);
   }
 
-  /// False where a limit came before the optimum of the relaxation.
+  /// Solves the program; returns false if a limit was reached before its optimum.
   bool solve(const StageProgram& program, const StageRelaxation& relaxation) {
     const BinaryProgram model = program_of(program, relaxation);
     BinaryOptions limits;
@@ -255,7 +257,7 @@ private:
     return found.status == MilpStatus::optimal;
   }
 
-  /// What the relaxation has proven.
+  /// Records the proofs of the relaxation.
   void note(const StageRelaxation& relaxation) {
     result_.interrupted = result_.interrupted || relaxation.interrupted();
     if (!relaxation.exhausted())
@@ -266,8 +268,8 @@ private:
       result_.infeasible = true;
   }
 
-  /// Ends of stages, with those split in which the plan breaks the budget or costs more than the
-  /// solution says. The same as before where there is nothing to split.
+  /// Ends of refined stages: splits stages in which the plan exceeds the budget or costs more than
+  /// the solution. Unchanged if no stage can be split.
   std::vector<std::uint32_t> refine(const ReducedRecompute& reduced, const StageProgram& program,
                                     const RecomputePlan& plan,
                                     std::span<const double> values) const {
@@ -293,7 +295,7 @@ private:
     std::vector<std::uint32_t> ends;
     for (std::uint32_t k = 0; k < program.stages(); ++k) {
       if (split[k] != 0 || extra[k] > 0.5) {
-        std::vector<std::uint32_t> cuts; // where the stage may be split
+        std::vector<std::uint32_t> cuts; // possible split points of the stage
         for (std::uint32_t t = program.first_op(k); t < program.ends()[k]; ++t)
           if (reduced.may_end[t] != 0 &&
               !(reduced.ops[t].reads.empty() && reduced.ops[t].writes.empty()))
@@ -308,7 +310,7 @@ private:
     return ends;
   }
 
-  /// True where there is more to do with the program.
+  /// Tightens the program; returns true if it must be solved further.
   bool prove(const ReducedRecompute& reduced, StageRelaxation& relaxation, bool& rebuild) {
     const bool solved = relaxation.solve();
     note(relaxation);
@@ -352,7 +354,7 @@ private:
       std::vector<std::uint32_t> finer = refine(reduced, program, plan, solution_);
       if (done() || result_.interrupted)
         break;
-      if (finer == ends) { // stages as fine as they can be, or as the plan needs
+      if (finer == ends) { // stages are as fine as possible or necessary
         if (whole || patience_ > kNodesAfterSolution)
           break;
         patience_ = std::numeric_limits<std::int64_t>::max();
@@ -365,7 +367,7 @@ private:
   }
 
   static constexpr std::size_t kMaxItems = 600;
-  static constexpr std::size_t kMaxColumns = 12'000; ///< of the largest integer program
+  static constexpr std::size_t kMaxColumns = 12'000; ///< maximum size of an integer program
   const RecomputeProblem& problem_;
   std::int64_t budget_;
   const SearchControl& control_;

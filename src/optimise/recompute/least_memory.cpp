@@ -1,5 +1,5 @@
-// The least memory that a plan is found for: halves what lies between a budget that is too small
-// and one that is enough.
+// Finds the minimum memory with a plan by bisection between an infeasible and a sufficient budget;
+// adds it to the rows of budgets.
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/recompute_search.hpp"
@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// `enough_at(budget)`: the memory of a plan that it found, or nothing.
+/// Bisects. `enough_at(budget)`: memory of a plan found for the budget, or nothing.
 template <class EnoughAt>
 void halve(std::int64_t too_small, std::int64_t enough, int steps, const SearchControl& control,
            EnoughAt&& enough_at) {
@@ -24,7 +24,7 @@ void halve(std::int64_t too_small, std::int64_t enough, int steps, const SearchC
   }
 }
 
-/// The rows but the last have plans.
+/// Adds the row of minimum memory; all rows but the last have plans.
 void add_least(const CheckpointSpace& space, std::span<const std::int64_t> second,
                CheckpointOptions options, const SearchControl& control,
                std::vector<CheckpointRow>& rows) {
@@ -44,7 +44,7 @@ void add_least(const CheckpointSpace& space, std::span<const std::int64_t> secon
         });
   if (least.budget >= rows[rows.size() - 2].budget)
     return;
-  for (CheckpointRow& row : rows) { // a plan for less memory is one for more
+  for (CheckpointRow& row : rows) { // a plan for less memory also fits more
     if (!row.point || row.point->cost <= least.point->cost)
       continue;
     row.result.plan = least.result.plan;

@@ -1,3 +1,5 @@
+// Searches and bounds plans for recorded operator logs within budgets; the recompute command calls
+// it.
 #include "monet/optimise/log_search.hpp"
 
 #include "monet/optimise/recompute_exact.hpp"
@@ -37,7 +39,7 @@ public:
       if (!row.found.plan) {
         too_small = std::max(too_small, budget);
         if (rows.empty() && control_.interrupted())
-          return {std::move(row)}; // to say that nothing was found yet
+          return {std::move(row)}; // reports that nothing was found yet
         break;
       }
       starts.assign(1, *row.found.plan);
@@ -48,7 +50,7 @@ public:
     if (least == 0)
       add_least(rows, too_small);
     make_monotone(rows);
-    // Every budget has its plan before the first proof, which may take whatever time there is.
+    // Every budget has a plan before the first proof, which may use all remaining time.
     for (std::size_t i = 0; i < rows.size(); ++i)
       prove(rows[i], static_cast<int>(rows.size() - i));
     make_monotone(rows);
@@ -61,7 +63,7 @@ private:
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
-  /// `parts`: budgets that share what is left of the time.
+  /// `parts`: number of budgets that share the remaining time.
   LogRow solve(std::int64_t budget, const std::vector<RecomputePlan>& starts, int parts) const {
     const Clock::time_point begin = Clock::now();
     LogRow row;
@@ -91,7 +93,7 @@ private:
     return row;
   }
 
-  /// Bounds what was found, and betters it where it can be.
+  /// Bounds the plan and improves it if possible.
   void prove(LogRow& row, int parts) const {
     if (options_.method != LogMethod::automatic || row.certificate().gap() <= 0)
       return;
@@ -111,7 +113,7 @@ private:
     row.seconds += seconds_since(begin);
   }
 
-  /// The heuristic that was asked for, or the best.
+  /// Stores the result of the requested heuristic, or of the best.
   void take_heuristic(LogRow& row) const {
     row.found.bound = static_cast<double>(problem_.base_cost());
     row.found.infeasible = row.budget < peak_bound(problem_);
@@ -126,7 +128,7 @@ private:
     }
   }
 
-  /// The least budget that a plan is found for with little effort, solved with all of it.
+  /// Finds the minimum budget with a plan at low effort, then solves it at full effort.
   void add_least(std::vector<LogRow>& rows, std::int64_t too_small) const {
     const RecomputePlan plan =
         least_memory_plan(problem_, *rows.back().found.plan, too_small, control_);
@@ -139,7 +141,8 @@ private:
       rows.push_back(std::move(row));
   }
 
-  /// A plan for less memory is one for more, and a bound for more is one for less.
+  /// Makes rows consistent: a plan for less memory fits more, and a bound for more memory holds for
+  /// less.
   static void make_monotone(std::vector<LogRow>& rows) {
     for (std::size_t i = rows.size() - 1; i > 0; --i) {
       if (rows[i].found.outcome.cost >= rows[i - 1].found.outcome.cost)

@@ -1,3 +1,5 @@
+// Reduces a recomputation problem: removes buffers and operators that cannot affect an optimal
+// plan. StageProgram is built from the result.
 #include "optimise/recompute/model.hpp"
 
 #include "monet/base/checked.hpp"
@@ -33,7 +35,7 @@ private:
     return never_drops(op) || (op < options_.never_again.size() && options_.never_again[op] != 0);
   }
 
-  /// Its small buffers never go: for certain, not just in some cheapest plan.
+  /// Whether its small buffers certainly stay, in every plan rather than some optimal one.
   bool never_drops(std::uint32_t op) const {
     return !problem_.ops[op].repeatable || problem_.ops[op].cost >= options_.best_extra;
   }
@@ -98,7 +100,7 @@ private:
     }
   }
 
-  /// What is kept is read by a last operator, before which others may run again.
+  /// Adds a last operator that reads the kept buffers; others may be recomputed before it.
   void add_end() {
     ReducedRecompute::Op end;
     for (std::uint32_t i = 0; i < r_.items.size(); ++i)
@@ -109,15 +111,15 @@ private:
     r_.ops.push_back(std::move(end));
   }
 
-  /// Fills only_with, and takes what never runs again with its partner.
+  /// Fills only_with, and excludes operators whose partner never runs again.
   void find_partners() {
-    std::vector<std::uint32_t> readers(r_.items.size(), 0); // that may run again
+    std::vector<std::uint32_t> readers(r_.items.size(), 0); // readers that may run again
     for (const ReducedRecompute::Op& op : r_.ops)
       for (const std::uint32_t i : op.reads)
         readers[i] += op.again ? 1 : 0;
     for (bool change = true; change;) {
       change = false;
-      for (const bool look : {true, false}) // then at whose partner was taken after them
+      for (const bool look : {true, false}) // repeated for partners that were excluded later
         for (std::uint32_t t = 0; t < problem_.ops.size(); ++t) {
           ReducedRecompute::Op& op = r_.ops[t];
           if (!op.again || (look && op.only_with != kNone))
@@ -144,8 +146,8 @@ private:
     return kNone;
   }
 
-  /// Joins an operator to its only reader where that costs no plan anything: in place of the item
-  /// between them, which is no smaller, the reader's own are there.
+  /// Joins an operator to its only reader if that adds no cost to any plan: the reader's items
+  /// replace the item between them, which is no smaller.
   void find_passing() {
     std::vector<std::uint32_t> readers(r_.items.size(), 0);
     std::vector<std::uint32_t> reader(r_.items.size(), 0);
@@ -188,12 +190,13 @@ private:
     }
   }
 
-  /// Fills `late`. A second run may move to just before the first run that reads what it makes:
-  /// until then what it reads is there in place of what it makes, and while it runs, in place of
-  /// what that reader makes. Passing items would outlive a stage.
+  /// Fills `late`. A second run may move to just before the first run that reads its outputs. Until
+  /// then its inputs replace its outputs in memory; while it runs, they replace the reader's
+  /// outputs. Passing items would outlive a stage.
   void find_late() {
-    std::vector<std::int64_t> min_made(problem_.buffers.size(), // by a run that reads it
-                                       std::numeric_limits<std::int64_t>::max());
+    std::vector<std::int64_t> min_made(
+        problem_.buffers.size(), // minimum bytes made by a run that reads it
+        std::numeric_limits<std::int64_t>::max());
     for (const RecomputeProblem::Op& op : problem_.ops) {
       const std::int64_t made = bytes_of(op.writes) + op.scratch;
       for (const std::uint32_t b : op.reads)
@@ -204,8 +207,8 @@ private:
       ReducedRecompute::Op& op = r_.ops[t];
       if (!op.again || op.writes.size() != 1 || from.scratch != 0)
         continue;
-      // All that it makes but buffers of no bytes, which are read together with it: the first run
-      // that reads any is the one that waits for this run.
+      // All outputs with bytes must be read together, so the first run that reads any of them is
+      // the one that waits for this run.
       const ReducedRecompute::Item& made = r_.items[op.writes[0]];
       if (bytes_of(from.writes) != made.bytes || !read_with(from.writes, made.buffer))
         continue;
@@ -217,7 +220,7 @@ private:
     }
   }
 
-  /// Does what reads any of the buffers read `buffer`, too?
+  /// Whether every reader of any of the buffers also reads `buffer`.
   bool read_with(const std::vector<std::uint32_t>& buffers, std::uint32_t buffer) const {
     if (buffers.size() == 1)
       return true;
@@ -234,7 +237,7 @@ private:
     return true;
   }
 
-  /// Of buffers that are not given.
+  /// Total bytes of the buffers that are not given.
   std::int64_t bytes_of(const std::vector<std::uint32_t>& buffers) const {
     std::int64_t bytes = 0;
     for (const std::uint32_t b : buffers)
@@ -242,7 +245,7 @@ private:
     return bytes;
   }
 
-  /// What is there for certain at each operator, as differences.
+  /// Bytes that are certainly live at each operator, first as differences.
   void count_certain() {
     std::vector<std::int64_t> change(r_.ops.size() + 1, 0);
     for (const ReducedRecompute::FixedBuffer& c : r_.certain_buffers) {

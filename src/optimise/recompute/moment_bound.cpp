@@ -1,8 +1,8 @@
-// A bound on the cost of recomputation from what is live at one moment.
+// A bound on the cost of recomputation from the data live at one moment.
 //
-// At the first run of operator `at`, everything that was made before and is read later is either
-// there, or it is made again afterwards; then so is, at that moment or again, what it is made from.
-// What there is room for is limited. Runs before the moment are left out of the cost.
+// At the first run of operator `at`, each tensor made before and read later is either live or
+// recomputed afterwards. In the latter case its inputs are live at that moment or recomputed as
+// well. Live tensors must fit in the budget. Runs before the moment are not counted.
 #include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/errors.hpp"
@@ -17,7 +17,7 @@ namespace monet {
 namespace {
 
 constexpr std::int64_t kNodes = 200;
-constexpr double kEnough = 1e-3; // gap
+constexpr double kEnough = 1e-3; // accepted gap
 
 class MomentModel {
 public:
@@ -52,7 +52,8 @@ private:
     return producer && *producer < at_;
   }
 
-  /// Takes from the room what is there in any case, and makes the rest variables.
+  /// Subtracts the bytes that are always live from `room`, and makes the remaining tensors
+  /// variables.
   void build(std::int64_t& room) {
     std::vector<std::uint8_t> read_now(problem_.buffers.size(), 0);
     for (const std::uint32_t b : problem_.ops[at_].reads)
@@ -91,7 +92,7 @@ private:
     }
   }
 
-  /// There, or made again if `reader` is (always, without one).
+  /// Requires the buffer to be live, or recomputed if `reader` is (always, without a reader).
   void require(std::uint32_t buffer, std::uint32_t reader) {
     if (there_[buffer] == kAlways)
       return;

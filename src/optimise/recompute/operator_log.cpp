@@ -1,3 +1,5 @@
+// Reads operator logs of recorded training runs as recomputation problems; log_search.cpp plans
+// them.
 #include "monet/optimise/operator_log.hpp"
 
 #include "monet/base/errors.hpp"
@@ -19,15 +21,15 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 constexpr std::size_t kLongestLine = std::size_t{1} << 24;
-constexpr std::size_t kMaxResults = 4096;                 // of a call: they are searched one by one
+constexpr std::size_t kMaxResults = 4096;                 // per call; they are searched linearly
 constexpr std::int64_t kMaxTotal = std::int64_t{1} << 53; // exact as doubles
 
-/// One line of the log; every failure names it.
+/// One line of the log; every error message names it.
 class Line {
 public:
   Line(std::string_view text, SourceLoc where) : where_(std::move(where)) {
-    // The parser keeps nested brackets on a stack of its own; lines have one list, so a deep one is
-    // refused before it costs memory.
+    // The parser stacks nested brackets, while valid lines have few, so deeply nested lines are
+    // rejected before they cost memory.
     constexpr std::ptrdiff_t kMaxBrackets = 8;
     if (text.size() > kLongestLine || std::ranges::count(text, '{') > kMaxBrackets ||
         std::ranges::count(text, '[') > kMaxBrackets)
@@ -46,7 +48,7 @@ public:
       fail(fmt::format("'{}' must be a string", key));
     return value.get_ref<const std::string&>();
   }
-  /// At least -1, as a number or as digits in a string.
+  /// Integer of at least -1, as a number or as digits in a string.
   std::int64_t whole(const json& value, const char* key) const {
     std::int64_t number = -2;
     if (value.is_number_unsigned()) {
@@ -96,7 +98,7 @@ private:
   SourceLoc where_;
 };
 
-/// Plays the log's instructions and notes what they come to.
+/// Replays the log's instructions and builds the problem.
 class LogReplay {
 public:
   void play(const Line& line) {
@@ -143,18 +145,18 @@ public:
 
 private:
   struct Storage {
-    std::string name; ///< the first
+    std::string name; ///< first name
     std::int64_t bytes = 0;
-    std::uint32_t buffer = kNone; ///< none: made before the step, and not used by it so far
-    std::int64_t names = 0;       ///< that refer to it
-    std::uint32_t released = 0;   ///< operator after which the last name went
-    bool given = false;           ///< a constant, or from before the step
+    std::uint32_t buffer = kNone; ///< kNone if made before the step and not used so far
+    std::int64_t names = 0;       ///< number of names that refer to it
+    std::uint32_t released = 0;   ///< operator after which its last name was released
+    bool given = false;           ///< constant, or made before the step
   };
-  /// A name that has no bytes yet.
+  /// Name whose bytes are not known yet.
   struct Result {
     std::string name;
     std::int64_t bytes = -1;
-    std::int64_t alias = -1; ///< index of the argument that it shares storage with
+    std::int64_t alias = -1; ///< index of the argument with shared storage
     bool has_alias = false;
   };
 
@@ -191,7 +193,7 @@ private:
     storages_.push_back(std::move(storage));
     return static_cast<std::uint32_t>(storages_.size()) - 1;
   }
-  /// The buffer of a storage that the step uses.
+  /// Buffer of a storage that the step uses.
   std::uint32_t buffer_of(std::uint32_t id) {
     Storage& storage = storages_[id];
     if (storage.buffer == kNone) {
@@ -202,7 +204,7 @@ private:
     return storage.buffer;
   }
 
-  /// MEMORY and ALIAS of these names come next.
+  /// Expects the MEMORY and ALIAS lines of these names next.
   void expect(const Line& line, std::vector<std::uint32_t> arguments,
               const std::vector<std::string>& names) {
     constant_ = line.text("INSTRUCTION") == "CONSTANT";
@@ -232,7 +234,7 @@ private:
     if (result.alias >= static_cast<std::int64_t>(arguments_.size()))
       line.fail("'ALIAS' must be -1 or the place of an argument");
   }
-  /// Gives the expected names their storage. `line` is the first that is no part of them.
+  /// Assigns storage to the expected names. `line` is the first line after theirs.
   void finish(const Line& line) {
     for (const Result& result : results_) {
       if (result.bytes < 0)
@@ -252,7 +254,7 @@ private:
     results_.clear();
   }
 
-  /// The operator with what it reads; its arguments' storages.
+  /// Adds the operator with its inputs; returns its arguments' storages.
   std::vector<std::uint32_t> add_operator(const Line& line) {
     RecomputeProblem::Op op;
     op.name = fmt::format("{}:{}", line.text("NAME"), line.number());
@@ -279,7 +281,7 @@ private:
       names.push_back(line.name_in(result, "RESULT"));
     expect(line, std::move(arguments), names);
   }
-  /// Copy on write: the name refers to a new storage of the same size, other names keep the old.
+  /// Copies on write: the name refers to a new storage of equal size, other names keep the old one.
   void mutate(const Line& line) {
     const std::vector<std::uint32_t> arguments = add_operator(line);
     const json& names = line.list("ARGS");
@@ -310,7 +312,7 @@ private:
   void release(const Line& line) {
     const auto found = names_.find(line.text("NAME"));
     if (found == names_.end())
-      named(line, line.text("NAME")); // fails
+      named(line, line.text("NAME")); // throws
     drop(found->second);
     names_.erase(found);
   }
@@ -328,14 +330,14 @@ private:
   }
 
   OperatorLog log_;
-  std::unordered_map<std::string, std::uint32_t> names_; ///< in use; looked up only
+  std::unordered_map<std::string, std::uint32_t> names_; ///< in use; only looked up
   std::vector<Storage> storages_;
   std::vector<Result> results_;
   std::vector<std::uint32_t> arguments_; ///< storages of the call that made the results
   bool constant_ = false;                ///< the results are a constant
   bool started_ = false;
   std::int64_t live_ = 0;
-  std::int64_t earlier_bytes_ = 0; ///< given from before the step
+  std::int64_t earlier_bytes_ = 0; ///< given bytes from before the step
   std::int64_t bytes_in_all_ = 0;
   std::int64_t cost_in_all_ = 0;
 };

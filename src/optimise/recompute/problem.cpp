@@ -1,3 +1,5 @@
+// Replays and validates recomputation plans and computes their memory and cost; all searches
+// evaluate plans here.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/optimise/recompute_problem.hpp"
@@ -18,11 +20,11 @@ void check(bool holds, const char* what, std::size_t run) {
     throw InternalError(fmt::format("recomputation plan, run {}: {}", run, what));
 }
 
-/// Bytes that appear and disappear, as differences between runs.
+/// Live bytes per run, stored as differences between runs.
 class LiveByRun {
 public:
   explicit LiveByRun(std::size_t runs) : change_(runs + 1) {}
-  /// Live during the runs [first, last].
+  /// Adds bytes that are live during the runs [first, last].
   void add(std::size_t first, std::size_t last, std::int64_t bytes) {
     change_[first] += bytes;
     change_[last + 1] -= bytes;
@@ -66,7 +68,7 @@ RecomputeOutcome replay(const RecomputeProblem& problem, const RecomputePlan& pl
   std::vector<std::size_t> used(problem.buffers.size(), 0);
   LiveByRun live(runs);
   RecomputeOutcome outcome;
-  std::size_t next = 0; // the operator that runs for the first time next
+  std::size_t next = 0; // next operator to run for the first time
   for (std::size_t i = 0; i < runs; ++i) {
     check(plan.runs[i] < problem.ops.size(), "no such operator", i);
     const RecomputeProblem::Op& op = problem.ops[plan.runs[i]];
@@ -133,7 +135,7 @@ void verify(const RecomputeProblem& problem) {
 void verify(const RecomputeProblem& problem, const RecomputeResult& found) {
   if (!found.plan)
     return;
-  constexpr double kRounding = 1 + 1e-9; // of bounds from linear programs
+  constexpr double kRounding = 1 + 1e-9; // rounding of bounds from linear programs
   const RecomputeOutcome outcome = replay(problem, *found.plan);
   internal_check(outcome.cost == found.outcome.cost &&
                      outcome.peak_bytes == found.outcome.peak_bytes,
@@ -151,7 +153,7 @@ std::int64_t peak_bound(const RecomputeProblem& problem) {
     else if (buffer.kept)
       kept = checked_add(kept, buffer.bytes);
   }
-  std::int64_t largest = kept; // at the end
+  std::int64_t largest = kept; // kept bytes at the end
   for (const RecomputeProblem::Op& op : problem.ops) {
     std::int64_t sum = op.scratch;
     for (const std::uint32_t b : op.reads)

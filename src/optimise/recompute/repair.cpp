@@ -1,3 +1,5 @@
+// Makes a recomputation plan fit its budget by dropping buffers, and removes unneeded runs; the
+// local search (search.cpp) uses it.
 #include "optimise/recompute/repair.hpp"
 
 #include <algorithm>
@@ -8,7 +10,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kLargestClosure = 2000; // operators run again for one buffer
+constexpr std::size_t kLargestClosure = 2000; // maximum operators recomputed for one buffer
 
 } // namespace
 
@@ -52,7 +54,7 @@ bool RecomputeRepair::gap_at(BufferIndex b, Slot t, Gap& gap) const {
   return gap.to > gap.from + 1 || gap.from == t;
 }
 
-/// There in slot t without anything further.
+/// Whether the buffer is available in slot t without changes.
 bool RecomputeRepair::available(BufferIndex b, Slot t) const {
   const OpIndex v = state_.producer(b);
   if (in_closure_[v] == closure_mark_)
@@ -64,11 +66,11 @@ bool RecomputeRepair::available(BufferIndex b, Slot t) const {
   return last != kNone && last >= t;
 }
 
-/// Held from its last use to slot t, it overflows nothing.
+/// Whether holding the buffer from its last use to slot t overflows no slot.
 bool RecomputeRepair::can_hold(BufferIndex b, Slot t) const {
   const OpIndex v = state_.producer(b);
   if (!state_.repeatable(v))
-    return true; // no choice
+    return true; // it cannot be recomputed
   const Slot made = state_.run_before(v, t + 1);
   const Slot last = state_.last_read(b, made, t + 1);
   const Slot from = (last == kNone ? made : last) + 1;
@@ -88,8 +90,9 @@ double RecomputeRepair::estimate(const Gap& gap) const {
          static_cast<double>(state_.bytes(gap.buffer));
 }
 
-/// Makes the buffer again where it is read next, with whatever that needs and is not there: held
-/// that long where that fits (or always, with hold_inputs), else made again too. False: too much.
+/// Recomputes the buffer where it is read next, with all missing inputs. An input is held until
+/// then if it fits (or always, with hold_inputs), otherwise recomputed as well. Returns false if
+/// that is too much work.
 bool RecomputeRepair::drop(const Gap& gap, bool hold_inputs) {
   closure_.assign(1, state_.producer(gap.buffer));
   in_closure_[closure_[0]] = ++closure_mark_;
@@ -103,13 +106,13 @@ bool RecomputeRepair::drop(const Gap& gap, bool hold_inputs) {
     if (closure_.size() > kLargestClosure)
       return false;
   }
-  std::ranges::sort(closure_); // inputs first: then nothing is held in passing
+  std::ranges::sort(closure_); // inputs first, so that none is held only in passing
   for (const OpIndex v : closure_)
     add(gap.to, v);
   return true;
 }
 
-/// Cost per byte of overflow that dropping removes; infinite when it removes none.
+/// Cost per byte of overflow that dropping removes; infinite if it removes none.
 double RecomputeRepair::trial(const Gap& gap, bool& hold_inputs) {
   const std::int64_t cost = state_.cost();
   const std::int64_t overflow = state_.overflow();
@@ -128,7 +131,7 @@ double RecomputeRepair::trial(const Gap& gap, bool& hold_inputs) {
     }
     undo_to(start);
     if (done && size == 1)
-      break; // the other way is the same
+      break; // hold_inputs makes no difference
   }
   return best;
 }
@@ -143,7 +146,7 @@ void RecomputeRepair::count_overflowing() {
 void RecomputeRepair::find_candidates(Slot t, double noise, RandomStream& random) {
   count_overflowing();
   candidates_.clear();
-  ++closure_mark_; // none
+  ++closure_mark_; // empties the closure
   Gap gap{};
   for (BufferIndex b = 0; b < state_.buffers(); ++b)
     if (gap_at(b, t, gap))
@@ -154,7 +157,7 @@ void RecomputeRepair::find_candidates(Slot t, double noise, RandomStream& random
       candidate.ratio *= 1 + noise * (2 * random.unit() - 1);
 }
 
-/// Drops buffers around slot t until it fits. False when nothing helps any more.
+/// Drops buffers around slot t until it fits. Returns false if no drop helps.
 bool RecomputeRepair::fix(Slot t, double noise, RandomStream& random) {
   find_candidates(t, noise, random);
   const auto later = [](const Candidate& a, const Candidate& b) {
@@ -172,7 +175,7 @@ bool RecomputeRepair::fix(Slot t, double noise, RandomStream& random) {
       candidates_.pop_back();
       continue;
     }
-    // A ratio holds until something is dropped; then it is found anew before it is believed.
+    // A ratio is valid until a buffer is dropped, and is then computed again before use.
     const double ratio = trial(gap, hold_inputs);
     const bool believed = candidate.round == round;
     if (ratio == std::numeric_limits<double>::infinity()) {
@@ -205,7 +208,7 @@ bool RecomputeRepair::repair(double noise, RandomStream& random) {
     if (fullest == kNone || over())
       return false;
     if (fix(fullest, noise, random))
-      stuck.assign(stuck.size(), false); // ends: the overflow has shrunk
+      stuck.assign(stuck.size(), false); // terminates, since the overflow has shrunk
     else
       stuck[fullest] = true;
   }

@@ -1,4 +1,4 @@
-// Making a plan of recomputation fit its budget, and dropping the runs that it does not need.
+// Makes a recomputation plan fit its budget and removes unneeded runs.
 #pragma once
 
 #include "optimise/recompute/state.hpp"
@@ -23,14 +23,14 @@ public:
     bool added;
   };
 
-  /// Repairs end when the state has done `effort` work.
+  /// A repair ends when the state has done `effort` work.
   RecomputeRepair(RecomputeState& state, std::int64_t effort, const SearchControl& control);
 
-  /// Runs operators again until nothing overflows: at the fullest slot, the buffer whose absence
-  /// costs least per byte of overflow that it removes. With `noise`, costs are looked at with
-  /// random factors in [1 - noise, 1 + noise]. False when it finds no way, or was interrupted.
+  /// Recomputes operators until no slot overflows: at the fullest slot, it drops the buffer with
+  /// the lowest cost per byte of removed overflow. `noise` scales costs by random factors in [1 -
+  /// noise, 1 + noise]. Returns false if it fails or is interrupted.
   bool repair(double noise, RandomStream& random);
-  /// Removes further runs, the dearest first, wherever nothing overflows without them.
+  /// Removes additional runs, the most expensive first, while no slot overflows.
   void prune(std::vector<Run> runs);
   std::vector<Run> further_runs() const;
 
@@ -42,7 +42,7 @@ public:
   void undo_to(std::size_t changes);
 
 private:
-  /// A buffer that lies idle between two slots in which it is used or made.
+  /// Interval in which a buffer is live but unused, between two slots that use or make it.
   struct Gap {
     BufferIndex buffer;
     Slot from;
@@ -69,10 +69,10 @@ private:
   std::int64_t effort_;
   const SearchControl& control_;
   std::vector<Change> changes_;
-  std::vector<std::uint32_t> overflowing_; ///< per slot: slots before it that overflow
+  std::vector<std::uint32_t> overflowing_; ///< per slot: number of earlier slots that overflow
   std::vector<Candidate> candidates_;
   std::vector<OpIndex> closure_;
-  std::vector<std::uint32_t> in_closure_; ///< per operator: the closure that it was in last
+  std::vector<std::uint32_t> in_closure_; ///< per operator: last closure that contained it
   std::uint32_t closure_mark_ = 0;
 };
 

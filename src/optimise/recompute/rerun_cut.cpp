@@ -1,3 +1,5 @@
+// Minimum cuts that choose held and recomputed buffers at a price per byte; stored_choice.cpp and
+// window_bound.cpp use them.
 #include "optimise/recompute/rerun_cut.hpp"
 
 #include "monet/base/checked.hpp"
@@ -13,7 +15,7 @@ namespace monet {
 namespace {
 
 constexpr int kPrices = 40;
-constexpr double kLargestSum = 0x1p60; // of the sums of capacities
+constexpr double kLargestSum = 0x1p60; // maximum sum of capacities
 
 std::int64_t rounded_up(std::int64_t a, std::int64_t b) {
   return a / b + (a % b > 0 ? 1 : 0);
@@ -33,7 +35,7 @@ std::uint32_t CutNetwork::add_edge(std::uint32_t from, std::uint32_t to, std::in
   return static_cast<std::uint32_t>(head_.size() / 2 - 1);
 }
 
-/// Arcs by the node that they leave.
+/// Sorts arcs by the node that they leave.
 void CutNetwork::order_arcs() {
   begin_.assign(nodes_ + 1, 0);
   for (std::size_t arc = 0; arc < head_.size(); ++arc)
@@ -46,8 +48,8 @@ void CutNetwork::order_arcs() {
     arcs_[at[head_[arc ^ 1]]++] = static_cast<std::uint32_t>(arc);
 }
 
-/// Distances from the source over arcs with capacity left; whether the sink has one. All nodes that
-/// can be reached get theirs.
+/// Computes distances from the source over arcs with remaining capacity, for all reachable nodes.
+/// Returns whether the sink is reachable.
 bool CutNetwork::find_levels(std::uint32_t source, std::uint32_t sink) {
   level_.assign(nodes_, kUnreached);
   level_[source] = 0;
@@ -65,12 +67,12 @@ bool CutNetwork::find_levels(std::uint32_t source, std::uint32_t sink) {
   return level_[sink] != kUnreached;
 }
 
-/// One path down the levels; what flows along it, 0 when there is none left.
+/// Augments one path down the levels. Returns its flow, or 0 if no path remains.
 std::int64_t CutNetwork::augment(std::uint32_t source, std::uint32_t sink) {
   path_.clear();
   std::uint32_t node = source;
   while (node != sink) {
-    if (next_[node] == begin_[node + 1]) { // a dead end
+    if (next_[node] == begin_[node + 1]) { // dead end
       if (path_.empty())
         return 0;
       node = head_[path_.back() ^ 1];
@@ -154,7 +156,7 @@ RerunCut::RerunCut(const RecomputeProblem& problem, std::span<const std::uint32_
     all_units_ = checked_add(all_units_, problem.buffers[buffers_[i].of].bytes / unit_);
 }
 
-/// Capacities are whole numbers: costs times a scale, and bytes times a price in that scale.
+/// Scale of the integer capacities: costs times the scale, and bytes times the scaled price.
 std::int64_t RerunCut::scale_for(double price) const {
   double units = 0;
   for (const Node& b : buffers_)
@@ -184,7 +186,7 @@ bool RerunCut::is_held(const Node& buffer) const {
   return network_.on_source_side(buffer.node) && !network_.on_source_side(buffer.maker);
 }
 
-/// Of the last solution.
+/// Stores the last solution.
 void RerunCut::take(const Point& point, Answer& answer) const {
   answer.cost = point.cost;
   answer.bytes = point.units * unit_;
@@ -197,7 +199,7 @@ RerunCut::Answer RerunCut::least(std::int64_t room) {
   internal_check(room >= 0, "no room to hold anything");
   Answer answer;
   const std::int64_t units = room / unit_;
-  Point above{0, all_units_}; // holds too much
+  Point above{0, all_units_}; // holds too many bytes
   if (above.units <= units) {
     answer.bytes = above.units * unit_;
     answer.held.assign(problem_.buffers.size(), 0);
@@ -206,7 +208,7 @@ RerunCut::Answer RerunCut::least(std::int64_t room) {
     return answer;
   }
   std::int64_t value = 0;
-  Point within = solve(0, 1, value); // the fewest bytes, at whatever cost
+  Point within = solve(0, 1, value); // minimum bytes at any cost
   if (within.units > units) {
     answer.infeasible = true;
     return answer;
@@ -217,7 +219,7 @@ RerunCut::Answer RerunCut::least(std::int64_t room) {
                          static_cast<double>(above.units - within.units);
     const std::int64_t scale = scale_for(price);
     if (scale == 0)
-      break; // the numbers are too large for a proof
+      break; // numbers are too large for a proof
     const auto whole = static_cast<std::int64_t>(std::floor(price * static_cast<double>(scale)));
     const Point found = solve(scale, whole, value);
     answer.bound = std::max(answer.bound, rounded_up(value - whole * units, scale));

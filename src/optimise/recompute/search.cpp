@@ -1,3 +1,5 @@
+// Local search for recomputation plans within a budget: parallel chains remove runs and repair the
+// plan; log and checkpoint searches use it.
 #include "optimise/recompute/repair.hpp"
 
 #include "monet/base/parallel.hpp"
@@ -10,12 +12,12 @@ namespace monet {
 
 namespace {
 
-/// A chain ends when it has gone on this many rounds, and four times as long as until it last found
-/// a cheaper plan.
+/// A chain ends after this number of rounds without a cheaper plan, and four times the rounds until
+/// it last found one.
 constexpr std::int64_t kPatience = 1500;
-constexpr std::size_t kChains = 2; ///< side by side, each with random numbers of its own
+constexpr std::size_t kChains = 2; ///< parallel chains with independent random numbers
 
-/// A plan that fits, with what found it.
+/// Plan within the budget, with the method that found it.
 struct Found {
   std::optional<RecomputePlan> plan;
   std::int64_t cost = 0;
@@ -30,7 +32,7 @@ struct Found {
   }
 };
 
-/// One search: removes further runs around a random one and repairs, again and again.
+/// One search: repeatedly removes additional runs around a random one and repairs the plan.
 class Chain {
 public:
   Chain(const RecomputeProblem& problem, std::int64_t budget, const RecomputeSearchOptions& options,
@@ -45,7 +47,7 @@ public:
       return std::move(found_);
     state_.assign(*found_.plan);
     repair_.forget();
-    std::int64_t bettered = 0; // the last round that found a cheaper plan
+    std::int64_t bettered = 0; // last round that found a cheaper plan
     for (std::int64_t done = 0; done < options_.rounds; ++done) {
       const double left =
           1 - static_cast<double>(state_.work()) / static_cast<double>(options_.effort);
@@ -66,13 +68,13 @@ public:
 private:
   using Run = RecomputeRepair::Run;
 
-  /// Makes every start fit, and goes on from the cheapest.
+  /// Makes every start fit, and continues from the cheapest.
   void start(const std::vector<RecomputePlan>& starts) {
     for (std::size_t i = 0; i < starts.size() && !control_.interrupted(); ++i) {
       if (found_.plan && state_.work() > options_.effort / 2)
         return;
       state_.assign(starts[i]);
-      // The first chain takes the plainest way, others look at costs a little differently.
+      // The first chain uses exact costs, the others slightly perturbed ones.
       const bool fits = repair_.repair(number_ == 0 ? 0 : 0.3, random_);
       if (fits) {
         repair_.prune(repair_.further_runs());
@@ -82,7 +84,7 @@ private:
     }
   }
 
-  /// Further runs to take away: near a random one in time, among operators, or in its slot.
+  /// Selects runs to remove: near a random one in time, among operators, or in its slot.
   std::vector<Run> choose(const std::vector<Run>& runs) {
     const Run pivot = runs[random_.below(runs.size())];
     const std::uint64_t kind = random_.below(4);
@@ -104,7 +106,7 @@ private:
                        chosen.end(), nearer);
       chosen.resize(most);
     }
-    if (kind == 3) // some of them only
+    if (kind == 3) // only some of them
       std::erase_if(chosen, [&](const Run&) { return random_.chance(0.5); });
     std::ranges::sort(chosen);
     state_.charge(static_cast<std::int64_t>(runs.size()) * 4);
@@ -129,7 +131,8 @@ private:
       std::ranges::sort(touched);
       touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       repair_.prune(std::move(touched));
-      // Dearer plans are gone on from, less and less: by a share of what the further runs cost.
+      // Accepts more expensive plans with a falling tolerance, a share of the cost of additional
+      // runs.
       const double allowed =
           warmth * warmth * 0.002 * static_cast<double>(before - base_cost_of(runs));
       good = static_cast<double>(state_.cost() - before) <= allowed * random_.unit();
@@ -170,7 +173,7 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
     return result;
   }
   Found best;
-  // Those given come first: they are likely to be near, and time may be short.
+  // Given starts come first: they are probably close to the optimum, and time may be short.
   std::vector<RecomputePlan> starts = options.starts;
   starts.push_back(store_everything(problem));
   const auto offer = [&](const RecomputePlan& plan, std::string_view method) {

@@ -1,3 +1,5 @@
+// Columns and rows of StageProgram, declared in model.hpp, and the conversion of its solutions to
+// plans; exact.cpp solves them.
 #include "optimise/recompute/model.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ bool contains(const std::vector<std::uint32_t>& list, std::uint32_t value) {
   return std::ranges::find(list, value) != list.end();
 }
 
-/// Sums terms of the same column.
+/// Merges terms of the same column.
 void merge(std::vector<LinearTerm>& terms) {
   std::ranges::sort(terms, {}, &LinearTerm::variable);
   std::size_t size = 0;
@@ -24,8 +26,8 @@ void merge(std::vector<LinearTerm>& terms) {
   terms.resize(size);
 }
 
-/// A sum of bytes under construction. All are there or not, so that the sum is a multiple of the
-/// bytes' greatest common divisor.
+/// Sum of bytes under construction. Each term is all or nothing, so the sum is a multiple of the
+/// greatest common divisor of the bytes.
 class ByteRow {
 public:
   ByteRow(double scale, std::int64_t capacity) : scale_(scale), capacity_(capacity) {}
@@ -34,7 +36,7 @@ public:
     note(bytes);
     terms_.push_back({column, static_cast<double>(bytes)});
   }
-  /// There unless `again` runs.
+  /// Adds bytes that are live unless `again` runs.
   void unless(std::uint32_t again, std::int64_t bytes) {
     if (again == kNone)
       return fixed(bytes);
@@ -42,7 +44,7 @@ public:
     inverted_ += bytes;
     terms_.push_back({again, -static_cast<double>(bytes)});
   }
-  /// `bytes` more where `again` runs.
+  /// Adds `bytes` if `again` runs.
   void needs(std::uint32_t again, std::int64_t bytes) {
     again_ = again;
     again_bytes_ = bytes;
@@ -60,7 +62,7 @@ public:
     }
     const auto bound = static_cast<double>(upper - inverted_);
     row = {std::move(terms_), -kUnbounded, bound * scale_};
-    return most > bound; // else it never binds
+    return most > bound; // otherwise it never binds
   }
 
 private:
@@ -121,7 +123,7 @@ private:
     }
   }
 
-  /// What the next stage finds, made by `op` or before.
+  /// Requires the items of the next stage that `op` or an earlier operator made.
   void want_next(std::uint32_t stage, std::uint32_t op) {
     for (std::uint32_t i = 0; i < reduced_.items.size(); ++i)
       if (reduced_.items[i].maker < op && held(stage + 1, i))
@@ -171,12 +173,12 @@ private:
 
 } // namespace
 
-/// First runs of a stage: the last that reads each item.
+/// First runs of a stage: the last reader of each item.
 struct StageProgram::StageReads {
   std::uint32_t stage = 0;
-  std::vector<std::uint32_t> items; ///< read, each once
-  std::vector<std::uint32_t> last;  ///< per item of the problem, kNone where not read
-  std::int64_t certain = 0;         ///< bytes of no items that are there all through the stage
+  std::vector<std::uint32_t> items; ///< items read, without duplicates
+  std::vector<std::uint32_t> last;  ///< per item of the problem, kNone if not read
+  std::int64_t certain = 0;         ///< non-item bytes live throughout the stage
 };
 
 StageProgram::StageProgram(const ReducedRecompute& reduced, std::vector<std::uint32_t> ends)
@@ -220,7 +222,7 @@ void StageProgram::add_columns() {
   again_.resize(reduced_->ops.size());
   agains_at_.resize(count);
   items_at_.resize(count);
-  std::uint32_t last_busy = kNone; // the last operator of its stage that has items
+  std::uint32_t last_busy = kNone; // last operator of its stage with items
   for (std::size_t t = reduced_->ops.size(); t-- > 0;) {
     const ReducedRecompute::Op& op = reduced_->ops[t];
     const auto id = static_cast<std::uint32_t>(t);
@@ -249,7 +251,8 @@ void StageProgram::add_columns() {
     held_[i] = add_range(made + 1, last_[i] + 1, 0, true);
     const Range& again = again_[item.maker];
     if (again.count > 0)
-      through_[i] = add_range(made, last_[i], 0, true); // whole anyway: so cuts may count on it
+      through_[i] =
+          add_range(made, last_[i], 0, true); // integral in any solution, so cuts may rely on it
     for (std::uint32_t k = made; k < last_[i]; ++k)
       items_at_[k].push_back(i);
     if (again.count == 0)
@@ -269,7 +272,7 @@ void StageProgram::add_links() {
       const std::uint32_t now = held(k, i);
       const std::uint32_t through = at(through_[i], k);
       const std::uint32_t run = again(k, item.maker);
-      if (through == kNone) { // never runs again
+      if (through == kNone) { // never recomputed
         if (k > made)
           rows_.push_back({{{next, 1}, {now, -1}}, -kUnbounded, 0});
         continue;
@@ -315,7 +318,7 @@ void StageProgram::add_late() {
     if (!reduced_->ops[t].late)
       continue;
     const std::uint32_t item = reduced_->ops[t].writes[0];
-    std::vector<char> read(ends_.size(), 0); // by first runs
+    std::vector<char> read(ends_.size(), 0); // read by first runs
     for (std::uint32_t r = 0; r < reduced_->ops.size(); ++r)
       if (contains(reduced_->ops[r].reads, item))
         read[stage_[r]] = 1;
@@ -367,7 +370,7 @@ bool StageProgram::first_run_row(const StageReads& reads, std::uint32_t op, Line
     if (item.maker >= op || read_later(i) || contains(run.reads, i))
       continue;
     const std::uint32_t through = at(through_[i], k);
-    // The stage is over with its last first run: what is there then is there now.
+    // The stage ends with its last first run, so items live at its end are live now.
     bytes.there(op == ends_[k] || through == kNone ? held(k + 1, i) : through, item.bytes);
   }
   return bytes.finish(row);

@@ -1,3 +1,5 @@
+// Solves the linear relaxation of a StageProgram and proves facts about single operators; exact.cpp
+// uses them to shrink its programs.
 #include "optimise/recompute/stage_relaxation.hpp"
 
 #include <algorithm>
@@ -6,7 +8,7 @@ namespace monet {
 
 namespace {
 
-constexpr double kTolerance = 1e-7; // of the capacity
+constexpr double kTolerance = 1e-7; // tolerance relative to the capacity
 constexpr double kWhole = 1e-5;
 
 } // namespace
@@ -127,7 +129,7 @@ bool StageRelaxation::chain_prunes(const std::vector<std::uint32_t>& chain, std:
   return prunes;
 }
 
-/// With all that runs again only with it.
+/// Marks the operator, and all that are recomputed only with it, as never recomputed.
 void StageRelaxation::learn_never(const ReducedRecompute& reduced, std::uint32_t op) {
   known_[op] = RerunChoice::never;
   reset_count(op);
@@ -146,13 +148,13 @@ bool StageRelaxation::probe_chains(const ReducedRecompute& reduced, std::int64_t
   for (auto last = static_cast<std::uint32_t>(reduced.ops.size()); last-- > 0;) {
     if (solves_ >= limit || interrupted_)
       break;
-    std::vector<std::uint32_t> chain; // from the first to the last
+    std::vector<std::uint32_t> chain; // from the first operator to the last
     for (std::uint32_t op = last; op != kNone && open(op); op = reduced.ops[op].only_with)
       chain.push_back(op);
     std::reverse(chain.begin(), chain.end());
     if (chain.size() < 2 || !chain_prunes(chain, chain.size()))
       continue;
-    std::size_t least = 1; // operators of the chain that cannot all run again
+    std::size_t least = 1; // operators of the chain that cannot all be recomputed
     for (std::size_t most = chain.size(); least < most && !interrupted_;) {
       const std::size_t middle = (least + most) / 2;
       if (chain_prunes(chain, middle))

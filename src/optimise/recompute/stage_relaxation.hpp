@@ -1,4 +1,4 @@
-// The linear relaxation of a program over stages, and what it proves of single operators.
+// Linear relaxation of a program over stages, and its proofs about single operators.
 #pragma once
 
 #include "optimise/recompute/model.hpp"
@@ -8,33 +8,35 @@ namespace monet {
 class StageRelaxation {
 public:
   enum class RerunChoice : std::uint8_t { open, never, always };
-  /// Whether operators run again in the plans that cost less than the best known: in none, or all;
-  /// `never`: there is a cheapest one in which it does not.
+  /// Per operator, whether plans cheaper than the best known one recompute it: none or all of them.
+  /// `never`: some cheapest plan does not.
   using Known = std::vector<RerunChoice>;
 
-  /// `best`: of the best known plan, beyond running everything once. Costs of plans
-  /// differ by multiples of `step`.
+  /// `best`: cost of the best known plan beyond running everything once. Costs of plans differ by
+  /// multiples of `step`.
   StageRelaxation(const StageProgram& program, const SearchControl& control, double best,
                   double step, Known& known);
 
-  /// False where no plan is better than the best, or the control stopped it.
+  /// Solves the relaxation. Returns false if no plan improves on the best, or the control stopped
+  /// it.
   bool solve();
-  /// What follows for an operator where its running again, or not, leaves nothing better: at most
-  /// `solves` linear programs. True where something new is known.
+  /// Tests whether recomputing an operator, or not, excludes every better plan, with at most
+  /// `solves` linear programs. Returns true if a fact is new.
   bool probe(std::int64_t solves);
-  /// Like probe, for operators that run again only with others (ReducedRecompute::Op::only_with).
+  /// Probes operators that are recomputed only with others (ReducedRecompute::Op::only_with); see
+  /// probe().
   bool probe_chains(const ReducedRecompute& reduced, std::int64_t solves);
 
   double bound() const { return bound_; }       ///< beyond running everything once
-  bool exhausted() const { return exhausted_; } ///< proven: nothing is better than the best
+  bool exhausted() const { return exhausted_; } ///< proven: no plan improves on the best
   bool interrupted() const { return interrupted_; }
   std::size_t columns() const { return lp_.variables(); }
   std::span<const double> values() const { return root_; }
-  /// The rows of memory that matter.
+  /// Memory rows that were added.
   const std::vector<LinearRow>& memory_rows() const { return memory_; }
 
 private:
-  double solve_rows(); ///< with rows of memory; infinite: nothing better than the best
+  double solve_rows(); ///< with memory rows; infinite if no plan improves on the best
   void purge_memory_rows();
   void set_count(std::uint32_t op, double lower, double upper);
   void reset_count(std::uint32_t op);
@@ -47,11 +49,11 @@ private:
 
   const StageProgram& program_;
   const SearchControl& control_;
-  double cutoff_; ///< nothing above is better
+  double cutoff_; ///< maximum cost of a better plan
   Known& known_;
   LinearProgram lp_;
-  std::vector<std::uint32_t> count_row_;            // per operator: number of its second runs
-  std::vector<std::vector<std::uint32_t>> columns_; // per operator: of its second runs
+  std::vector<std::uint32_t> count_row_;            // per operator: number of its recomputations
+  std::vector<std::vector<std::uint32_t>> columns_; // per operator: its recomputations
   std::uint32_t memory_begin_ = 0;
   std::vector<LinearRow> memory_;
   std::vector<double> root_, values_;

@@ -1,3 +1,5 @@
+// Incremental state of a recomputation plan with the live bytes of each slot; repair and local
+// search change plans through it.
 #include "optimise/recompute/state.hpp"
 
 #include <algorithm>
@@ -36,7 +38,7 @@ RecomputeState::RecomputeState(const RecomputeProblem& problem, std::int64_t bud
     }
     consumers_.close();
   }
-  reads_.close(); // of the end
+  reads_.close(); // reads at the end
   writes_.close();
   assign(store_everything(problem));
 }
@@ -227,7 +229,7 @@ void RecomputeState::refresh_dirty() {
   dirty_.clear();
 }
 
-/// Called while v does not run in slot t.
+/// Moves reads; called while v does not run in slot t.
 void RecomputeState::move_reads(Slot t, OpIndex v, bool adding) {
   for (const BufferIndex b : reads_[v]) {
     if (adding)
@@ -246,14 +248,14 @@ void RecomputeState::move_reads(Slot t, OpIndex v, bool adding) {
   }
 }
 
-/// Called while v does not run in slot t.
+/// Moves writes; called while v does not run in slot t.
 void RecomputeState::move_writes(Slot t, OpIndex v, bool adding) {
   const Slot made = run_before(v, t);
   const Slot limit = run_after(v, t);
   for (const BufferIndex b : writes_[v]) {
     const Slot last = last_read(b, made, limit);
     if (last == kNone || last < t)
-      continue; // nobody reads it from here on
+      continue; // has no reader from here on
     const Slot before = last_read(b, made, t);
     const Slot until = before == kNone ? made : before;
     hold(until + 1, t, adding ? -bytes_[b] : bytes_[b]);

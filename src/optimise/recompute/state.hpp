@@ -1,8 +1,9 @@
 // A plan of recomputation that can be changed run by run, with the bytes live in each slot.
 //
-// Slot t ends with the first run of operator t; operators that run again in it do so before, in the
-// problem's order, each once. The slot after the last is for kept buffers that are made again at
-// the end. Every set of (slot, operator) is a valid plan: what is not made again is held.
+// Slot t ends with the first run of operator t. Operators recomputed in the slot run before it in
+// the problem's order, each once. A slot after the last one is for kept buffers that are recomputed
+// at the end. Every set of (slot, operator) is a valid plan: buffers that are not recomputed are
+// held.
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -14,7 +15,7 @@
 
 namespace monet {
 
-/// Lists of numbers, one behind the other.
+/// Lists of numbers, stored consecutively.
 class NumberLists {
 public:
   NumberLists() : begin_(1, 0) {}
@@ -35,19 +36,19 @@ public:
   using OpIndex = std::uint32_t;
   using BufferIndex = std::uint32_t;
 
-  /// Everything runs once.
+  /// Initial state: every operator runs once.
   RecomputeState(const RecomputeProblem& problem, std::int64_t budget);
 
-  /// Back to everything once, then the plan's further runs. Runs of one operator that fall into one
-  /// slot become one, so that this may need more bytes than the plan, but never costs more.
+  /// Resets the state and adds the plan's recomputations. Runs of one operator in one slot are
+  /// merged, so the state may need more bytes than the plan, but never costs more.
   void assign(const RecomputePlan& plan);
   RecomputePlan plan() const;
 
   std::int64_t cost() const { return cost_; }
-  /// Sum over slots of the bytes that do not fit.
+  /// Sum over slots of the bytes above the budget.
   std::int64_t overflow() const { return overflow_; }
   std::int64_t overflow(Slot t) const { return usage(t) > 0 ? usage(t) : 0; }
-  /// No slot in [from, to] would overflow with so many more bytes.
+  /// Whether `bytes` more would fit in every slot of [from, to].
   bool has_room(Slot from, Slot to, std::int64_t bytes) const;
   /// Calls see(t) for every slot that overflows, ascending.
   template <class See>
@@ -62,41 +63,43 @@ public:
   }
   std::int64_t peak_bytes() const;
 
-  OpIndex ops() const { return ops_; } ///< also the last slot, and who reads what is kept there
+  OpIndex ops() const { return ops_; } ///< also the last slot, and the reader of kept buffers
   std::size_t buffers() const { return bytes_.size(); }
   std::int64_t bytes(BufferIndex b) const { return bytes_[b]; }
-  OpIndex producer(BufferIndex b) const { return producer_[b]; } ///< kNone for given ones
+  OpIndex producer(BufferIndex b) const { return producer_[b]; } ///< kNone for given buffers
   std::int64_t cost(OpIndex v) const { return costs_[v]; }
   bool repeatable(OpIndex v) const { return repeatable_[v] != 0; }
-  std::span<const BufferIndex> reads(OpIndex v) const { return reads_[v]; } ///< not given ones
-  /// Operators that run again in the slot, ascending.
+  std::span<const BufferIndex> reads(OpIndex v) const {
+    return reads_[v];
+  } ///< without given buffers
+    /// Operators recomputed in the slot, ascending.
   std::span<const OpIndex> again(Slot t) const { return again_[t]; }
   bool runs_in(OpIndex v, Slot t) const;
 
-  /// The last run of v in a slot before `limit`, whose copy is there; kNone before the first.
+  /// Last run of v in a slot before `limit`, whose copy is live; kNone before the first run.
   Slot run_before(OpIndex v, Slot limit) const;
-  /// The first run of v in a slot after t; ops() + 1 for none.
+  /// First run of v in a slot after t; ops() + 1 if it does not exist.
   Slot run_after(OpIndex v, Slot t) const;
-  /// The last slot in [from, limit) in which the buffer is read; kNone for none.
+  /// Last slot in [from, limit) that reads the buffer; kNone if it does not exist.
   Slot last_read(BufferIndex b, Slot from, Slot limit) const;
-  /// The first slot in (t, limit) in which the buffer is read; kNone for none.
+  /// First slot in (t, limit) that reads the buffer; kNone if it does not exist.
   Slot next_read(BufferIndex b, Slot t, Slot limit) const;
 
-  /// The last slot at all in which the buffer is read; 0 for none.
+  /// Last of all slots that read the buffer; 0 if it does not exist.
   Slot last_read(BufferIndex b) const { return last_read_ever_[b]; }
 
-  /// v < t, not there yet.
+  /// Adds a run with v < t that does not exist yet.
   void add(Slot t, OpIndex v);
-  /// There, and not its first run.
+  /// Removes an existing run that is not the first run of v.
   void remove(Slot t, OpIndex v);
 
-  /// Slots that additions, removals and walks touched: a measure of work done.
+  /// Number of slots that changes and walks touched, a measure of work.
   std::int64_t work() const { return work_; }
   void charge(std::int64_t slots) { work_ += slots; }
 
 private:
-  // Slots are taken in blocks: a block whose slots all have room before and after a change needs
-  // no look at each.
+  // Slots are grouped in blocks. A block whose slots all fit before and after a change is updated
+  // as a whole.
   static constexpr Slot kBlock = 64;
   Slot block_end(std::uint32_t k) const {
     const Slot end = (k + 1) * kBlock;
@@ -104,7 +107,7 @@ private:
   }
   std::int64_t usage(Slot t) const { return usage_[t] + block_more_[t / kBlock]; }
   void hold(Slot from, Slot to, std::int64_t bytes);        ///< slots [from, to]
-  void hold_within(Slot from, Slot to, std::int64_t bytes); ///< of one block
+  void hold_within(Slot from, Slot to, std::int64_t bytes); ///< slots of one block
   void refresh(Slot t);
   std::int64_t local_peak(Slot t) const;
   bool read_later_in(BufferIndex b, Slot t, OpIndex reader) const;
@@ -127,10 +130,10 @@ private:
 
   std::vector<std::vector<Slot>> runs_; ///< per operator, ascending; the first is its own slot
   std::vector<std::vector<OpIndex>> again_;
-  std::vector<std::int64_t> usage_; ///< per slot: peak less budget, less what its block has more
+  std::vector<std::int64_t> usage_; ///< per slot: peak less budget and less block_more_
   std::vector<std::int64_t> block_more_;
-  std::vector<std::int64_t> block_most_; ///< per block: most of usage_
-  std::vector<std::int64_t> local_;      ///< per slot: peak above what it starts with
+  std::vector<std::int64_t> block_most_; ///< per block: maximum of usage_
+  std::vector<std::int64_t> local_;      ///< per slot: peak above its initial bytes
   std::vector<Slot> last_read_ever_;     ///< per buffer
   std::vector<Slot> dirty_;
   std::int64_t base_usage_ = 0; ///< given bytes less budget

@@ -1,3 +1,4 @@
+// Exact recomputation by A* over sets of live buffers; exact.cpp tries it first on small problems.
 #include "optimise/recompute/state_search.hpp"
 
 #include "monet/base/ids.hpp"
@@ -13,7 +14,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kWork = 64; // choices of what goes, per state
+constexpr std::size_t kWork = 64; // maximum eviction choices per state
 
 class States {
 public:
@@ -50,8 +51,8 @@ public:
 private:
   using Mask = std::uint64_t;
   struct Key {
-    Mask there = 0;         ///< of the buffers that count
-    std::uint32_t done = 0; ///< first runs
+    Mask there = 0;         ///< live buffers, among those with bits
+    std::uint32_t done = 0; ///< number of first runs
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -67,18 +68,18 @@ private:
     std::uint32_t parent = kNone, run = kNone;
     bool closed = false;
   };
-  /// From a node by a run, at this cost in all.
+  /// Transition from a node by a run, with its total cost.
   struct Step {
     std::uint32_t from = kNone, run = kNone;
     std::int64_t cost = 0;
   };
-  /// What an operator is among the buffers that count.
+  /// Operator in terms of buffers with bits.
   struct Op {
     Mask reads = 0, writes = 0;
     std::int64_t scratch = 0;
   };
 
-  /// Those that have bytes and a producer; false where there are too many.
+  /// Numbers buffers with bytes and a producer; returns false if there are too many.
   bool number_buffers() {
     std::vector<std::uint32_t> bit(problem_.buffers.size(), kNone);
     for (std::uint32_t b = 0; b < problem_.buffers.size(); ++b) {
@@ -103,7 +104,7 @@ private:
         if (bit[b] != kNone)
           ops_[t].writes |= Mask{1} << bit[b];
     }
-    Mask again = 0; // read by what may run again
+    Mask again = 0; // buffers read by repeatable operators
     for (std::uint32_t t = 0; t < ops_.size(); ++t)
       again |= problem_.ops[t].repeatable ? ops_[t].reads : 0;
     for (std::uint32_t t = static_cast<std::uint32_t>(ops_.size()); t-- > 0;)
@@ -135,7 +136,7 @@ private:
       node.cost = cost;
       node.parent = parent;
       node.run = run;
-      node.closed = false; // bounds of what is left need not be consistent
+      node.closed = false; // the heuristic need not be consistent
     }
     open_.emplace(cost + rest, known->second);
   }
@@ -162,7 +163,7 @@ private:
     drop({at, op, cost}, next, over, next.there & ~fixed);
   }
 
-  /// Every way to make room, by buffers that the run does not need.
+  /// Expands every way to free memory by evicting buffers that the run does not need.
   void drop(const Step& step, const Key& next, std::int64_t over, Mask may) {
     ++work_;
     if (over <= 0) {

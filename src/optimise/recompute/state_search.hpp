@@ -1,4 +1,4 @@
-// Recomputation as a shortest way over (operators run for the first time, buffers there).
+// Recomputation as a shortest path over (number of first runs, live buffers).
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"
@@ -13,21 +13,21 @@
 namespace monet {
 
 struct StateSearchOptions {
-  std::size_t states = 200'000; ///< at most so many are looked at
-  /// Plans that cost this or more beyond running everything once are of no interest.
+  std::size_t states = 200'000; ///< maximum number of visited states
+  /// Only plans with a lower cost beyond running everything once are of interest.
   std::int64_t below = std::numeric_limits<std::int64_t>::max();
-  /// Per operator and one more: what runs again from before its first run on costs at least.
+  /// Per operator and one more: lower bound on the cost of recomputation from its first run on.
   std::span<const std::int64_t> later;
 };
 
 struct StateSearch {
-  bool complete = false;             ///< else nothing is known
-  std::optional<RecomputePlan> plan; ///< the cheapest below; none, and complete: there is none
+  bool complete = false;             ///< otherwise nothing is proven
+  std::optional<RecomputePlan> plan; ///< cheapest plan below; empty and complete: no plan exists
 };
 
-/// Exact, by A*: any operator again anywhere. Gives up where more than 64 buffers have bytes and a
-/// producer, or there are too many states. Buffers go only when room is needed, in every order that
-/// makes a difference.
+/// Exact A* search in which any operator may run again anywhere. Returns incomplete if more than 64
+/// buffers have bytes and a producer, or there are too many states. Buffers are evicted only when
+/// memory is needed, in every order that makes a difference.
 StateSearch search_states(const RecomputeProblem& problem, std::int64_t budget,
                           const SearchControl& control, const StateSearchOptions& options);
 

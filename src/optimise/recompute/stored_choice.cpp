@@ -1,4 +1,5 @@
-// What to carry into the backward part, when the bytes carried are limited.
+// Choice of buffers carried into the backward part within a limit of bytes; the checkpoint search
+// calls it.
 #include "optimise/milp/milp_model.hpp"
 #include "optimise/recompute/rerun_cut.hpp"
 
@@ -14,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Puts what is made again before its first reader in the backward part.
+/// Places recomputation before its first reader in the backward part.
 class LazyPlan {
 public:
   LazyPlan(const CheckpointSpace& space, std::span<const std::uint8_t> stored)
@@ -31,7 +32,7 @@ public:
   }
 
 private:
-  /// Made in the forward part, and neither stored nor made again yet.
+  /// Whether the forward part made the buffer and it is neither stored nor recomputed yet.
   bool is_missing(std::uint32_t buffer) const {
     const auto producer = problem_.buffers[buffer].producer;
     return producer && space_.backward[*producer] == 0 && there_[buffer] == 0;
@@ -115,7 +116,7 @@ public:
   }
 
 private:
-  /// With a price per byte in place of the limit, the choice is a least cut.
+  /// Solves the choice as a minimum cut, with a price per byte in place of the limit.
   void cut(RecomputeResult& result) const {
     std::vector<std::uint8_t> there(problem_.buffers.size(), 0);
     std::vector<std::uint32_t> wanted;
@@ -136,7 +137,8 @@ private:
     return producer && space_.backward[*producer] == 0;
   }
 
-  /// From the readers of the backward part to all that making again may need.
+  /// Builds the program from the readers of the backward part to all buffers that recomputation may
+  /// need.
   void build() {
     std::vector<std::uint32_t> open;
     const auto want = [&](std::uint32_t buffer) {
@@ -169,7 +171,7 @@ private:
     limit_cost();
   }
 
-  /// Stored or made again if `reader` is (always, without one).
+  /// Requires the buffer to be stored, or recomputed if `reader` is (always, without a reader).
   void require(std::uint32_t buffer, std::uint32_t reader) {
     std::vector<LinearTerm> terms{{store_[buffer], 1}};
     const std::uint32_t maker = again_[*problem_.buffers[buffer].producer];
@@ -228,7 +230,7 @@ private:
     model_.set_start(std::move(values));
   }
 
-  /// Rounding in the solver may let a byte or a cycle too many through: then there is no plan.
+  /// Stores the plan. Rounding in the solver may exceed the limits slightly; then there is no plan.
   void take(const std::vector<double>& values, RecomputeResult& result) const {
     std::vector<std::uint8_t> stored(store_.size(), 0);
     for (std::size_t b = 0; b < stored.size(); ++b)

@@ -1,3 +1,5 @@
+// Bounds recomputation cost by disjoint windows of operators, each a minimum cut; exact.cpp and
+// checkpoint_search.cpp use it.
 #include "monet/optimise/window_bound.hpp"
 
 #include "optimise/recompute/rerun_cut.hpp"
@@ -24,7 +26,7 @@ public:
     bound.cost = problem_.base_cost();
     choose(moments > 0 ? moments
                        : std::clamp<std::size_t>(kWindowWork / (problem_.ops.size() + 1), 24, 160));
-    // Of windows that end before each moment: the dearest that do not overlap.
+    // Maximum total cost of disjoint windows, by dynamic programming over moments.
     std::vector<std::int64_t> best(ends_.size() + 1, 0);
     for (std::size_t i = ends_.size(); i-- > 0;)
       if (!all_from(i, best, bound))
@@ -41,7 +43,8 @@ public:
   }
 
 private:
-  /// Moments, in order: where storing everything needs too much, at the most of each stretch.
+  /// Selects moments in order: where storing everything exceeds the budget, at the maximum of each
+  /// stretch.
   void choose(std::size_t moments) {
     const RecomputeOutcome stored = replay(problem_, store_everything(problem_));
     std::vector<std::uint32_t> tight;
@@ -61,14 +64,14 @@ private:
     }
   }
 
-  /// Windows that begin at moment i; best[i] from those that begin later.
+  /// Computes windows that begin at moment i, and best[i] from the best of later moments.
   bool all_from(std::size_t i, std::vector<std::int64_t>& best, WindowBound& bound) {
     best[i] = best[i + 1];
     std::int64_t last = 0;
     for (std::size_t j = ends_.size(); j > i; --j) { // the widest first: it bounds the others
       if (control_.interrupted()) {
         bound.interrupted = true;
-        return true; // what is known holds
+        return true; // the windows so far remain valid
       }
       if (j < ends_.size() && checked_add(last, best[j]) <= best[i])
         continue;
@@ -81,15 +84,15 @@ private:
       last = *cost;
       best[i] = std::max(best[i], checked_add(*cost, best[j]));
       if (last == 0)
-        break; // narrower ones cost nothing either
+        break; // narrower windows cost nothing either
     }
     return true;
   }
 
   std::uint32_t end() const { return static_cast<std::uint32_t>(problem_.ops.size()); }
 
-  /// The least cost of runs after the first run of `at` and before that of `until`; nullopt: there
-  /// is no room for what must be there.
+  /// Minimum cost of runs after the first run of `at` and before that of `until`; nullopt if the
+  /// required buffers do not fit.
   std::optional<std::int64_t> window(std::uint32_t at, std::uint32_t until) const {
     std::vector<std::uint8_t> read_later(problem_.buffers.size(), 0);
     std::vector<std::uint8_t> read_within(problem_.buffers.size(), 0);

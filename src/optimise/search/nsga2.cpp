@@ -1,3 +1,4 @@
+// NSGA-II, the genetic algorithm of the allocation and checkpoint searches; declared in nsga2.hpp.
 #include "optimise/shared/nsga2.hpp"
 
 #include "monet/base/errors.hpp"
@@ -21,7 +22,7 @@ bool better(const Evaluation& a, const Evaluation& b) {
   return dominates(a.objectives, b.objectives);
 }
 
-/// Genes of a and b change places where a coin says so.
+/// Uniform crossover: swaps each gene of a and b with probability 1/2.
 template <class Gene>
 void mix_uniform(std::vector<Gene>& a, std::vector<Gene>& b, RandomStream& random) {
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -40,7 +41,7 @@ void mutate(const GenomeShape& shape, Genome& genome, double rate, RandomStream&
       bit ^= 1;
 }
 
-constexpr int kRounds = 20; // to find genomes that are new
+constexpr int kRounds = 20; // attempts to find new genomes
 
 class Search {
 public:
@@ -71,7 +72,7 @@ public:
   }
 
 private:
-  using Indices = std::vector<std::size_t>; // of all_
+  using Indices = std::vector<std::size_t>; // into all_
   struct ByGenome {
     const std::vector<Individual>* all;
     bool operator()(std::size_t a, std::size_t b) const {
@@ -79,7 +80,7 @@ private:
     }
   };
 
-  /// Adds those that have not been seen yet, `most` in all.
+  /// Adds genomes that have not been seen yet, until `out` holds `most`.
   void keep_new(std::vector<Genome>& genomes, std::size_t most, Indices& out) {
     for (Genome& genome : genomes) {
       if (out.size() >= most)
@@ -94,7 +95,7 @@ private:
 
   Indices begin() {
     Indices out;
-    std::vector<Genome> genomes = options_.initial; // as they are: the caller's own
+    std::vector<Genome> genomes = options_.initial; // copied: the options belong to the caller
     for (const Genome& genome : genomes)
       internal_check(fits(problem_.shape, genome), "nsga2: a first genome of another shape");
     keep_new(genomes, genomes.size(), out);
@@ -111,13 +112,13 @@ private:
   }
 
   std::size_t tournament(RandomStream& random) const {
-    // The population is in order: the better of two is the one that comes first.
+    // The population is sorted, so the lower index is the better one.
     const std::size_t a = random.below(population_.size());
     const std::size_t b = random.below(population_.size());
     return population_[std::min(a, b)];
   }
 
-  /// Two children of two parents.
+  /// Makes two children of two parents.
   void vary(std::vector<Genome>& out) {
     RandomStream random(control_.seed, streams_++);
     Genome a = all_[tournament(random)].genome;
@@ -141,7 +142,7 @@ private:
           vary(genomes);
           continue;
         }
-        // The parents have no new children any more: strangers.
+        // The parents yield no new children: adds random genomes.
         RandomStream random(control_.seed, streams_++);
         genomes.push_back(random_genome(problem_.shape, random));
       }
@@ -171,7 +172,7 @@ private:
         all_[which[i]].evaluation = problem_.evaluate(all_[which[i]].genome);
         done[i] = 1;
       };
-      if (which[i] == 0) { // without the first there is nothing
+      if (which[i] == 0) { // without the first evaluation there is no result
         evaluate_it();
       } else if (!control_.interrupted()) {
         control_.finishes(evaluate_it);
@@ -204,7 +205,7 @@ private:
     best_.push_back(index);
   }
 
-  /// The next population, of the last one and its children.
+  /// Selects the next population from the last one and its children.
   void select() {
     Indices both = population_;
     both.insert(both.end(), candidates_.begin(), candidates_.end());
@@ -266,12 +267,12 @@ private:
   const Nsga2Problem& problem_;
   const Nsga2Options& options_;
   const SearchControl& control_;
-  std::vector<Individual> all_; // everything ever made
+  std::vector<Individual> all_; // every individual evaluated
   std::set<std::size_t, ByGenome> seen_;
   Indices population_;            // best first
   Indices candidates_;            // newly evaluated
-  std::vector<std::size_t> best_; // of all: the front, or the one of least violation
-  std::uint64_t streams_ = 0;     // of random numbers: those drawn from, and one more per genome
+  std::vector<std::size_t> best_; // the front of all, or the one with minimum violation
+  std::uint64_t streams_ = 0;     // number of random streams used
   double rate_ = 0;
   bool interrupted_ = false;
   Nsga2Result result_;
@@ -312,7 +313,7 @@ void cross(Genome& a, Genome& b, RandomStream& random) {
 std::vector<std::uint32_t> front_ranks(std::span<const Evaluation> population) {
   const std::size_t n = population.size();
   std::vector<std::uint32_t> rank(n, 0);
-  std::vector<std::uint32_t> above(n, 0); // how many are better
+  std::vector<std::uint32_t> above(n, 0); // number of points that dominate it
   std::vector<std::vector<std::uint32_t>> below(n);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i + 1; j < n; ++j) {
@@ -357,7 +358,7 @@ std::vector<double> crowding_distances(std::span<const Objectives> front) {
 Ranking::Ranking(std::span<const Evaluation> population, Equals equals)
     : rank_(front_ranks(population)), crowding_(population.size(), 0) {
   std::set<Objectives> seen;
-  std::map<std::uint32_t, std::vector<std::size_t>> fronts; // of what is feasible
+  std::map<std::uint32_t, std::vector<std::size_t>> fronts; // feasible points by rank
   for (std::size_t i = 0; i < population.size(); ++i) {
     if (population[i].violation > 0)
       continue;

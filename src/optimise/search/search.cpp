@@ -1,3 +1,5 @@
+// SearchControl and certificates, shared by every search: limits, progress reports and optimality
+// gaps.
 #include "monet/optimise/search.hpp"
 
 #include "monet/base/warnings.hpp"

@@ -1,6 +1,6 @@
 // NSGA-II (Deb, Pratap, Agarwal, Meyarivan 2002) over genomes of discrete genes: fast
 // non-dominated sorting, crowding distance, binary tournaments, parents and children compete.
-// A heuristic: it gives no bound. Good where exact methods end, and to compare them with.
+// It is a heuristic without bounds, for problems too large for exact methods and as a comparison.
 #pragma once
 
 #include "base/shared/pareto.hpp"
@@ -17,10 +17,10 @@
 
 namespace monet {
 
-/// How many genes of each kind a genome has. Kinds that are not wanted stay empty.
+/// Number of genes of each kind in a genome. Unused kinds stay empty.
 struct GenomeShape {
-  std::vector<std::uint32_t> choices; ///< gene i takes one of 0 .. choices[i] - 1, unordered
-  std::uint32_t bits = 0;             ///< independent yes or no
+  std::vector<std::uint32_t> choices; ///< gene i is in [0, choices[i]), unordered
+  std::uint32_t bits = 0;             ///< independent binary genes
 };
 
 struct Genome {
@@ -30,32 +30,33 @@ struct Genome {
   friend auto operator<=>(const Genome&, const Genome&) = default;
 };
 
-/// The first choices, and no bit.
+/// Genome with every choice 0 and every bit 0.
 Genome first_genome(const GenomeShape& shape);
-/// Uniform over all genomes.
+/// Random genome, uniform over all genomes.
 Genome random_genome(const GenomeShape& shape, RandomStream& random);
 bool fits(const GenomeShape& shape, const Genome& genome);
 
-/// What a genome is worth. Infeasible ones (violation > 0) never beat feasible ones; among them
-/// the lesser violation wins and the objectives, which may be empty, are not looked at.
+/// Objectives and constraint violation of a genome. Infeasible genomes (violation > 0) never beat
+/// feasible ones. Among them the smaller violation wins and the objectives, which may be empty, are
+/// ignored.
 struct Evaluation {
   Objectives objectives; ///< minimised, finite
-  double violation = 0;  ///< by how much constraints fail
+  double violation = 0;  ///< amount by which constraints fail
 };
 
 struct Nsga2Problem {
   GenomeShape shape;
   std::size_t objectives = 2; ///< 1 to kMaxObjectives
-  /// Called for many genomes at once on several threads, once for each.
+                              /// Called once per genome, concurrently on several threads.
   std::function<Evaluation(const Genome&)> evaluate;
 };
 
 struct Nsga2Options {
   std::size_t population = 100;
-  std::size_t generations = 50; ///< children are made so many times
-  double crossover = 0.9;       ///< share of pairs of children that are mixed from both parents
-  double mutation = 1.0;        ///< share of children in which one gene is mutated on average
-  std::vector<Genome> initial;  ///< in the first population, which random ones fill up
+  std::size_t generations = 50; ///< number of times children are made
+  double crossover = 0.9;       ///< share of child pairs mixed from both parents
+  double mutation = 1.0;        ///< average number of mutated genes per child
+  std::vector<Genome> initial;  ///< part of the first population; random genomes fill the rest
 };
 
 struct Individual {
@@ -63,47 +64,50 @@ struct Individual {
   Evaluation evaluation;
 };
 
-/// One line of the trace: after `evaluations`, what all genomes so far come to.
+/// One entry of the trace: the state of the search after `evaluations`.
 struct Generation {
   std::size_t evaluations = 0;
-  std::size_t front = 0; ///< points that nothing dominates
+  std::size_t front = 0; ///< number of non-dominated points
   double hypervolume = 0;
-  Objectives least; ///< of each objective; empty while nothing is feasible
+  Objectives least; ///< minimum of each objective; empty while nothing is feasible
 };
 
 struct Nsga2Result {
-  /// Of everything evaluated, what nothing dominates, one genome per point, in lexicographic order
-  /// of the objectives. Without anything feasible, the one of least violation.
+  /// Non-dominated evaluated genomes, one per point, in lexicographic order of the objectives. If
+  /// nothing is feasible, the genome with minimum violation.
   std::vector<Individual> front;
   std::vector<Generation> trace; ///< one per generation, the initial population first
-  /// Of the trace's hypervolumes: what the first feasible population spans, and a tenth more; empty
-  /// if nothing was ever feasible.
+  /// Reference point of the trace's hypervolumes: the extent of the first feasible population plus
+  /// a tenth; empty if nothing was ever feasible.
   Objectives reference;
   std::size_t evaluations = 0;
-  bool feasible = false;    ///< the front is
-  bool exhausted = false;   ///< no new genome could be found: the search ended early
-  bool interrupted = false; ///< by the control; the front is of what was evaluated until then
+  bool feasible = false;    ///< whether the front is feasible
+  bool exhausted = false;   ///< no new genome was found, so the search ended early
+  bool interrupted = false; ///< the control ended it; the front covers what was evaluated
 };
 
-/// The same seed gives the same result for any number of jobs. No genome is evaluated twice:
-/// children equal to one already seen are made again. The first genome is always evaluated.
-/// InternalError for a genome or an evaluation that does not fit the problem.
+/// Runs NSGA-II. Results depend on the seed, not on the number of jobs. No genome is evaluated
+/// twice: children equal to a known genome are made again. The first genome is always evaluated.
+/// Throws InternalError for a genome or an evaluation that does not fit the problem.
 Nsga2Result nsga2(const Nsga2Problem& problem, const Nsga2Options& options,
                   const SearchControl& control);
 
-// Parts, for tests and for searches that make their own children, or look for several fronts.
+// Parts for tests, for searches that make their own children, and for searches for several fronts.
 
-/// Genes change places where a coin says so.
+/// Uniform crossover: swaps each gene with probability 1/2.
 void cross(Genome& a, Genome& b, RandomStream& random);
-/// Ranks of a population: 0 where nothing dominates, 1 without those, and so on.
+/// Non-dominated ranks of a population: 0 for its front, 1 for the front without rank 0, and so on.
 std::vector<std::uint32_t> front_ranks(std::span<const Evaluation> population);
-/// Deb's crowding distance of the points of one front; infinite at the ends of an objective.
+/// Deb's crowding distances of the points of one front; infinite at the ends of an objective.
 std::vector<double> crowding_distances(std::span<const Objectives> front);
 
-/// Who comes first in a population: by rank, then by crowding distance within the rank.
+/// Order of a population: by rank, then by crowding distance within the rank.
 class Ranking {
 public:
-  enum class Equals { all_count, first_counts }; ///< others of equal points come after all points
+  enum class Equals {
+    all_count,
+    first_counts
+  }; ///< first_counts: duplicates of a point rank after all points
   explicit Ranking(std::span<const Evaluation> population, Equals equals = Equals::all_count);
 
   std::size_t size() const { return rank_.size(); }
@@ -113,11 +117,11 @@ public:
 
 private:
   std::vector<std::uint32_t> rank_;
-  std::vector<double> crowding_; ///< 0 where infeasible
+  std::vector<double> crowding_; ///< 0 for infeasible points
 };
 
-/// At most `count` of a population with several rankings: these take turns, each with the first
-/// that is left.
+/// Selects at most `count` individuals by several rankings in turn; each selects its first
+/// remaining individual.
 std::vector<std::size_t> survivors(std::span<const Ranking> rankings, std::size_t count);
 
 } // namespace monet

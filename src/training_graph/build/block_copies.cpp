@@ -1,3 +1,4 @@
+// Adds copies of block-scaled tensors along the axes that products sum over.
 #include "training_graph/build/block_copies.hpp"
 
 #include "training_graph/build/rebuild.hpp"
@@ -41,7 +42,7 @@ bool has_blocks(const Graph& graph, TensorId id) {
          blocks->rows * blocks->columns > 1;
 }
 
-/// The axis outside it, or where there is none the one inside.
+/// The next axis outwards, or inwards if `axis` is the first.
 int neighbour(int axis, const Tensor& tensor) {
   return -axis < static_cast<int>(tensor.shape.size()) ? axis - 1 : axis + 1;
 }
@@ -151,7 +152,7 @@ private:
     }
   }
 
-  /// Makes one where there is none yet: of the numbers of the first blocks.
+  /// Returns the copy along an axis; makes it from the first blocks if it is missing.
   TensorId copy_of(TensorId id, int axis, const Operator& reader) {
     if (const auto known = copies_.find({id, axis}); known != copies_.end())
       return known->second;

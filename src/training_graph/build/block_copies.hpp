@@ -20,7 +20,7 @@ struct SummedFactor {
 /// The factors of an operator's products of which `counts(stored)` holds, each with the axis that
 /// blocks lie along: where all of them have an axis along which one loop of the sum goes, and which
 /// it shares with no finer loop of the result, that of the loop with the longest runs, the last of
-/// equals; else each its own longest; where there is none (the image rows that a convolution's
+/// equals; else each its own longest; without such a loop (the image rows that a convolution's
 /// window slides over), the axis with the longest loop of the sum. No factor without such a loop.
 std::vector<SummedFactor> summed_factors(const Graph& graph, const Operator& op,
                                          const std::function<bool(TensorId)>& counts);

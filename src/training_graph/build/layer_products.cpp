@@ -1,3 +1,4 @@
+// Finds the products of layers that run in fp8; scaled_casts.cpp inserts their casts.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 

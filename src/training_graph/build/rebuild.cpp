@@ -1,3 +1,4 @@
+// GraphRewriter and name patterns, for passes that write a graph anew.
 #include "training_graph/build/rebuild.hpp"
 
 #include "monet/base/text.hpp"

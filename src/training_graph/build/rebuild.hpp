@@ -16,7 +16,7 @@ namespace monet {
 std::string unique_name(std::unordered_set<std::string>& taken, const std::string& name);
 
 /// Begins with name, inputs, outputs and all tensors of the source, which keep their ids, and with
-/// no operator. What is added to them gets a name of its own.
+/// no operator. An added tensor gets a unique name.
 class GraphRewriter {
 public:
   /// Keeps a reference to the source.

@@ -1,3 +1,4 @@
+// Adds scaled casts to fp8 before chosen products, when the forward graph is built.
 #include "training_graph/build/scaled_casts.hpp"
 
 #include "training_graph/build/rebuild.hpp"
@@ -53,7 +54,7 @@ public:
   CastEmitter(const Graph& graph, const ScaledProducts& options, Sink sink, const ScaledCast& cast)
       : options_(options), sink_(std::move(sink)), cast_(cast), source_(graph.tensor(cast.from)) {}
 
-  /// `scale`: the state of delayed scaling, made where there is none yet.
+  /// `scale`: the state of delayed scaling, created if missing.
   ScaledCopies run(std::optional<TensorId>& scale) {
     if (options_.scaling == ScaledProducts::Scaling::block)
       return in_blocks();

@@ -42,7 +42,7 @@ struct LayerProduct {
   std::vector<TensorId> parameters; ///< of the weight, at least one
 };
 
-/// Those that the options choose, in the order of operators. InputError when a pattern matches no
+/// Products chosen by the options, in the order of operators. InputError when a pattern matches no
 /// weight of a product, or no product is left.
 std::vector<LayerProduct> chosen_products(const Graph& network, const ScaledProducts& options);
 
@@ -66,11 +66,11 @@ struct ProductOperands {
   TensorId dy_for_input;
 };
 /// Where the operands of the forward product are in fp8, dY is as well, cast once for all that read
-/// it. Blocks lie along the axis that a product sums over, so that dW takes copies of its own.
+/// it. Blocks lie along the axis that a product sums over, so that dW reads separate copies.
 /// Elsewhere X and dY themselves.
 ProductOperands backward_operands(StepBuilder& builder, TensorId dy, OpId product, bool wants_input,
                                   bool wants_weight);
-/// Of a tensor in blocks that lie along its last axis: the copy that a gradient of a weight reads,
+/// For a tensor in blocks along its last axis, the copy that a gradient of a weight reads,
 /// where there is one. Any other tensor itself.
 TensorId copy_for_weight(const Graph& graph, TensorId id);
 

@@ -1,3 +1,4 @@
+// StepBuilder: adds tensors and operators of a step with names, types and loop nests.
 #include "training_graph/build/step_builder.hpp"
 
 #include "training_graph/build/scaled_casts.hpp"
@@ -88,7 +89,7 @@ void StepBuilder::cast_operands(Operator& op) {
   }
   if (!mixed)
     return;
-  // What is added, or masks, has the type it has: statistics beside an attention's operands.
+  // Added or masking operands keep their type, like the statistics of an attention.
   const LoopNest nest = find_rule(op.domain, op.op_type)->build(graph_, op);
   std::set<TensorId> factors;
   std::optional<ElementType> widest;

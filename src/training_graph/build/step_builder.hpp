@@ -60,7 +60,7 @@ public:
   TensorId expand(TensorId tensor, const Integers& shape, NewOperator like);
 
   Integers shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
-  /// Of the gradient of a tensor; one in fp8 has the gradient of what was cast.
+  /// Type of the gradient of tensor `of`; a tensor in fp8 has the type of the cast one.
   ElementType gradient_type(TensorId of) const;
   ScaledGradients& scaled_gradients() { return scaled_gradients_; }
 
@@ -90,7 +90,7 @@ private:
   ScaledGradients scaled_gradients_;
 };
 
-/// A number known at compile time, or nullopt.
+/// Value of a constant scalar input, or nullopt if it is unknown.
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input);
 /// Share of elements that a Dropout drops.
 double dropout_ratio(const Graph& graph, const Operator& op);

@@ -1,4 +1,4 @@
-// Tensors that no gradient passes.
+// Detaches tensors, so that no gradient passes them, before the forward part is built.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
 

@@ -1,3 +1,4 @@
+// Prepares the operators of a network for a step: types by role, statistics, extra outputs.
 #include "training_graph/forward/forward.hpp"
 
 #include "training_graph/build/scaled_casts.hpp"
@@ -281,7 +282,7 @@ std::vector<bool> used_tensors(const Graph& network, const std::vector<Adapted>&
   return used;
 }
 
-/// Of tensors that are overwritten in place: what was written last.
+/// Last version of every tensor that is overwritten in place.
 using LastVersions = std::map<TensorId, TensorId>;
 
 /// A layer that is called several times updates its statistics as often: each call begins with what

@@ -39,7 +39,7 @@ struct AdaptedNetwork {
   std::vector<WeightPart> parts;  ///< of weights that were split
 };
 
-/// Puts an adapter beside every product that reads a weight of the targets. InputError when a
+/// Adds an adapter to every product that reads a weight of the targets. InputError when a
 /// pattern matches no weight of a product.
 AdaptedNetwork add_adapters(const Graph& network, const LoraOptions& options);
 
@@ -48,7 +48,7 @@ AdaptedNetwork add_adapters(const Graph& network, const LoraOptions& options);
 /// matches no weight of a product.
 AdaptedNetwork split_channels(const Graph& network, const SparseOptions& options);
 
-/// A network in which what readers see detached is a tensor of its own. Tensors keep their ids.
+/// A network with separate tensors for detached values. Tensors keep their ids.
 struct DetachedNetwork {
   Graph graph;
   std::vector<bool> tensors; ///< those that no gradient passes, by TensorId
@@ -56,7 +56,7 @@ struct DetachedNetwork {
 
 /// InputError when a pattern matches no result of an operator, or no reader of it.
 DetachedNetwork detach(const Graph& network, const std::vector<Detach>& what);
-/// Those that every reader sees detached, by TensorId; patterns that match none are let pass.
+/// Tensors that every reader sees detached, by TensorId; patterns may match nothing.
 std::vector<bool> detached_tensors(const Graph& network, const std::vector<Detach>& what);
 
 /// By TensorId. InputError when a pattern matches no parameter or the network lacks a layer.
@@ -70,7 +70,7 @@ std::vector<bool> may_be_trained(const Graph& network, const TrainableOptions& o
 /// The network with every MatMul (scaled, masked) Softmax MatMul as one ai.monet.Attention. Tensors
 /// keep their ids; those between the two products have no producer any more. Left as they are:
 /// chains with a mask that is trained, with dropout, with a value as wide as no key, and those
-/// whose scores somebody else reads. `trained`: by TensorId.
+/// whose scores have other readers. `trained`: by TensorId.
 Graph fuse_attention(const Graph& network, std::vector<bool> trained);
 
 /// Gradient accumulation: forward, loss and backward once for every micro-batch, one update. A step
@@ -79,7 +79,7 @@ struct AccumulatedStep {
   Graph graph;
   std::optional<TensorId> loss;                         ///< mean of the micro-batches' losses
   std::vector<std::pair<TensorId, TensorId>> gradients; ///< weight, sum of its gradients
-  /// Of weights with a sparse gradient: that of each micro-batch.
+  /// Weights with a sparse gradient, and the gradient of each micro-batch.
   std::vector<std::pair<TensorId, std::vector<RowGradient>>> row_gradients;
   std::vector<TensorId> kept;
 };

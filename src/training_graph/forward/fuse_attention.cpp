@@ -1,3 +1,4 @@
+// Replaces MatMul-Softmax-MatMul chains by ai.monet.Attention before differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/forward/forward.hpp"
@@ -75,7 +76,7 @@ private:
     return q.back() == k[rank - 2] && v.back() == q.back() && v[rank - 2] == k.back();
   }
 
-  /// Nobody but the next operator of the chain reads it.
+  /// Whether only the next operator of the chain reads the tensor.
   bool is_inside(TensorId tensor) const {
     return graph_.tensor(tensor).consumers.size() == 1 && !is_output_[tensor.index()] &&
            graph_.tensor(tensor).producer.has_value();

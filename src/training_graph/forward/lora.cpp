@@ -82,7 +82,7 @@ private:
                       TensorKind::activation);
   }
 
-  /// The operator into a tensor of its own, its result plus the adapter's into the old one.
+  /// Writes the operator to a new tensor, and its sum with the adapter to the old one.
   void add_adapted(OpId id, std::size_t input) {
     Operator op = network_.op(id);
     prefix_ = weight_of(op, input).name;

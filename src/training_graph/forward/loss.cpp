@@ -1,3 +1,4 @@
+// Appends the loss of a step and starts the backward phase; loss_terms.cpp has each kind.
 #include "training_graph/forward/loss.hpp"
 
 #include "monet/base/errors.hpp"
@@ -59,7 +60,7 @@ std::optional<TensorId> floating_output(const Graph& network) {
   return found == network.outputs.end() ? std::nullopt : std::optional(*found);
 }
 
-/// InputError where there is none, or none with numbers that a loss could be taken of.
+/// Output by name. InputError if it is missing or no loss can be computed from it.
 TensorId output_called(const Graph& network, const std::string& name, bool scalar) {
   const auto id = network.find_tensor(name);
   const bool output = id && std::ranges::find(network.outputs, *id) != network.outputs.end();

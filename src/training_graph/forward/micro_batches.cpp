@@ -1,3 +1,4 @@
+// Repeats a pass for every micro-batch and adds up the gradients, before the update.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
 #include "training_graph/forward/repeat_pass.hpp"

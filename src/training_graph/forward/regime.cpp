@@ -1,3 +1,4 @@
+// Selects the trained parameters and their layers from the options, before differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
 

@@ -1,3 +1,4 @@
+// PassRepeater: appends further passes, for micro-batches and sharpness-aware minimisation.
 #include "training_graph/forward/repeat_pass.hpp"
 
 #include "training_graph/build/scaled_casts.hpp"

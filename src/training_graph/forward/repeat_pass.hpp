@@ -1,4 +1,4 @@
-// Forward, loss and backward once more: the operators of a pass on tensors of their own.
+// Forward, loss and backward once more: the operators of a pass on new tensors.
 #pragma once
 
 #include "training_graph/build/rebuild.hpp"
@@ -31,7 +31,7 @@ public:
 
   /// The tensor of this pass that stands for one of the source.
   TensorId now(TensorId id) const { return now_[id.index()]; }
-  /// Whether this pass has a copy of its own.
+  /// Whether this pass has a separate copy.
   bool own(TensorId id) const { return own_[id.index()]; }
 
 private:

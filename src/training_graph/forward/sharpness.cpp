@@ -1,3 +1,4 @@
+// Adds the second pass of sharpness-aware minimisation, before the update.
 #include "training_graph/forward/forward.hpp"
 #include "training_graph/forward/repeat_pass.hpp"
 
@@ -84,7 +85,7 @@ private:
     return id;
   }
 
-  /// rho / (norm + 1e-12). Scaled gradients have a scaled norm, beside which 1e-12 is scaled, too.
+  /// rho / (norm + 1e-12). Scaled gradients have a scaled norm, so 1e-12 is scaled, too.
   TensorId length_per_gradient() {
     std::vector<std::optional<TensorId>> squares;
     for (const auto& [weight, gradient] : first_.gradients) {

@@ -1,3 +1,4 @@
+// GradientContext: the access of gradient rules to operators, gradients and the builder.
 #include "training_graph/gradients/differentiate.hpp"
 #include "training_graph/gradients/rules.hpp"
 

@@ -1,3 +1,4 @@
+// Finds the needed gradients and emits the backward operators with the rules.
 #include "training_graph/gradients/differentiate.hpp"
 
 #include "training_graph/gradients/gradient_path.hpp"
@@ -181,7 +182,7 @@ void refuse_untrained(const Graph& network, const GradientNeeds& needs,
     problems.add(location_of(network, op), "no trained parameter reaches the loss: " + why_dead(op),
                  needed_for(paths, op));
   }
-  for (const Operator& op : network.operators()) { // or there is none to begin with
+  for (const Operator& op : network.operators()) { // or no gradient reaches them
     const bool leading = any_has(op.outputs, [&](TensorId id) { return leads[id.index()]; });
     if (problems.empty() && leading && computes_integers(op))
       problems.add(location_of(network, op),

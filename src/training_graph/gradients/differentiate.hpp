@@ -39,7 +39,7 @@ GradientNeeds find_needs(const Graph& forward, const std::vector<bool>& trained,
 [[noreturn]] void refuse_untrained(const Graph& network, const GradientNeeds& needs,
                                    const std::vector<TensorId>& outputs);
 
-/// The same for a network that cannot be read: its unsupported operators, and the operators that no
+/// Problems of a network that cannot be read: its unsupported operators, and the operators that no
 /// gradient could pass, with the gradient's way, in the order of operators.
 std::vector<InputProblem> explain_needs(const NetworkOutline& outline,
                                         const std::vector<bool>& trained,
@@ -62,9 +62,9 @@ public:
 
   std::optional<TensorId> gradient(TensorId tensor) const;
 
-  /// Of these tensors, by TensorId, only the rows that were looked up get a gradient.
+  /// Restricts the gradients of these tables, by TensorId, to the rows that were looked up.
   void keep_rows_of(std::vector<bool> tables) { tables_ = std::move(tables); }
-  /// What they have got, one part for each look-up.
+  /// Sparse gradients by table, one part for each look-up.
   const std::map<TensorId, std::vector<RowGradient>>& row_gradients() const {
     return row_gradients_;
   }
@@ -98,9 +98,9 @@ RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<Row
 
 /// The graph with `ai.monet.ProductGrad` (A, B, dY) -> dA, dB in place of the two gradients of
 /// every product that a glob pattern names, by the name of the forward operator. Products with one
-/// gradient only (first layers, frozen weights), and pairs that something between them keeps apart,
-/// stay as they are. Tensors keep their ids. InputError at the network's file for a pattern that
-/// pairs nothing; "*" may.
+/// gradient only (first layers, frozen weights), and pairs that cannot be merged because of an
+/// operator between them, stay as they are. Tensors keep their ids. InputError at the network's
+/// file for a pattern that pairs nothing; "*" may.
 Graph with_paired_gradients(const Graph& graph, const std::vector<std::string>& patterns);
 
 /// Names of the products whose gradients are paired, each once, ascending.

@@ -19,7 +19,7 @@ constexpr std::string_view kOfInput[]{
     "Cos",  "Cosh", "Erf",   "Gelu",     "HardSwish",       "Mish", "Shrink",
     "Silu", "Sin",  "Sinh",  "Softplus", "LpNormalization", "LRN"};
 
-/// Of its output Y.
+/// Operators whose derivative is a function of the output Y.
 struct OfOutput {
   std::string_view op_type;
   /// Y tells the branch that X took only for alpha (and gamma) of at least 0.

@@ -1,3 +1,4 @@
+// Describes the path of a gradient through a network, for error messages.
 #include "training_graph/gradients/gradient_path.hpp"
 
 #include <fmt/format.h>

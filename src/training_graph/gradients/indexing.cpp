@@ -152,7 +152,7 @@ void concat(GradientContext& context) {
   }
 }
 
-/// The parts' gradients side by side; a part that nobody uses has gradient zero.
+/// Joins the gradients of the parts; an unused part has gradient zero.
 void split(GradientContext& context) {
   const Integers shape = context.input_shape(0);
   const auto axis = static_cast<std::int64_t>(

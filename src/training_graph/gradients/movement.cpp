@@ -7,7 +7,7 @@ namespace monet {
 
 namespace {
 
-/// dY with every repetition as an axis of its own, summed over those.
+/// Views every repetition in dY as a separate axis and sums over these axes.
 void tile(GradientContext& context) {
   const Integers shape = context.input_shape(0);
   const Integers whole = context.dy_shape();
@@ -50,7 +50,7 @@ void space_to_depth(GradientContext& context) {
       {"DepthToSpace", {context.dy()}, {{"blocksize", block}, {"mode", std::string("DCR")}}});
 }
 
-/// The same triangle of dY.
+/// Keeps the triangle of dY that the forward operator kept.
 void trilu(GradientContext& context) {
   GradientContext::Emit what{"Trilu", {context.dy()}, context.op().attributes};
   if (context.has_input(1))

@@ -56,8 +56,8 @@ void row_norm(GradientContext& context, const std::string& name) {
 void layer_norm(GradientContext& context) {
   row_norm(context, "LayerNorm");
 }
-/// As layer normalisation, over the channels of a group and all places; an instance norm has as
-/// many groups as channels.
+/// Group normalisation: layer normalisation, over the channels of a group and all places; an
+/// instance norm has one group per channel.
 void group_norm(GradientContext& context) {
   row_norm(context, "GroupNorm");
 }

@@ -1,3 +1,4 @@
+// Merges the two gradients of a product into one ProductGrad, after differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
 
@@ -74,8 +75,8 @@ private:
     return std::nullopt;
   }
 
-  /// The later one's if nobody in between needs what the earlier one makes, or the earlier one's if
-  /// all that the later one reads is there.
+  /// Position of the merged operator: the later one's if no operator in between reads the earlier
+  /// result, or the earlier one's if all inputs of the later one are available there.
   std::optional<std::size_t> place_of(OpId first, OpId second) const {
     const OpId early = std::min(first, second);
     const OpId late = std::max(first, second);

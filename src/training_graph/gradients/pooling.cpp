@@ -1,3 +1,4 @@
+// Gradient rules of pooling operators; table.cpp lists them.
 #include "training_graph/gradients/rules.hpp"
 
 #include <numeric>

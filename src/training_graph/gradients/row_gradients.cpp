@@ -1,3 +1,4 @@
+// Finds tables with sparse gradients and merges their parts, for the update.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
 

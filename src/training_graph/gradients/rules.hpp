@@ -18,21 +18,21 @@ public:
   StepBuilder& builder();
   const Graph& graph() const;
 
-  /// True when somebody needs the gradient of this input.
+  /// Whether the gradient of this input is needed.
   bool wants(std::size_t input) const;
   /// Gradient of an output, or nullopt when the loss does not depend on it.
   std::optional<TensorId> gradient_of_output(std::size_t output) const;
   TensorId dy() const { return gradient_of_output(0).value(); }
-  /// As the products of the backward part take them: in fp8 where the forward product does.
+  /// Operands of the backward products: in fp8 if the forward product reads fp8.
   ProductOperands product_operands();
   TensorId input(std::size_t i) const;
   TensorId output(std::size_t i) const;
   Integers input_shape(std::size_t i) const { return shape_of(input(i)); }
   Integers dy_shape() const { return shape_of(dy()); }
   bool has_input(std::size_t i) const;
-  /// The input, where the operator has it.
+  /// The input, or nullopt if the operator omits it.
   std::optional<TensorId> optional_input(std::size_t i) const;
-  /// weight when the input is a trained parameter or a view of one.
+  /// GradientOf::weight if the input is a trained parameter or a view of one.
   GradientOf kind_of(std::size_t input) const;
 
   /// Adds a gradient to what the input has received so far.
@@ -43,7 +43,7 @@ public:
   bool takes_rows(std::size_t input) const;
   void give_rows(std::size_t input, TensorId values, TensorId rows);
 
-  /// The same for a tensor that is no input of the operator.
+  /// Adds a gradient to a tensor that is no input of the operator.
   void give_to(TensorId tensor, TensorId gradient);
   bool wants_tensor(TensorId tensor) const;
 
@@ -58,25 +58,25 @@ public:
   };
   /// Inputs of the forward operator; nullopt = that output of the gradient operator is left out.
   using Targets = std::vector<std::optional<std::size_t>>;
-  /// Emits an operator whose outputs are the gradients of these inputs, and gives them.
+  /// Emits an operator whose outputs are the gradients of these inputs, and adds them.
   void emit(Emit what, const Targets& targets = {0});
-  /// Those of `inputs` that are wanted, without left out ones at the end.
+  /// The needed gradients among `inputs`, without omitted ones at the end.
   Targets wanted(std::initializer_list<std::size_t> inputs) const;
   /// The output of the input's number, of an operator that has one for each.
   static Targets only(std::size_t input);
-  /// Emits an operator with one output of that shape, not given to anyone yet.
+  /// Emits an operator with one output of that shape, not yet added to an input.
   TensorId emit_value(Emit what, Integers shape);
   /// Sums `gradient` over the axes along which an operand of that shape was broadcast.
   TensorId reduce_to(TensorId gradient, Integers shape);
   TensorId reshape(TensorId tensor, Integers shape);
   TensorId expand(TensorId tensor, Integers shape);
   TensorId integers(const Integers& values) { return builder().integers(values); }
-  /// In the type of gradients.
+  /// Scalar constant in the type of gradients.
   TensorId scalar(double value);
 
   /// StorePolicy::pytorch_eager: a gradient reads what PyTorch's does.
   bool as_pytorch() const;
-  /// Of gradients on the way from the result to the operands.
+  /// Element type of gradients between the result and the operands.
   ElementType value_type() const;
 
 private:

@@ -1,3 +1,4 @@
+// The table of gradient rules by operator type; differentiate.cpp looks rules up here.
 #include "training_graph/gradients/rules.hpp"
 
 #include "monet/training_graph/training.hpp"

@@ -1,3 +1,4 @@
+// Finds the storages that PyTorch's autograd keeps; storage.cpp calls it for pytorch_eager.
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
@@ -179,7 +180,7 @@ private:
     return true;
   }
 
-  /// Of a product: each factor for the other's gradient.
+  /// Keeps each factor of a product that the gradient of the other one needs.
   void keep_others(const Operator& op) {
     keep_other(op, 0);
     keep_other(op, 1);
@@ -197,13 +198,13 @@ private:
       kept_.add_copies(bits_of(tensor(*op.outputs[0]).type) / 8);
   }
 
-  /// Of zeros only sizes are kept.
+  /// Keeps the operand of a padding, unless the border is constant: then sizes suffice.
   void keep_padded(const Operator& op) {
     if (op.attributes.text("mode", "constant") != "constant")
       keep(op.inputs, 0);
   }
 
-  /// Of a mean of everything, too.
+  /// Keeps the operand of a mean, unless the mean is over all axes: then sizes suffice.
   void keep_averaged(const Operator& op) {
     if (reduced_axes(op) < tensor(*op.inputs[0]).shape.size())
       keep(op.inputs, 0);
@@ -419,8 +420,8 @@ private:
            graph_.op(*backward.forward_op).phase == Phase::loss;
   }
 
-  /// What is rounded or a sign has a gradient of zero in PyTorch, which asks for what stands beside
-  /// it.
+  /// Marks tensors computed from roundings and signs as requiring a gradient, as in PyTorch, where
+  /// it is zero: the other operands of their readers are then kept.
   void add_flat_gradients() {
     static constexpr std::array<std::string_view, 4> kFlat{"Ceil", "Floor", "Round", "Sign"};
     requires_grad_.resize(graph_.tensors().size(), false);

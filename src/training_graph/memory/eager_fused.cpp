@@ -1,3 +1,4 @@
+// Finds chains that are one operator in PyTorch, for eager.cpp.
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
 
@@ -73,7 +74,7 @@ private:
     const bool right = producer && graph_.op(*producer).op_type == op_type;
     return right ? &graph_.op(*producer) : nullptr;
   }
-  /// What makes the tensor that this one is a view of.
+  /// Producer of the tensor behind this view.
   const Operator* maker_behind(TensorId id, std::string_view op_type) const {
     return maker(storage_root(graph_, id), op_type);
   }
@@ -162,7 +163,7 @@ private:
   }
 
   /// n + z * (h - n) with n = tanh(x + r * y): the gates of a step are made where the product with
-  /// h lies, of three states' size; y, n and h - n are kept beside it.
+  /// h lies, of three states' size; y, n and h - n are kept, too.
   bool gated_recurrent_unit(const Operator& op) {
     const auto terms = side(&op, "Tanh");
     if (!terms || !requires_grad(terms->made->outputs[0]))
@@ -319,7 +320,7 @@ private:
     return add({&op, rows}, {padded ? *padded->inputs[0] : *rows->inputs[0]});
   }
 
-  /// A file has the corners of regions apart from their images.
+  /// Files store the corners of regions separately from the image numbers.
   bool corners(const Operator& op) {
     const std::vector<OpId>& readers = tensor(*op.outputs[0]).consumers;
     const bool regions = std::any_of(readers.begin(), readers.end(), [&](OpId id) {
@@ -398,8 +399,8 @@ private:
     return add({&op, either, above, below}, {*op.inputs[1]});
   }
 
-  /// Beside indices and weights embedding_bag() keeps where bags begin, how long they are, which
-  /// rows were largest and, but for sums, the bag of every row and of the end: all as int64.
+  /// In addition to indices and weights, embedding_bag() keeps where bags begin, how long they are,
+  /// which rows were largest and, but for sums, the bag of every row and of the end: all as int64.
   std::int64_t bag_bytes(const Operator& reduction, const Tensor& result, std::int64_t rows) const {
     const std::int64_t bags = result.shape.empty() ? 1 : result.shape[0];
     const std::int64_t places = reduction.op_type == "ReduceMax" ? element_count(result) : bags;
@@ -422,7 +423,7 @@ private:
                bag_bytes(op, tensor(*op.outputs[0]), element_count(tensor(*rows->inputs[1]))));
   }
 
-  /// Bags of other lengths, which a loop takes one by one.
+  /// Bags of different lengths, processed one by one in a loop.
   bool ragged_bags(const Operator& op) {
     const std::size_t end = op.name.rfind("/out");
     std::vector<const Operator*> parts{&op};

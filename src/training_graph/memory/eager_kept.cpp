@@ -1,3 +1,4 @@
+// EagerKept: collects the storages and copies that autograd keeps, for eager.cpp.
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/memory/eager_parts.hpp"

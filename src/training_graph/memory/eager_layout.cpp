@@ -1,3 +1,4 @@
+// EagerLayouts: storages and strides of PyTorch's tensors, for eager.cpp.
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
 
@@ -71,7 +72,7 @@ void EagerLayouts::add_view(const Operator& op) {
     const auto strides = through(op, source, graph_->tensor(*output).shape);
     if (strides)
       of_[output->index()] = EagerLayout{source.storage, *strides};
-  } // without strides: a copy, a storage of its own
+  } // no strides: a copy in a new storage
 }
 
 /// Steps that are not one widen strides; backwards, as flip() is exported, PyTorch copies.

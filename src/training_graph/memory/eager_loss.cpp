@@ -1,3 +1,4 @@
+// Bytes that PyTorch keeps for the operators of a loss, for eager.cpp.
 #include "training_graph/memory/eager_parts.hpp"
 
 namespace monet {

@@ -28,12 +28,12 @@ class EagerLayouts {
 public:
   explicit EagerLayouts(const Graph& graph) : graph_(&graph), of_(graph.tensors().size()) {}
 
-  /// Of a tensor not known otherwise: row by row in a storage of its own.
+  /// Layout of a tensor; an unknown one lies row by row in a separate storage.
   const EagerLayout& operator[](TensorId id);
   /// Results of a view, or of an index taken out of an axis: over the storage of its operand, or in
-  /// one of their own where that has to be copied.
+  /// in a new one if it must be copied.
   void add_view(const Operator& op);
-  /// Strides of a result that an operator makes in an order of its own.
+  /// Sets the strides of a result that its operator does not write row by row.
   void set(TensorId id, Integers strides);
 
 private:
@@ -59,7 +59,7 @@ public:
   /// like that, else as a copy.
   void keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
                      const Integers& flat);
-  /// What an operator makes for itself.
+  /// Counts bytes that an operator allocates internally.
   void add_copies(std::int64_t bytes) { copied_bytes_ += bytes; }
 
   EagerStorage storage() const;
@@ -99,10 +99,10 @@ EagerLoss eager_loss(const Graph& graph, const Operator& op);
 // Factors of products: PyTorch 1.13 makes stacks of matrices of them, which copies what does not
 // lie in memory like that.
 
-/// Of a MatMul; a factor is kept when the other one requires a gradient.
+/// Keeps factors of a MatMul; a factor is kept when the other one requires a gradient.
 void keep_factors(EagerKept& kept, const Graph& graph, const Operator& op,
                   const std::vector<bool>& requires_grad);
-/// Of an Einsum; false for what is no product of two stacks of matrices.
+/// Keeps factors of an Einsum; false if it is no product of two stacks of matrices.
 bool keep_einsum(EagerKept& kept, const Graph& graph, const Operator& op,
                  const std::vector<bool>& requires_grad);
 

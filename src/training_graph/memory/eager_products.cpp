@@ -1,3 +1,4 @@
+// Factors of MatMul and Einsum that PyTorch keeps or copies, for eager.cpp.
 #include "training_graph/memory/eager_parts.hpp"
 #include "workload/shared/einsum_equation.hpp"
 

@@ -1,3 +1,4 @@
+// Runs chosen forward operators again in the backward part of a finished step.
 #include "monet/training_graph/insert_recompute.hpp"
 
 #include "training_graph/memory/run_sequence.hpp"

@@ -1,3 +1,4 @@
+// Copies the part of a forward result that the backward part reads, to store less.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/memory/storage.hpp"
 

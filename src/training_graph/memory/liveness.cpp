@@ -1,3 +1,4 @@
+// Lifetimes of tensors in memory; the static allocator places the resulting buffers.
 #include "monet/training_graph/liveness.hpp"
 
 #include "training_graph/memory/storage.hpp"
@@ -150,7 +151,7 @@ private:
     }
   }
 
-  /// Of a copy in the host, what it was made of and what is made of it; else the tensor twice.
+  /// For a copy in the host, its source and the copy back; otherwise the tensor twice.
   std::pair<TensorId, TensorId> ends_of(TensorId stored) const {
     if (!lies_in_host(graph_, stored))
       return {stored, stored};
@@ -163,8 +164,8 @@ private:
     return op.phase == Phase::recompute ? op.forward_op.value_or(id) : id;
   }
 
-  /// Its producer has run again by then, so that nobody needs this one; or it is there to compute
-  /// something again rather than for a gradient.
+  /// Its producer has run again by then, so that this result is not needed; or it is there to
+  /// compute something again rather than for a gradient.
   bool is_for_recomputing(TensorId tensor, std::int64_t until) const {
     const auto runs_again = [&](OpId id) { return graph_.op(id).phase == Phase::recompute; };
     const auto& consumers = graph_.tensor(tensor).consumers;
@@ -210,7 +211,7 @@ private:
            overwrites(op, output, input);
   }
 
-  /// Tensors with memory of their own, in the order in which they begin to live.
+  /// Tensors that own memory, in the order in which they begin to live.
   std::vector<std::size_t> by_beginning() const {
     std::vector<std::size_t> order;
     for (std::size_t t = 0; t < memory_.size(); ++t) {

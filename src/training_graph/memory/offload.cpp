@@ -1,3 +1,4 @@
+// Moves stored tensors to the host and back before the backward part needs them.
 #include "training_graph/forward/repeat_pass.hpp"
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"

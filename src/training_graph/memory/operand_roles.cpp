@@ -1,3 +1,4 @@
+// Elements and bits that a step's operands take, by role.
 #include "monet/training_graph/operand_roles.hpp"
 
 #include "monet/base/checked.hpp"

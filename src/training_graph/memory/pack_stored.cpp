@@ -1,3 +1,4 @@
+// Packs stored masks and indices into their smallest form.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/memory/storage.hpp"
 

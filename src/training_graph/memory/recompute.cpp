@@ -1,3 +1,4 @@
+// Recomputes stored tensors in the backward part, chosen by pattern or by cost.
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"
 
@@ -160,7 +161,7 @@ bool reduces(const Operator& op) {
 }
 
 /// Element by element, a reduction, or rows of a table, without random numbers and side effects: as
-/// good as free beside what is read.
+/// good as free compared with their reads.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
   const bool looks_up = op.domain.empty() && op.op_type == "Gather";

@@ -1,3 +1,4 @@
+// RunSequence: writes a graph anew with some operators run several times.
 #include "training_graph/memory/run_sequence.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,3 +1,4 @@
+// Skyline: the state and bounds of the exact allocation search in skyline_search.cpp.
 #include "training_graph/memory/skyline_search.hpp"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ std::int64_t add_size(std::vector<std::int64_t>& sums, std::int64_t size, std::i
 
 /// The lowest buffer of a section among those that cannot begin at its floor lies on a stack of
 /// those that can. Raises all of them to the lowest such stack that leaves no more space unused
-/// than there is to spare; false when there is none.
+/// than there is to spare; false if no such stack exists.
 bool Skyline::step_up(std::size_t section) {
   const std::int64_t floor = floor_[section];
   std::int64_t wall = kNever;

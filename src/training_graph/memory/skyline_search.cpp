@@ -1,3 +1,4 @@
+// Exact allocation search below a height; static_allocator.cpp calls it.
 #include "training_graph/memory/skyline_search.hpp"
 
 #include "monet/base/rng.hpp"
@@ -101,7 +102,7 @@ private:
   std::vector<double>* failures_; ///< per section, over several searches
   std::int64_t nodes_ = 0;
   std::int64_t work_ = 0; ///< without the state's own
-  // Of the range under consideration:
+  // For the range under consideration:
   std::vector<std::size_t> run_; ///< per section: its run of equal floors
   std::vector<bool> valley_;     ///< per run: both neighbours are higher
   std::vector<int> fitting_;     ///< per section: buffers that fit there now
@@ -240,7 +241,7 @@ bool Search::choose(Range range, Frame& frame) {
   return !frame.items.empty() || frame.skip_to != kNever;
 }
 
-/// Makes the frame's next choice and what follows from it; false when there is none.
+/// Makes the frame's next choice and what follows from it; false if no choice is left.
 bool Search::next_choice(Frame& frame) {
   while (true) {
     state_.undo(frame.trail);

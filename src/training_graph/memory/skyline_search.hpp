@@ -7,8 +7,8 @@
 // nothing there, which wastes space. Any allocation that is pushed down as far as it goes is found
 // so, each by one path. What cannot fit is seen early: a section's floor is raised to the lowest
 // place that any of its buffers can still have, and floor + sizes still to come must stay below the
-// capacity. Ranges of sections that no buffer joins any more are searched apart; failed states are
-// remembered.
+// capacity. Ranges of sections that no buffer joins any more are searched separately; failed states
+// are remembered.
 //
 // The ideas of canonical placements, section bounds and decomposition are those of Moffitt,
 // "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS

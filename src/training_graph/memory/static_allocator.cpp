@@ -1,3 +1,4 @@
+// Places buffers with known lifetimes: first-fit, repair, then exact search.
 #include "monet/training_graph/static_allocator.hpp"
 
 #include "training_graph/memory/skyline_search.hpp"

@@ -1,3 +1,4 @@
+// Finds the stored tensors of a step and the owner of every byte.
 #include "training_graph/memory/storage.hpp"
 
 #include "monet/base/errors.hpp"

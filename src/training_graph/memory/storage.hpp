@@ -22,7 +22,7 @@ struct StoredActivations {
 };
 
 /// What one micro-batch stores. `requires_grad` as find_eager_storage() takes it; `losses`: results
-/// of losses that keep what they are divided by in no tensor of their own.
+/// of losses whose divisor has no separate tensor.
 StoredActivations find_stored(const Graph& graph, StorePolicy policy,
                               const std::vector<bool>& requires_grad,
                               const std::vector<TensorId>& losses);
@@ -43,11 +43,12 @@ Graph keep_parts(const Graph& graph, bool any = false);
 /// - Max-pooling's indices, places in a window, take the smallest integer that holds them.
 void pack_stored(Graph& graph);
 
-/// Of one pass. What is stored, or read by the backward part, and matches a pattern is copied to
-/// the host behind its last reader of the forward part (ai.monet.Offload) and back in front of the
-/// first backward operator that needs it (ai.monet.Fetch), whose copy is read from then on. Tensors
-/// keep their ids; in `stored` the copy in the host stands for its tensor. `losses`, which the step
-/// gives back, stay. InputError when a pattern other than "*" matches nothing that is stored.
+/// Offloads within one pass. A tensor that is stored, or read by the backward part, and matches a
+/// pattern is copied to the host behind its last reader of the forward part (ai.monet.Offload) and
+/// back in front of the first backward operator that needs it (ai.monet.Fetch), whose copy is read
+/// from then on. Tensors keep their ids; in `stored` the copy in the host stands for its tensor.
+/// `losses`, which the step gives back, stay. InputError when a pattern other than "*" matches
+/// nothing that is stored.
 Graph offload(const Graph& graph, const std::vector<std::string>& patterns,
               const std::vector<TensorId>& losses, std::vector<TensorId>& stored);
 

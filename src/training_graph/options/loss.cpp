@@ -177,7 +177,7 @@ void read_settings(YamlMap& map, ProblemList& problems, Loss& loss) {
   LossSettings(map, problems, loss).read();
 }
 
-/// One of several losses, of an output and with a scale of its own.
+/// Reads one of several losses: its output, settings and scale.
 LossTerm read_term(const YamlNode& node, ProblemList& problems) {
   LossTerm term;
   if (node.kind != YamlNode::Kind::map) {

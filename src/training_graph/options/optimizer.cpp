@@ -85,7 +85,7 @@ struct OptimizerSettings {
   }
 };
 
-/// Reads what is given beside what was given before.
+/// Reads settings in addition to inherited ones.
 class SettingsReader {
 public:
   SettingsReader(YamlMap& map, ProblemList& problems, Settings& settings)
@@ -167,7 +167,7 @@ private:
   Settings& settings_;
 };
 
-/// The optimiser with what the map gives beside `given`, which learns of it.
+/// Reads the optimiser, with the settings in `given` as defaults; adds new ones to `given`.
 Optimizer read_settings(YamlMap& map, ProblemList& problems, OptimizerSettings& given) {
   read_choice(map, problems, "type", kOptimizers, given.optimizer);
   SettingsReader(map, problems, given.settings).read();

@@ -160,7 +160,7 @@ void read_products(const YamlNode& node, ProblemList& problems, Precision& preci
   map.finish();
 }
 
-/// Casts make tensors narrower.
+/// Rejects casts that would not make a tensor narrower.
 void check_wider(const YamlNode& node, ProblemList& problems, const Precision& precision) {
   for (const auto& type : {precision.weights, precision.activations, precision.gradients}) {
     if (type && bits_of(*type) <= 8)

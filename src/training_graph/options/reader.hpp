@@ -17,7 +17,7 @@ struct Choice {
   T value;
 };
 
-/// Reports a name that is none of these, with the nearest one or the list of them as a hint.
+/// Reports an unknown name, with the nearest known one or a list of them as a hint.
 void report_unknown(const YamlNode& node, ProblemList& problems, std::string_view wrong,
                     const std::vector<std::string>& names);
 

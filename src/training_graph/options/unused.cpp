@@ -1,3 +1,4 @@
+// Reports options of a training file that change nothing in the step.
 #include "monet/base/errors.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/training_graph/unused_options.hpp"

@@ -1,3 +1,4 @@
+// Updates the histories and scales of delayed scaling, in the update phase.
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/update/optimizer.hpp"
 

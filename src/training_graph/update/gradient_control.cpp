@@ -1,3 +1,4 @@
+// Loss scaling and clipping of all gradients, before the updates.
 #include "training_graph/update/optimizer.hpp"
 
 namespace monet {

@@ -1,3 +1,4 @@
+// UpdateEmitter: assigns groups and emits the update of every trained parameter.
 #include "training_graph/update/optimizer.hpp"
 
 #include "monet/base/errors.hpp"

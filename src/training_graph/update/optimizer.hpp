@@ -33,7 +33,7 @@ private:
   const Optimizer& optimizer_of(TensorId weight);
   TensorId learning_rate(double value);
   TensorId step_number();
-  /// As one operator, or as the chain of its scalar operations.
+  /// Emits an update as one operator or as the chain of its scalar operations.
   void emit(NewOperator op);
 
   StepBuilder* builder_;

@@ -1,3 +1,4 @@
+// Emits the update of one parameter by its optimiser; UpdateEmitter calls it.
 #include "training_graph/update/optimizer.hpp"
 
 #include "monet/base/checked.hpp"
@@ -14,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Numbers and flags.
+/// Attributes from numbers and flags.
 Attributes settings(std::initializer_list<std::pair<const char*, double>> numbers,
                     std::initializer_list<std::pair<const char*, bool>> flags = {}) {
   Attributes made;
@@ -76,7 +77,7 @@ private:
     throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)}, what, hint);
   }
 
-  /// As PyTorch, but that it lets momentum gather rows until they are the whole table.
+  /// Rejects sparse gradients where PyTorch does, and with momentum.
   template <class O>
   void check_sparse(const O& o) const {
     constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: give it "
@@ -244,7 +245,7 @@ private:
       op.attributes.set("clip_value", clip_value_);
   }
 
-  /// For updates that read the gradient several times, and sums of it: clipped once, apart.
+  /// Clips once, in a separate operator, for updates that read the gradient several times.
   void clip_apart() {
     if (clip_value_ == 0.0)
       return;
@@ -258,7 +259,7 @@ private:
     gradient_scale_.reset();
   }
 
-  /// Of the parameter as it is after the update, in its own type.
+  /// Emits the moving average of the updated parameter, in its type.
   void emit_average(double decay) {
     const TensorId of = updated_master_.value_or(record_.updated);
     const TensorId state = owner_.builder_->add_tensor(

@@ -46,7 +46,7 @@ ElementType weight_type(const Graph& graph, const NewOperator& op) {
   return ElementType::fp32;
 }
 
-/// Rows of weight and states, as tensors of their own while the chain computes.
+/// Rows of weight and states, in separate tensors while the chain computes.
 class Tables {
 public:
   Tables(StepBuilder& builder, std::optional<TensorId> rows) : builder_(builder), rows_(rows) {}

@@ -1,9 +1,10 @@
-// Gradients of convolutions spelled out: ConvTranspose of dY, and a product of dY with patches that
-// Gathers collect.
+// Recognises weight and input gradients of convolutions in imported training steps: ConvTranspose
+// of dY, and a product of dY with patches that Gathers collect. foreign.cpp calls it.
 //
-//   patches = Gather(... Gather(Pad(X), index_1, axis 2) ..., index_n, axis 2n)   [B, C, F1, O1,
-//   ...] dW = Reshape(ReduceSum(MatMul(Reshape(dY) [B, K, O], Reshape(Transpose(patches)) [B, O,
-//   C*F]), 0))
+//   patches = Gather(... Gather(Pad(X), index_1, axis 2) ..., index_n, axis 2n)
+//             [B, C, F1, O1, ...]
+//   dW = Reshape(ReduceSum(MatMul(Reshape(dY) [B, K, O],
+//                                 Reshape(Transpose(patches)) [B, O, C*F]), 0))
 #include "workload/imported_steps/parts.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ namespace {
 
 using Sizes = Integers;
 
-/// What a convolution does to its input's axes after batch and channel.
+/// Geometry of a convolution over the axes after batch and channel.
 struct Geometry {
   Sizes strides;
   Sizes dilations;
@@ -47,7 +48,8 @@ std::size_t spatial_axes(const Sizes& shape) {
   return shape.size() < 3 ? 0 : shape.size() - 2;
 }
 
-/// A convolution of the forward phase of `x` (if given) by `weight` (if given), with these shapes.
+/// Finds a convolution of the forward phase that reads `shared` and has this geometry and these
+/// shapes.
 std::optional<OpId> find_convolution(const Graph& graph, const std::vector<Phase>& phases,
                                      TensorId shared, const Geometry& geometry, const Sizes& x,
                                      const Sizes& weight, const Sizes& y) {
@@ -83,7 +85,7 @@ Match refused(std::string why) {
   return {std::nullopt, std::move(why)};
 }
 
-/// The operators of a chain that MatMul begins; ids of tensors are inputs unless said otherwise.
+/// Operators of a chain that begins at a MatMul; tensor ids are inputs unless noted otherwise.
 struct Chain {
   const Operator* product = nullptr;
   const Operator* transpose = nullptr;
@@ -102,7 +104,8 @@ std::optional<OpId> only_reader(const Graph& graph, TensorId id, std::string_vie
   return readers[0];
 }
 
-/// Follows the product to the gradient. Empty when it does.
+/// Follows the product to the gradient. Returns a reason if the chain does not match, otherwise an
+/// empty string.
 std::string follow_result(const Graph& graph, Chain& chain) {
   const auto sum = only_reader(graph, *chain.product->outputs[0], "ReduceSum");
   if (!sum || known_integers(graph, graph.op(*sum), 1) != Sizes{0})
@@ -114,7 +117,8 @@ std::string follow_result(const Graph& graph, Chain& chain) {
   return {};
 }
 
-/// Follows the patches to the input. Empty when they are patches.
+/// Follows the patches to the input. Returns a reason if the chain does not match, otherwise an
+/// empty string.
 std::string follow_patches(const Graph& graph, Chain& chain) {
   const Operator* flat = made_by(graph, chain.product->inputs[1], "Reshape");
   const Operator* dy = made_by(graph, chain.product->inputs[0], "Reshape");
@@ -137,12 +141,12 @@ std::string follow_patches(const Graph& graph, Chain& chain) {
   }
   chain.pad = made_by(graph, at, "Pad");
   chain.x = chain.pad ? *chain.pad->inputs[0] : *at;
-  // both reshapes of operands, transposition, product, sum, reshape
+  // two reshapes of operands, transpose, product, sum, reshape
   chain.operators = 6 + static_cast<int>(axes) + (chain.pad ? 1 : 0);
   return {};
 }
 
-/// The padding of X as a convolution's, or nullopt when it is none.
+/// Padding of X in a convolution's form; nullopt if the Pad does not match a convolution.
 std::optional<Sizes> padding_of(const Graph& graph, const Operator* pad, std::size_t axes) {
   if (!pad)
     return Sizes(2 * axes, 0);
@@ -163,7 +167,7 @@ std::optional<Sizes> padding_of(const Graph& graph, const Operator* pad, std::si
 
 enum class Table { windows, one_window, unknown, other };
 
-/// `table` [F, O] against stride * o + dilation * f.
+/// Compares `table` [F, O] with stride * o + dilation * f.
 Table check_table(const std::optional<Sizes>& table, std::int64_t kernel, std::int64_t places,
                   std::int64_t stride, std::int64_t dilation) {
   if (!table)
@@ -182,8 +186,8 @@ Table check_table(const std::optional<Sizes>& table, std::int64_t kernel, std::i
   return windows ? Table::windows : last_only ? Table::one_window : Table::other;
 }
 
-/// Strides and dilations that the tables follow; of a table without numbers, or one that names one
-/// window only, those of `like`.
+/// Strides and dilations from the index tables; 1 if a table has no numbers or a single entry along
+/// the axis.
 void read_steps(const Graph& graph, const Chain& chain, Geometry& geometry) {
   for (const Operator* gather : chain.gathers) {
     const auto table = known_integers(graph, *gather, 1);
@@ -195,8 +199,8 @@ void read_steps(const Graph& graph, const Chain& chain, Geometry& geometry) {
   }
 }
 
-/// The axes of the patches after transposing, without those of size 1, are batch, places, channel,
-/// kernel.
+/// Whether the patches' axes after transposing are batch, places, channel, kernel, ignoring axes of
+/// size 1.
 bool in_order(const Graph& graph, const Operator& transpose, std::size_t axes) {
   const Sizes perm = transpose.attributes.integers("perm");
   const Sizes& shape = shape_of(graph, *transpose.inputs[0]); // [B, C, F1, O1, F2, O2, ...]
@@ -218,8 +222,8 @@ std::string join(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// How the file's arithmetic departs from the gradient of this geometry, or nullopt when that is
-/// not what it is.
+/// Differences between the file's arithmetic and the gradient of this geometry; nullopt if it is
+/// not such a gradient.
 std::optional<std::vector<std::string>> deviations(const Graph& graph, const Chain& chain,
                                                    const Geometry& geometry, const Sizes& weight,
                                                    const Sizes& dy) {
@@ -294,7 +298,7 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
   auto deviation = deviations(graph, chain, geometry, weight, dy);
   std::optional<OpId> forward;
   if (!deviation || !deviation->empty()) {
-    // What the tables say is no proof: a convolution with this result has to exist.
+    // The tables do not suffice as evidence: a convolution with this result must exist.
     for (const OpId reader : graph.tensor(chain.x).consumers) {
       const auto its =
           graph.op(reader).op_type == "Conv" ? geometry_of(graph.op(reader), axes) : std::nullopt;

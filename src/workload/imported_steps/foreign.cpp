@@ -1,5 +1,5 @@
-// The graph of a foreign training step as our own steps are: operators in the order of their
-// phases, gradients of convolutions as one operator each.
+// Converts an imported training step to the form of generated ones: operators in phase order, and
+// one operator per convolution gradient. The public entry is recognise_training_step().
 #include "workload/imported_steps/parts.hpp"
 
 #include "monet/workload/imported_steps.hpp"
@@ -27,7 +27,8 @@ namespace {
 
 using namespace foreign;
 
-/// Replacements by operator of the graph as read, and what was looked at in vain.
+/// Finds replacements, by operator of the original graph; `report` lists candidates that were
+/// refused.
 std::unordered_map<OpId, Replacement>
 find_replacements(const Graph& graph, const std::vector<Phase>& phases, ForeignReport& report) {
   std::unordered_map<OpId, Replacement> found;
@@ -80,7 +81,7 @@ bool is_read_forward(const Graph& graph, const std::vector<Phase>& phases, Tenso
                              [&](OpId reader) { return phases[reader.index()] == Phase::forward; });
 }
 
-/// A parameter of the forward phase or a view of one.
+/// Whether a tensor is a parameter of the forward phase, or a view of one.
 bool is_weight(const Graph& graph, const std::vector<Phase>& phases, std::optional<TensorId> id) {
   while (id && graph.tensor(*id).producer) {
     const Operator& op = graph.op(*graph.tensor(*id).producer);
@@ -92,8 +93,8 @@ bool is_weight(const Graph& graph, const std::vector<Phase>& phases, std::option
          is_read_forward(graph, phases, *id);
 }
 
-/// Products of the backward phase: of the weight when a matrix's gradient is made of them without
-/// the matrix itself, of the input otherwise.
+/// Kind of gradient of each product of the backward phase. It is a weight gradient if a matrix's
+/// gradient is computed from it and it does not read the weight, otherwise an input gradient.
 std::vector<GradientOf> gradients_of_products(const Graph& graph, const std::vector<Phase>& phases,
                                               std::vector<std::optional<TensorId>> weight_of) {
   std::vector<GradientOf> result(graph.operators().size(), GradientOf::none);
@@ -173,7 +174,8 @@ private:
     Tensor tensor = from_.tensor(id);
     tensor.producer.reset();
     tensor.consumers.clear();
-    // Everything floating that such a step is fed was taken for a weight: learning rates, too.
+    // The reader classifies every floating input of a training step as a weight, even learning
+    // rates.
     const bool fed = tensor.kind == TensorKind::parameter && !from_.tensor(id).producer &&
                      !is_read_forward(from_, phases_, id);
     if (fed)
@@ -214,8 +216,8 @@ private:
   std::unordered_map<TensorId, TensorId> ids_;
 };
 
-/// An operator may read what an operator of a later phase makes only where the phases were found
-/// wrongly.
+/// Whether no operator reads a result of a later phase. A violation means that the phases are
+/// wrong.
 bool in_order_of_phases(const Graph& graph, const std::vector<Phase>& phases) {
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     for (const auto& id : graph.operators()[i].inputs) {
@@ -233,7 +235,7 @@ Graph recognise_training_step(const Graph& graph, ForeignReport& report) {
   report = {};
   report.is_training_step = std::ranges::any_of(
       graph.operators(), [](const Operator& op) { return op.phase != Phase::forward; });
-  if (report.is_training_step) // written by us: the file says what is what
+  if (report.is_training_step) // written by MONET: the file states its phases
     return graph;
   const std::vector<Phase> phases = find_phases(graph);
   if (phases.empty() || !in_order_of_phases(graph, phases))

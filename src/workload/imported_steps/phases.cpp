@@ -1,4 +1,5 @@
-// Which operators are forward, loss, backward and update, told by what depends on what.
+// Assigns the operators of an imported training step to forward, loss, backward and update, by
+// their dependencies. foreign.cpp calls it first.
 #include "workload/imported_steps/parts.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 constexpr std::string_view kUpdated = "_optimizer_end";
 constexpr std::array<std::string_view, 8> kElementwise{"Add", "Sub",  "Mul", "Div",
                                                        "Sum", "Sqrt", "Pow", "Neg"};
-/// The gradient of a loss: nothing before it depends on a gradient.
+/// Operators that compute the gradient of a loss; they depend on no other gradient.
 constexpr std::array<std::string_view, 2> kSeeds{"SoftmaxCrossEntropyLossGrad",
                                                  "SoftmaxCrossEntropyLossInternalGrad"};
 constexpr std::array<std::string_view, 4> kLosses{"LogSoftmax", "Identity", "Softmax",
@@ -26,7 +27,7 @@ bool is_seed(const Operator& op) {
   return op.domain == "com.microsoft" && listed(kSeeds, op.op_type);
 }
 
-/// Operators behind one that `begins`, which included.
+/// Operators for which `begins` is true, and all operators that depend on them.
 template <class Begins>
 std::vector<bool> downstream(const Graph& graph, Begins begins) {
   std::vector<bool> tensors(graph.tensors().size(), false);
@@ -54,8 +55,8 @@ bool reads_state(const Graph& graph, const Operator& op) {
   });
 }
 
-/// The element-wise operators between a gradient and an updated weight. A sum of gradients alone
-/// belongs to the backward phase.
+/// Element-wise operators between a gradient and an updated weight. A sum of gradients only belongs
+/// to the backward phase.
 std::vector<bool> update_operators(const Graph& graph) {
   const std::vector<bool> of_state =
       downstream(graph, [&](const Operator& op) { return reads_state(graph, op); });
@@ -119,7 +120,7 @@ std::vector<Phase> find_phases(const Graph& graph) {
     } else if (backward[i]) {
       phases[i] = Phase::backward;
     } else if (read_only_in(graph, operators[i], phases, Phase::update)) {
-      phases[i] = Phase::update; // moments that decay before the gradient arrives
+      phases[i] = Phase::update; // moments may decay before the gradient arrives
     } else if (read_only_in(graph, operators[i], phases, Phase::backward)) {
       const bool loss = listed(kLosses, operators[i].op_type) &&
                         std::all_of(graph.tensor(*operators[i].outputs[0]).consumers.begin(),

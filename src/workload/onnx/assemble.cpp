@@ -1,4 +1,5 @@
-// Nodes and values whose shapes are known -> Graph, with its nests.
+// Builds the Graph, with its loop nests, from nodes and values of known shapes; last step of
+// onnx_reader.cpp.
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/text.hpp"
@@ -12,7 +13,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// What write_onnx adds about tensors, by name.
+/// Annotations of tensors by name, as write_onnx stores them.
 struct Annotations {
   std::unordered_map<std::string, std::pair<TensorKind, ElementType>> tensors;
   std::unordered_map<std::string, std::string> aliases;
@@ -51,7 +52,7 @@ Annotations read_annotations(const Model& model) {
   return notes;
 }
 
-/// Nodes and values -> Graph.
+/// Builds a Graph from nodes and values.
 class Assembly {
 public:
   Assembly(const Model& model, const Inferred& inferred)
@@ -85,7 +86,8 @@ public:
   }
 
 private:
-  /// Folding leaves nodes that only fed shape arithmetic.
+  /// Marks the nodes that outputs depend on. Folding leaves nodes that only served shape
+  /// arithmetic.
   std::vector<bool> find_alive() const {
     std::unordered_set<std::string_view> needed;
     for (const Declared& output : model_.outputs)
@@ -154,8 +156,8 @@ private:
       alias_statistics(id);
   }
 
-  /// Outputs 1 and 2 of a batch normalisation in training mode are the running statistics
-  /// themselves.
+  /// Aliases outputs 1 and 2 of a batch normalisation in training mode with the running statistics,
+  /// which they update.
   void alias_statistics(OpId id) {
     const Operator& op = graph_.op(id);
     for (std::size_t i = 1; i < std::min<std::size_t>(op.outputs.size(), 3); ++i) {

@@ -1,4 +1,4 @@
-// Symbolic dimensions of graph inputs get their sizes from the options.
+// Binds symbolic dimensions of graph inputs to sizes from the options, before shapes are inferred.
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/text.hpp"
@@ -16,7 +16,7 @@ public:
   Binder(const Model& model, const OnnxReadOptions& options, ProblemList& problems)
       : model_(model), options_(options), problems_(problems), sizes_(options.dimensions) {}
 
-  /// Names of first axes are the batch, wherever else they appear.
+  /// Names of first axes denote the batch, wherever else they appear.
   void name_batch(const Declared& input) {
     if (!input.shape || input.shape->empty())
       return;
@@ -70,8 +70,8 @@ private:
   std::map<std::string, std::int64_t> sizes_;
 };
 
-/// A size for a dimension that no graph input has, and for no result whose size depends on data, is
-/// a mistyped name.
+/// Reports a size whose dimension name matches no graph input and no result of data-dependent size:
+/// the name is mistyped.
 void require_known_names(const Model& model, const OnnxReadOptions& options,
                          ProblemList& problems) {
   std::vector<std::string> names;
@@ -110,7 +110,7 @@ std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxRe
     binder.name_batch(input);
   for (const Declared& input : model.inputs) {
     if (model.initializers.count(input.name) != 0)
-      continue; // weights of IR version 3
+      continue; // weights in files of IR version 3
     if (!input.type) {
       problems.add(at_tensor(model, input.name),
                    "this graph input is no tensor of a known element type");

@@ -1,4 +1,4 @@
-// What the name of an initialiser says about it.
+// Classifies initialisers as buffers by their names; kinds.cpp calls it.
 #include "workload/onnx/model.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// "h.0.attn._mask" -> "mask".
+/// Last part of a name: "h.0.attn._mask" -> "mask".
 std::string leaf_of(std::string_view name) {
   const std::size_t dot = name.find_last_of("./");
   std::string_view leaf = dot == name.npos ? name : name.substr(dot + 1);
@@ -32,7 +32,7 @@ bool is_among(std::string_view word, const std::array<std::string_view, N>& word
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Names that no module gives to a parameter.
+/// Names that are used only for buffers.
 constexpr auto kCertainNames = std::to_array<std::string_view>({"alphas_cumprod",
                                                                 "anchor_grid",
                                                                 "attn_mask",
@@ -74,7 +74,7 @@ constexpr auto kCertainNames = std::to_array<std::string_view>({"alphas_cumprod"
                                                                 "tril",
                                                                 "triu"});
 
-/// Names that are mostly buffers' but that learned variants give to parameters.
+/// Names mostly used for buffers, but also for parameters in learned variants.
 constexpr auto kProbableNames = std::to_array<std::string_view>({"alibi",
                                                                  "alibi_slopes",
                                                                  "alphas",
@@ -105,16 +105,17 @@ constexpr auto kProbableNames = std::to_array<std::string_view>({"alibi",
                                                                  "x_coords",
                                                                  "y_coords"});
 
-/// What modules call parameters, too; they count where there are no numbers, or only two of them.
+/// Names also used for parameters; they count if the numbers are unknown, or if only two numbers
+/// occur.
 constexpr auto kPossibleNames =
     std::to_array<std::string_view>({"adj", "adjacency", "bands", "cos", "fbank", "filter_bank",
                                      "frozen", "grid", "mask", "pe", "pos_table", "sin", "window"});
 
-/// Beginnings of names that no module gives to a parameter.
+/// Prefixes used only for buffers.
 constexpr std::array<std::string_view, 3> kCertainBeginnings{"ema_", "sqrt_alphas",
                                                              "sqrt_one_minus"};
 
-/// Words in names of statistics and fixed numbers, whose values look like any parameter's.
+/// Words in names of statistics and constants, whose values resemble those of parameters.
 constexpr auto kSuspectWords = std::to_array<std::string_view>(
     {"adjustment", "average", "avg",        "buffer", "codebook", "const", "counts",
      "decay",      "ema",     "fixed",      "frozen", "mask",     "mean",  "prior",

@@ -1,5 +1,6 @@
-// Rules, most certain first. A parameter begins as random numbers, or as one number everywhere (or
-// as an identity); a buffer was computed, and shows it.
+// Classifies initialisers as buffers by their numbers; kinds.cpp calls it. Rules are ordered from
+// most to least certain. Parameters are initialised randomly, to a single number, or to an
+// identity; buffers show computed structure.
 #include "workload/onnx/model.hpp"
 
 #include <algorithm>
@@ -12,9 +13,9 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Beyond this a number stands for infinity.
+/// Larger magnitudes stand for infinity.
 constexpr double kInfinite = 1e4;
-/// What single precision leaves of a sine whose argument is some thousands.
+/// Error of a single-precision sine whose argument is several thousand.
 constexpr double kSineTolerance = 2e-3;
 constexpr double kSequenceTolerance = 1e-5;
 
@@ -25,7 +26,7 @@ bool one_of(std::string_view word, const std::array<std::string_view, N>& words)
 
 // --- numbers ---
 
-/// Numbers of a tensor, with its axes longer than one.
+/// Numbers of a tensor and its axes longer than 1.
 struct Numbers {
   const std::vector<double>& all;
   Integers axes; ///< lengths above 1
@@ -38,7 +39,8 @@ bool all_equal(const std::vector<double>& numbers) {
   return std::ranges::all_of(numbers, [&](double number) { return number == numbers.front(); });
 }
 
-/// Read as the weight of a product that has one: what is there is trained unless it is a filter.
+/// Whether an operator with a trained weight reads the value as its weight; such a value is a
+/// parameter unless it is a fixed filter.
 bool is_weight_of_layer(const std::vector<Use>& uses) {
   static constexpr std::array<std::string_view, 6> kLayers{"Conv", "ConvTranspose", "Gemm",
                                                            "LSTM", "GRU",           "RNN"};
@@ -53,7 +55,7 @@ bool holds_infinities(const Numbers& numbers) {
                              [](double number) { return !(std::abs(number) < kInfinite); });
 }
 
-/// Elements of the last two axes' matrix by row and column satisfy `test`, in every matrix.
+/// Whether every matrix of the last two axes satisfies `test(elements, order)`.
 bool every_matrix(const Numbers& numbers,
                   const std::function<bool(const double*, std::int64_t)>& test) {
   const std::int64_t n = numbers.last(0);
@@ -69,7 +71,7 @@ bool is_square(const Numbers& numbers, std::int64_t least) {
   return numbers.axes.size() >= 2 && numbers.last(0) == numbers.last(1) && numbers.last(0) >= least;
 }
 
-/// Zero beside the diagonal (identities are how some weights begin).
+/// Whether elements off the diagonal are zero. Some weights are initialised to identities.
 bool is_diagonal(const double* matrix, std::int64_t n) {
   for (std::int64_t i = 0; i < n * n; ++i) {
     if (i / n != i % n && matrix[i] != 0.0)
@@ -78,7 +80,7 @@ bool is_diagonal(const double* matrix, std::int64_t n) {
   return true;
 }
 
-/// Two numbers, of which one is zero.
+/// Whether there are two distinct numbers, one of them zero.
 bool is_binary(const Numbers& numbers) {
   std::optional<double> other;
   bool zero = false;
@@ -93,8 +95,8 @@ bool is_binary(const Numbers& numbers) {
   return zero && other;
 }
 
-/// A matrix of two numbers, of which one is zero. An identity may be how the weight of a product
-/// begins.
+/// Whether the tensor is a matrix with two distinct numbers, one of them zero. An identity does not
+/// count if a product reads it, since weights may be initialised so.
 bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
   const bool multiplied = std::ranges::any_of(uses, [](const Use& use) {
     const std::string& type = use.node->op_type;
@@ -104,8 +106,8 @@ bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
   return numbers.axes.size() >= 2 && is_binary(numbers) && !(identity && multiplied);
 }
 
-/// A vector that only rises, or only falls: the noise of a diffusion, say. Of eight random numbers
-/// 1 in 20,160 does; what is looked up in a table is seldom a vector.
+/// Whether a vector only rises or only falls, such as the noise of a diffusion model. Eight random
+/// numbers do so with probability 1 in 20,160. Lookup tables are seldom vectors.
 bool is_monotone(const Numbers& numbers, const std::vector<Use>& uses) {
   const bool looked_up = std::ranges::all_of(
       uses, [](const Use& use) { return use.node->op_type == "Gather" && use.input == 0; });
@@ -130,7 +132,7 @@ bool is_symmetric(const double* matrix, std::int64_t n) {
   return varies && !is_diagonal(matrix, n);
 }
 
-/// Rows of shares: a mean over neighbours, an interpolation.
+/// Whether rows sum to 1, as for a mean over neighbours or an interpolation.
 bool sums_to_one(const Numbers& numbers) {
   if (numbers.axes.size() < 2 || all_equal(numbers.all))
     return false;
@@ -148,8 +150,8 @@ bool sums_to_one(const Numbers& numbers) {
   return !(is_square(numbers, 2) && every_matrix(numbers, is_diagonal));
 }
 
-/// Nothing negative, nearly half of it exactly zero, the rest of several sizes: a bank of filters,
-/// a normalised adjacency.
+/// Whether no number is negative, nearly half are exactly zero, and the rest differ: a filter bank,
+/// or a normalised adjacency matrix.
 bool is_mostly_zero(const Numbers& numbers) {
   if (numbers.axes.size() < 2)
     return false;
@@ -165,7 +167,8 @@ bool is_mostly_zero(const Numbers& numbers) {
   return sizes.size() >= 2 && 5 * zeros >= 2 * numbers.size();
 }
 
-/// One number after the other with the same step, or the same ratio (frequencies, slopes).
+/// Whether consecutive numbers have a constant difference or a constant ratio (frequencies,
+/// slopes).
 bool is_sequence(const double* first, std::int64_t count, std::int64_t stride) {
   const auto at = [&](std::int64_t i) { return first[i * stride]; };
   const double step = at(1) - at(0);
@@ -181,7 +184,7 @@ bool is_sequence(const double* first, std::int64_t count, std::int64_t stride) {
   return arithmetic || geometric;
 }
 
-/// x[t+1] + x[t-1] = k * x[t], as sines, cosines and straight lines have it.
+/// Whether x[t+1] + x[t-1] = k * x[t] holds, as for sines, cosines and straight lines.
 bool is_wave(const double* first, std::int64_t count, std::int64_t stride) {
   const auto at = [&](std::int64_t i) { return first[i * stride]; };
   double product = 0.0;
@@ -202,8 +205,8 @@ bool is_wave(const double* first, std::int64_t count, std::int64_t stride) {
   return true;
 }
 
-/// Whether every line along one of the axes passes `test`; `varying`: and one of them has more than
-/// one number.
+/// Whether every line along one of the axes passes `test`; with `varying`, one of these lines must
+/// have more than one distinct number.
 bool along_an_axis(const Numbers& numbers, std::int64_t least,
                    const std::function<bool(const double*, std::int64_t, std::int64_t)>& test,
                    bool varying = false) {
@@ -233,16 +236,16 @@ bool is_table_of_waves(const Numbers& numbers) {
   return along_an_axis(numbers, kMin, is_wave, /*varying=*/true);
 }
 
-/// Also powers: 1, t, t^2, ... of every t.
+/// Includes tables of powers: 1, t, t^2, ... for every t.
 bool is_table_of_sequences(const Numbers& numbers) {
   const std::int64_t least = numbers.axes.size() == 1 ? 3 : 4;
   if (numbers.axes.size() == 1 && numbers.size() > 1 && numbers.all[1] == 0.0 &&
       numbers.all.back() == 0.0)
-    return false; // how a weight may begin: 1 0 0 0
+    return false; // possible initial weight: 1 0 0 0
   return along_an_axis(numbers, least, is_sequence, /*varying=*/true);
 }
 
-/// `count` numbers from `first` on mirror themselves, of which those at the ends at most are zero.
+/// Whether the numbers from `first` on are symmetric; only the two at the ends may be zero.
 bool is_mirrored(const std::vector<double>& all, std::size_t first) {
   const std::size_t count = all.size() - first;
   for (std::size_t i = 0; i < count; ++i) {
@@ -255,8 +258,8 @@ bool is_mirrored(const std::vector<double>& all, std::size_t first) {
   return true;
 }
 
-/// A window: a vector that mirrors itself, or one period of such numbers, which has its least
-/// number at its beginning alone.
+/// Whether a vector is a window: symmetric, or one period of symmetric numbers whose minimum is
+/// only at the beginning.
 bool is_window(const Numbers& numbers) {
   const std::vector<double>& all = numbers.all;
   if (numbers.axes.size() != 1 || all.size() < 3 || all_equal(all))
@@ -265,7 +268,7 @@ bool is_window(const Numbers& numbers) {
   return is_period || is_mirrored(all, 0);
 }
 
-/// Zero on one side of the diagonal and nowhere else: the matrix of a recurrence (HiPPO, say).
+/// Whether the zeros are exactly the elements on one side of the diagonal (HiPPO recurrence).
 bool is_triangular(const double* matrix, std::int64_t n) {
   bool lower = true;
   bool upper = true;
@@ -277,7 +280,7 @@ bool is_triangular(const double* matrix, std::int64_t n) {
   return lower || upper;
 }
 
-/// Rows at right angles to each other of which the first is one number: a cosine transform.
+/// Whether rows are orthogonal and the first row is constant, as in a cosine transform.
 bool is_transform(const double* matrix, std::int64_t n) {
   for (std::int64_t i = 1; i < n; ++i) {
     if (std::abs(matrix[i] - matrix[0]) > 1e-6 * std::abs(matrix[0]))
@@ -302,12 +305,13 @@ bool is_transform(const double* matrix, std::int64_t n) {
 
 // --- filters ---
 
-/// A convolution's weight [K, C, ...] which has one filter for all channels, or means or sums.
+/// Whether a convolution's weight [K, C, ...] has the same filter for all channels, or computes
+/// means or sums.
 bool is_same_filter(const Value& value, const std::vector<double>& numbers) {
   if (value.shape.size() < 3 || value.shape[0] < 1)
     return false;
   const auto filter = numbers.size() / static_cast<std::size_t>(value.shape[0]);
-  if (all_equal(numbers)) { // a mean or a sum, or how some weight begins
+  if (all_equal(numbers)) { // a mean, a sum, or an initial weight
     const auto rows = value.shape.size() >= 4 ? value.shape[value.shape.size() - 2] : 1;
     const auto window = rows * value.shape.back();
     const auto mean = static_cast<float>(1.0 / static_cast<double>(window));
@@ -319,7 +323,7 @@ bool is_same_filter(const Value& value, const std::vector<double>& numbers) {
   return same;
 }
 
-/// A convolution's weight [K, C, ...] whose windows all mirror themselves, or their negative, along
+/// Whether all windows of a convolution's weight [K, C, ...] are symmetric or antisymmetric along
 /// every axis: Gauss, Sobel, Laplace, cosine transforms.
 bool is_mirrored_filter(const Value& value, const std::vector<double>& numbers) {
   if (value.shape.size() < 3 || value.shape.size() > 4 || all_equal(numbers))
@@ -343,7 +347,7 @@ bool is_mirrored_filter(const Value& value, const std::vector<double>& numbers) 
     }
     return true;
   };
-  bool center_only = true; // as a convolution that begins as an identity
+  bool center_only = true; // as in a convolution initialised to an identity
   for (std::size_t at = 0; at < numbers.size(); at += window) {
     const bool columnwise = mirrors(at, false, 1.0) || mirrors(at, false, -1.0);
     const bool rowwise = mirrors(at, true, 1.0) || mirrors(at, true, -1.0);

@@ -1,5 +1,5 @@
-// What is checked of a node before anyone computes with it. libonnx's inference functions divide by
-// strides, keep axes in 32 bits and walk over permutations without looking.
+// Checks a node before shape inference. libonnx's inference functions divide by strides, keep axes
+// in 32 bits and follow permutations without checks.
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/errors.hpp"
@@ -16,8 +16,8 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// The weight's input position of operators whose kernel libonnx takes from the weight, without
-/// comparing ranks.
+/// Input position of the weight, for operators whose kernel size libonnx reads from the weight
+/// without comparing ranks.
 std::optional<std::size_t> weight_position(const std::string& op_type) {
   if (op_type == "Conv" || op_type == "ConvTranspose" || op_type == "ConvInteger")
     return 1;
@@ -44,7 +44,7 @@ void check_ranks(const Model& model, const Node& node, const Values& values) {
   }
 }
 
-/// Numbers beyond 32 bits are no axes, sizes of windows or element types of anything.
+/// Refuses integers beyond 32 bits, which are never valid axes, window sizes or element types.
 void check_widths(const Model& model, const Node& node) {
   const auto is_wide = [](std::int64_t value) {
     return value > std::numeric_limits<std::int32_t>::max() ||
@@ -63,12 +63,12 @@ void check_widths(const Model& model, const Node& node) {
   }
 }
 
-/// Attributes of one kind, whatever the operator. Read as another kind they would silently have
-/// their defaults.
+/// Expected kind of attributes, for all operators. An attribute read as another kind would silently
+/// have its default.
 struct AttributeKind {
   std::string_view expected;
   bool (*fits)(const AttributeValue&);
-  std::string_view names; ///< apart by blanks
+  std::string_view names; ///< separated by blanks
 };
 
 template <class Kind>

@@ -1,3 +1,4 @@
+// Unrolls If, Loop and Scan nodes while onnx_reader.cpp visits the nodes.
 #include "workload/onnx/control.hpp"
 
 #include <fmt/core.h>
@@ -10,11 +11,11 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Nodes of all copies; beyond, the graph would be no help to anybody.
+/// Maximum number of nodes in all copies; a larger graph would not be usable.
 constexpr std::size_t kMaxUnrolledNodes = 100'000;
-/// Their names and attributes, which a file can make long.
+/// Maximum size of their names and attributes, which a file can make long.
 constexpr std::size_t kMaxUnrolledBytes = std::size_t{256} << 20;
-/// What a name costs beside its characters.
+/// Bytes per name in addition to its characters.
 constexpr std::size_t kBytesOfName = 32;
 
 bool is_constant(const Node& node) {
@@ -36,7 +37,7 @@ std::size_t bytes_of(const AttributeValue& value) {
   return bytes;
 }
 
-/// Of one copy, but for the prefix of its names.
+/// Bytes of one copy of a node, without the prefix of its names.
 std::size_t bytes_of(const Node& node) {
   std::size_t bytes = node.name.size() + node.op_type.size() + kBytesOfName;
   for (const std::string& name : node.inputs)
@@ -56,13 +57,13 @@ std::size_t bytes_of(const Node& node) {
 
 } // namespace
 
-/// A graph within a node, with what all its copies share.
+/// Graph within a node, and properties shared by all its copies.
 struct ControlFlow::Body {
   const Node& node;
   const InnerGraph& graph;
   Renaming captured;
-  std::size_t names = 0; ///< in a copy
-  std::size_t bytes = 0; ///< of a copy, but for the prefix of every name
+  std::size_t names = 0; ///< names in a copy
+  std::size_t bytes = 0; ///< bytes of a copy, without name prefixes
 };
 
 ControlFlow::Body ControlFlow::body_of(const Node& node, std::size_t graph) const {
@@ -155,7 +156,7 @@ std::optional<ControlFlow::Names> ControlFlow::copy(const Body& body, const Name
       if (const auto found = names->find(name); found != names->end())
         return found->second;
     }
-    return std::string(); // only of an input that is left out
+    return std::string(); // an input that is left out
   };
   bool known = true;
   for (std::size_t i = 0; i < body.graph.nodes.size(); ++i) {
@@ -189,7 +190,7 @@ std::optional<std::int64_t> ControlFlow::number(const std::string& name) const {
                                                     : std::nullopt;
 }
 
-/// A node whose only output is called after it.
+/// Node whose single output is named after it.
 Node ControlFlow::part(const Node& node, std::string_view op_type, const std::string& label,
                        Names inputs, Attributes attributes) {
   charge(node, 1, node.name.size() + label.size());
@@ -296,7 +297,7 @@ std::optional<Unrolled> ControlFlow::run_scan(const Node& node) {
   return finish(node, std::move(fed), scanned);
 }
 
-/// The elements of every scanned input, in the order of the turns.
+/// Slices of every scanned input, in iteration order.
 std::vector<ControlFlow::Names> ControlFlow::take_apart(const Node& node, std::size_t states,
                                                         std::int64_t count) {
   const auto axes = node.attributes.integers("scan_input_axes");
@@ -353,7 +354,7 @@ std::optional<Unrolled> ControlFlow::finish(const Node& node, Names states,
   return made;
 }
 
-/// The parts of a scanned output along a new axis.
+/// Joins the slices of a scanned output along a new axis.
 bool ControlFlow::put_together(const Node& node, std::size_t output, std::size_t scan,
                                const Names& parts) {
   if (parts.empty())

@@ -1,5 +1,6 @@
-// If, Loop and Scan, resolved while reading: the branch that a known condition takes, the turns of
-// a body one after the other. Weights that turns share are one parameter with several readers.
+// Resolves If, Loop and Scan while reading: keeps the branch of a known condition and unrolls the
+// iterations of a body. A weight used by several iterations becomes one parameter with several
+// readers.
 #pragma once
 
 #include "workload/onnx/model.hpp"
@@ -14,7 +15,7 @@
 
 namespace monet::onnx_file {
 
-/// Values that are others under another name.
+/// Aliases: values that equal others under a different name.
 class SecondNames {
 public:
   void add(const std::string& name, const std::string& of) { names_[name] = this->of(of); }
@@ -27,30 +28,30 @@ private:
   std::unordered_map<std::string, std::string> names_;
 };
 
-/// What became of a node with graphs within.
+/// Result of unrolling a node with inner graphs.
 struct Unrolled {
-  /// Which value each output of the node is; empty where a visited node makes the output itself.
+  /// Value of each output of the node; empty if a visited node computes the output itself.
   std::vector<std::string> results;
-  std::string depends; ///< what depends on data, so that the node cannot be unrolled; or empty
+  std::string depends; ///< data-dependent property that prevents unrolling, or empty
 };
 
 /// Copies the graphs within nodes into the network.
 class ControlFlow {
 public:
-  /// Gives a node to the pass over the nodes. False when something is unknown of its outputs, which
-  /// has then been reported.
+  /// Passes a node to the pass over the nodes. Returns false if an output remains unknown, which
+  /// has been reported.
   using Visit = std::function<bool(Node&)>;
 
   ControlFlow(const Model& model, Values& values, const SecondNames& second_names, Visit visit)
       : model_(model), values_(values), second_names_(second_names), visit_(std::move(visit)) {}
 
-  /// An If, Loop or Scan whose graphs were read.
+  /// Whether the node is an If, Loop or Scan whose graphs were read.
   static bool handles(const Node& node) { return node.inner != nullptr; }
-  /// Visits the copies; nothing where there is a problem with one, which has been reported. All
-  /// inputs of the node are known. Throws InputError located at the node where its graphs do not
-  /// fit it, or there would be too many copies.
+  /// Visits the copies. Returns nullopt if one has a problem, which has been reported. All inputs
+  /// of the node must be known. Throws InputError at the node if its graphs do not fit it, or if
+  /// there would be too many copies.
   std::optional<Unrolled> run(const Node& node);
-  /// The name itself, or one like it that nothing has.
+  /// The name if unused, otherwise a similar unused one.
   std::string unused(std::string name);
 
 private:
@@ -61,14 +62,14 @@ private:
   std::optional<Unrolled> run_if(const Node& node);
   std::optional<Unrolled> run_loop(const Node& node);
   std::optional<Unrolled> run_scan(const Node& node);
-  /// Scans' results; with a first output for every state.
+  /// Combines the results of scans with the final value of every state.
   std::optional<Unrolled> finish(const Node& node, Names states, const std::vector<Names>& scanned);
 
   Body body_of(const Node& node, std::size_t graph) const;
-  /// Visits a copy of a graph that is fed `inputs`. What its outputs are called, or nothing after a
+  /// Visits a copy of a graph with `inputs`. Returns the names of its outputs, or nullopt after a
   /// problem.
   std::optional<Names> copy(const Body& body, const Names& inputs, const std::string& label);
-  /// Initializers and Constant nodes of a graph: one for all its copies.
+  /// Initialisers and Constant nodes of a graph, shared by all its copies.
   const Renaming& constants_of(const Body& body);
   std::vector<Names> take_apart(const Node& node, std::size_t states, std::int64_t length);
   bool put_together(const Node& node, std::size_t output, std::size_t scan, const Names& parts);
@@ -84,36 +85,35 @@ private:
   const SecondNames& second_names_;
   Visit visit_;
   std::unordered_map<const InnerGraph*, Renaming> constants_;
-  std::unordered_set<std::string> taken_; ///< names of the file's values and nodes, and of copies
+  std::unordered_set<std::string> taken_; ///< names of values and nodes in the file and copies
   std::size_t nodes_ = 0;                 ///< copied so far
-  std::size_t bytes_ = 0;                 ///< of their names and attributes
+  std::size_t bytes_ = 0;                 ///< bytes of their names and attributes
 };
 
-/// Sequences of tensors, resolved while reading: each is a list of tensors that is known then, and
-/// nothing of it is left in the graph.
+/// Resolves sequences of tensors while reading. Each is a known list of tensors, and none remains
+/// in the graph.
 class Sequences {
 public:
   bool has(const std::string& name) const { return lists_.count(name) != 0; }
   std::size_t length(const std::string& name) const { return lists_.at(name).tensors.size(); }
 
-  /// An operator on sequences, or a copy of one.
+  /// Whether the node is an operator on sequences, or a copy of a sequence.
   bool handles(const Node& node) const;
 
-  /// What stands for such a node.
+  /// Replacement of such a node.
   struct Resolved {
     std::vector<Node> nodes; ///< in topological order
-    std::string result;      ///< the tensor that its output is, if no node makes that
+    std::string result;      ///< name of the output tensor, if no node makes it
   };
-  /// All inputs of the node are tensors of `values`, or sequences. Constants made on the way are
-  /// added to `values`. Throws InputError located at the node, also where a position or a length
-  /// depends on data.
+  /// Replaces a node whose inputs are tensors of `values` or sequences; adds new constants to
+  /// `values`. Throws InputError at the node on errors, also if a position or length depends on
+  /// data.
   Resolved resolve(const Model& model, const Node& node, Values& values);
 
 private:
   struct List {
     ElementType type = ElementType::fp32;
-    std::vector<std::uint32_t>
-        tensors; ///< places in `names_`: a loop makes many lists of few names
+    std::vector<std::uint32_t> tensors; ///< indices of `names_`; lists of a loop share names
   };
   struct Context;
 

@@ -1,5 +1,5 @@
-// Initialisers with the same numbers, bit for bit, or one the transpose of the other: what an
-// exporter leaves of one parameter with two readers.
+// Finds initialisers with equal numbers, bit for bit, or transposed: an exporter may write one
+// parameter twice if it has two readers. parse.cpp collects them; tie_weights.cpp decides.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
@@ -16,14 +16,14 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Fewer numbers may be equal by chance.
+/// Minimum size; smaller tensors may be equal by chance.
 constexpr std::int64_t kMinElements = 4;
-/// Different initialisers of one shape and one sample that are compared with others, at most.
+/// Maximum number of distinct initialisers with one shape and sample that are compared.
 constexpr std::size_t kMaxCandidates = 16;
-/// Numbers in a sample, at most.
+/// Maximum number of elements in a sample.
 constexpr std::int64_t kSampleSize = 16;
 
-/// The stored bytes of an initialiser, row-major.
+/// Stored bytes of an initialiser, row-major.
 struct Stored {
   const std::string* name = nullptr;
   Integers shape;
@@ -42,7 +42,7 @@ std::string_view bytes_of(const Field& field) {
           static_cast<std::size_t>(field.size()) * sizeof(*field.data())};
 }
 
-/// Bytes of a floating tensor that are in the message; empty where there are none, or others.
+/// Bytes of a floating tensor stored in the message; empty if they are stored elsewhere.
 std::string_view stored_bytes(const onnx::TensorProto& tensor) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
     return {};
@@ -63,7 +63,7 @@ bool is_constant(const Stored& stored) {
                      stored.bytes.size() - stored.width) == 0;
 }
 
-/// The initialiser's bytes where they are floating numbers that could tell it from others.
+/// Bytes of the initialiser, if its floating numbers are distinctive enough to compare.
 std::optional<Stored> read_stored(const onnx::TensorProto& tensor) {
   const auto type = element_type(tensor.data_type());
   if (!type || !is_floating(*type))
@@ -80,7 +80,7 @@ std::optional<Stored> read_stored(const onnx::TensorProto& tensor) {
   return stored;
 }
 
-/// Some numbers, of a matrix those of its diagonal, which its transpose shares.
+/// Some elements; for a matrix those of its diagonal, which its transpose shares.
 std::string sample_of(const Stored& stored) {
   const std::int64_t count = stored.is_matrix() ? std::min(stored.shape[0], stored.shape[1])
                                                 : checked_product(stored.shape);
@@ -92,7 +92,8 @@ std::string sample_of(const Stored& stored) {
   return sample;
 }
 
-/// Compares in squares, so that columns are not read one by one.
+/// Whether `a` is the transpose of `b`. Compares square blocks, which avoids reading single
+/// columns.
 bool is_transpose(const Stored& a, const Stored& b) {
   constexpr std::int64_t kSquare = 32;
   const std::int64_t rows = a.shape[0];
@@ -152,7 +153,7 @@ std::vector<EqualWeights> find_equal_weights(const onnx::GraphProto& graph) {
     if (candidates.size() < kMaxCandidates)
       candidates.push_back(*stored);
   };
-  for (const bool folded : {false, true}) { // a module's own name goes first
+  for (const bool folded : {false, true}) { // the module's name is preferred
     for (const onnx::TensorProto& tensor : graph.initializer()) {
       if (is_folded_name(tensor.name()) == folded)
         look_up(tensor);

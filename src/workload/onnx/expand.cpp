@@ -1,3 +1,4 @@
+// Replaces a node by several simpler ones; onnx_reader.cpp calls it for composite nodes.
 #include "workload/onnx/expand.hpp"
 
 #include "workload/shared/einsum_equation.hpp"
@@ -18,8 +19,7 @@ bool is_long_einsum(const Node& node) {
   return node.domain.empty() && node.op_type == "Einsum" && node.inputs.size() > 2;
 }
 
-/// Letters of `left` and `right` that later operands or the result still need, in order of
-/// appearance.
+/// Letters of `left` and `right` that later operands or the result need, in order of appearance.
 std::string kept_letters(const std::string& left, const std::string& right,
                          const std::string& needed) {
   std::string kept;
@@ -30,8 +30,8 @@ std::string kept_letters(const std::string& left, const std::string& right,
   return kept;
 }
 
-/// From the left, as torch.einsum does: ((a b) c) d. Letters that nobody needs any more are summed
-/// at once.
+/// Contracts from the left, as torch.einsum does: ((a b) c) d. Each product sums over letters
+/// that neither a later operand nor the result needs.
 std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values& values) {
   std::vector<std::size_t> ranks;
   for (const std::string& input : node.inputs) {
@@ -61,14 +61,15 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
   return writer.take();
 }
 
-/// Of which nobody reads the log-probabilities, as in a network; training steps of others do.
+/// Whether the node is a cross-entropy loss without the output of log-probabilities, as in a
+/// network. Training steps may use that output.
 bool is_cross_entropy(const Node& node) {
   return node.domain.empty() && node.op_type == "SoftmaxCrossEntropyLoss" &&
          node.inputs.size() >= 2 && !node.outputs.empty() &&
          (node.outputs.size() < 2 || node.outputs[1].empty());
 }
 
-/// The logarithm of the softmax, and the likelihood of the labels.
+/// Splits the loss into the logarithm of the softmax and the negative log-likelihood of the labels.
 std::vector<Node> split_cross_entropy(const Node& node, Values& values) {
   NodeWriter writer(node, values);
   std::vector<std::string> inputs = node.inputs;

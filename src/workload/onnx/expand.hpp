@@ -1,6 +1,5 @@
-// Nodes that stand for several others: recurrent layers step by step, an Einsum of many operands
-// pair by pair. They are replaced while reading, so that nests, gradients and costs follow from
-// their parts.
+// Expands composite nodes while reading: recurrent layers step by step, and an Einsum of many
+// operands pair by pair. Nests, gradients and costs then follow from the parts.
 #pragma once
 
 #include "workload/onnx/model.hpp"
@@ -10,30 +9,30 @@
 
 namespace monet::onnx_file {
 
-/// The operator is one that expand_node replaces.
+/// Whether expand_node replaces the operator.
 bool expands(const Node& node);
-/// The nodes that replace it, in topological order; the last ones make its outputs. All inputs are
-/// in `values`; constants made on the way are added there. Throws InputError located at the node.
+/// Replacement nodes in topological order; the last ones make the node's outputs. All inputs must
+/// be in `values`, where new constants are added. Throws InputError at the node on errors.
 std::vector<Node> expand_node(const Model& model, const Node& node, Values& values);
 
-/// LSTM, GRU and RNN.
+/// Unrolls LSTM, GRU and RNN.
 std::vector<Node> unroll_recurrent(const Model& model, const Node& node, Values& values);
 
-/// AffineGrid, CenterCropPad, Col2Im.
+/// Whether the operator is AffineGrid, CenterCropPad or Col2Im.
 bool is_newer_operator(const Node& node);
 std::vector<Node> write_newer_operator(const Model& model, const Node& node, Values& values);
 
-/// Writes nodes in the form of opset 17 into a list.
+/// Appends nodes in the form of opset 17 to a list.
 class NodeWriter {
 public:
   NodeWriter(const Node& source, Values& values) : source_(source), values_(values) {}
 
-  /// A node with one output, which is named `<source>/<name>` unless `output` is given; returns the
+  /// Adds a node with one output, named `<source>/<name>` unless `output` is set; returns the
   /// output's name.
   std::string add(const std::string& op_type, const std::string& name,
                   std::vector<std::string> inputs, Attributes attributes = {},
                   const std::string& output = {});
-  /// The parts of a tensor along an axis.
+  /// Splits a tensor along an axis; returns the names of the parts.
   std::vector<std::string> split(const std::string& name, const std::string& tensor,
                                  std::int64_t axis, const Integers& sizes);
   std::string squeeze(const std::string& name, const std::string& tensor, std::int64_t axis);
@@ -42,7 +41,7 @@ public:
                         const std::string& output = {});
   std::string concat(const std::string& name, const std::vector<std::string>& tensors,
                      std::int64_t axis, const std::string& output = {});
-  /// int64 vector.
+  /// Adds an int64 vector constant.
   std::string integers(const Integers& list);
   std::string zeros(const std::string& name, const Integers& shape, ElementType type);
 

@@ -1,5 +1,5 @@
-// Evaluation of constant nodes: the table of operators that are folded, and those that move
-// numbers. Outputs have their shapes already, from inference.
+// Evaluates nodes with constant inputs: table of folded operators, and those that move numbers.
+// onnx_reader.cpp calls it after inference has set the shapes of outputs.
 #include "workload/onnx/fold_kernels.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Reshape, Squeeze, Unsqueeze, Flatten, Identity: the numbers stay as they are.
+/// Folds Reshape, Squeeze, Unsqueeze, Flatten and Identity, which keep the numbers unchanged.
 bool fold_same(const Node&, const Inputs& in, Value& out) {
   if (in.get(0) == nullptr)
     return false;
@@ -68,7 +68,7 @@ bool fold_slice(const Node&, const Inputs& in, Value& out) {
   return fold_strided(in, out, strides, origin);
 }
 
-/// Attribute `axis`, counted from the front.
+/// Attribute `axis`, converted to a non-negative axis.
 std::int64_t axis_of(const Node& node, std::size_t rank) {
   const std::int64_t axis = node.attributes.integer("axis", 0);
   return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
@@ -172,7 +172,7 @@ bool fold_tile(const Node&, const Inputs& in, Value& out) {
 
 using Folder = bool (*)(const Node&, const Inputs&, Value&);
 
-/// Places that are not zero, axis by axis.
+/// Indices of nonzero elements, axis by axis.
 bool fold_nonzero(const Node&, const Inputs& in, Value& out) {
   const auto numbers = in.reals(0);
   if (!numbers)
@@ -193,7 +193,7 @@ bool fold_nonzero(const Node&, const Inputs& in, Value& out) {
 struct FoldRule {
   std::string_view op_type;
   Folder fold;
-  std::size_t inputs; ///< that must be there
+  std::size_t inputs; ///< minimum number of inputs
 };
 
 constexpr FoldRule kRules[] = {
@@ -211,7 +211,7 @@ constexpr FoldRule kRules[] = {
     {"Where", fold_where, 3},
 };
 
-/// Ones on a diagonal, whatever the input holds.
+/// Ones on a diagonal, independent of the input's numbers.
 bool fold_eye(const Node& node, Value& out) {
   if (out.shape.size() != 2)
     return false;
@@ -268,7 +268,7 @@ bool fold_literal(const Node& node, Value& out) {
   return out.values.has_value();
 }
 
-/// The only folded operator of several outputs: consecutive slices along one axis.
+/// Folds Split, the only folded operator with several outputs: consecutive slices along one axis.
 bool fold_split(const Node& node, const Values& values, std::vector<Value>& outputs) {
   const auto source = values.find(node.inputs.at(0));
   if (source == values.end() || !source->second.values)

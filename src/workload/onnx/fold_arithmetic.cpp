@@ -1,5 +1,5 @@
-// Folding of arithmetic, comparisons, reductions and ranges. Integers are exact (64 bits,
-// wrapping); everything else is computed in double.
+// Folds arithmetic, comparisons, reductions and ranges; part of the table in fold.cpp. Integers are
+// exact (64 bits, wrapping); other types are computed in double.
 #include "workload/onnx/fold_kernels.hpp"
 
 #include "monet/base/checked.hpp"
@@ -28,13 +28,13 @@ template <class Number>
 Number larger(Number a, Number b) {
   return std::max(a, b);
 }
-/// 1 where it holds.
+/// 1 if the relation holds, otherwise 0.
 template <class Relation, class Number>
 Number compare(Number a, Number b) {
   return static_cast<Number>(Relation{}(a, b));
 }
 
-/// Null where the operator does not take such numbers.
+/// Binary operator by number type; a function is null if the operator does not support the type.
 struct Binary {
   std::string_view op_type;
   std::int64_t (*whole)(std::int64_t, std::int64_t);
@@ -100,7 +100,7 @@ const Row* row_of(const Row (&table)[kRows], std::string_view op_type) {
   return row == std::end(table) ? nullptr : row;
 }
 
-/// Quotient and remainder of whole numbers; nullopt where there is none.
+/// Quotient or remainder of integers; nullopt for division by zero and for overflow.
 std::optional<std::int64_t> divide(const Binary& row, std::int64_t a, std::int64_t b,
                                    bool floor_mod) {
   if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min()))

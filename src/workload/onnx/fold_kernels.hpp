@@ -1,5 +1,4 @@
-// What the folds of constants share: strided walks over row-major numbers, and the inputs of a
-// node.
+// Helpers for folding constants: strided walks over row-major numbers, and the inputs of a node.
 #pragma once
 
 #include "workload/onnx/model.hpp"
@@ -21,8 +20,8 @@ inline Integers strides_of(const Integers& shape) {
   return strides;
 }
 
-/// Calls visit(output position, source position) for all elements of `shape`; the source is
-/// addressed with `strides` (one per axis, 0 where broadcast) from `origin`.
+/// Calls visit(output position, source position) for all elements of `shape`. The source is
+/// addressed with `strides` (one per axis, 0 if broadcast) from `origin`.
 template <class Visit>
 void walk(const Integers& shape, const Integers& strides, std::int64_t origin, Visit&& visit) {
   const std::size_t count = total(shape);
@@ -60,7 +59,7 @@ std::vector<Number> gather_strided(const std::vector<Number>& source, const Inte
   return result;
 }
 
-/// The node's inputs (null where left out) with their numbers.
+/// Inputs of a node with their numbers; null for omitted inputs.
 struct Inputs {
   std::vector<const Value*> list;
 
@@ -80,11 +79,11 @@ struct Inputs {
   }
 };
 
-/// Numbers as the element type stores them: integers for integer types, doubles for the others.
+/// Numbers in the storage of the element type: integers for integer types, otherwise doubles.
 ConstantValues as_stored(ElementType type, Reals numbers);
 
-// Each computes the numbers of `out`, whose shape and type are set; false when something is
-// unknown.
+// Each function computes the numbers of `out`, whose shape and type are set; it returns false if an
+// operand is unknown.
 bool fold_unary(const Node& node, const Inputs& in, Value& out);
 bool fold_binary(const Node& node, const Inputs& in, Value& out);
 bool fold_cast(const Node& node, const Inputs& in, Value& out);

@@ -1,3 +1,4 @@
+// Traces inputs of recurrent layers back to parameters with reordered gates; recurrent.cpp uses it.
 #include "workload/onnx/gate_order.hpp"
 
 #include <algorithm>
@@ -6,7 +7,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr int kMakersDepth = 8; ///< nodes in a row that are looked through
+constexpr int kMakersDepth = 8; ///< maximum length of a chain of nodes
 
 } // namespace
 

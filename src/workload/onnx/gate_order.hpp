@@ -1,6 +1,6 @@
-// Exporters reorder the gates of a recurrent layer: what ONNX reads is sliced out of the program's
-// own weight and joined again. The layer is unrolled with that weight as it lies, so that it stays
-// the weight of its products.
+// Detects gates of a recurrent layer that an exporter reordered: ONNX's weight is then sliced from
+// the program's weight and concatenated again. The layer is unrolled with the original weight,
+// which remains the weight of its products.
 #pragma once
 
 #include "workload/onnx/model.hpp"
@@ -12,11 +12,10 @@
 
 namespace monet::onnx_file {
 
-/// A tensor of [gates * H, ...] rows that is one parameter with its blocks of H rows in another
-/// order.
+/// Tensor of [gates * H, ...] rows that is one parameter with its blocks of H rows reordered.
 struct GateSource {
   std::string parameter;
-  Integers place; ///< by ONNX's gate: which of the parameter's blocks it is
+  Integers place; ///< parameter's block for each gate, by ONNX's gate index
 
   friend bool operator==(const GateSource&, const GateSource&) = default;
 };
@@ -25,16 +24,16 @@ class GateSources {
 public:
   GateSources(const Model& model, const Values& values);
 
-  /// Of every direction of an input [directions, parts * gates * hidden, ...] of a recurrent layer:
-  /// its `parts` parameters one after the other (a bias has two). Nullopt where one is none, or was
-  /// more than reordered.
+  /// Finds the sources of a recurrent layer's input [directions, parts * gates * hidden, ...].
+  /// Returns `parts` parameters per direction (a bias has two), or nullopt if a source is not a
+  /// parameter with its gates reordered only.
   std::optional<std::vector<std::vector<GateSource>>> of(const std::string& input,
                                                          std::int64_t directions, int parts,
                                                          std::int64_t gates,
                                                          std::int64_t hidden) const;
 
 private:
-  /// Rows [from, from + count) of a tensor that no node makes.
+  /// Rows [from, from + count) of a tensor without producer.
   struct Rows {
     std::string tensor;
     std::int64_t from = 0;
@@ -43,7 +42,7 @@ private:
 
   const Node* maker(const std::string& name) const;
   std::optional<Integers> integers(const Node& node, std::size_t input) const;
-  /// What is left without a leading axis of one element.
+  /// Operand of an Unsqueeze that adds a leading axis of size 1.
   std::optional<std::string> below_unsqueeze(const std::string& name) const;
   bool add_rows(const std::string& name, int depth, std::vector<Rows>& rows) const;
   bool add_slice(const Node& node, int depth, std::vector<Rows>& rows) const;

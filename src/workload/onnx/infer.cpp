@@ -1,7 +1,6 @@
-// Shapes of one node's outputs: by libonnx's inference function of the operator's newest definition
-// (nodes are in the form of opset 17 here), or by the rules below where libonnx has none. One node
-// at a time, with the constants known so far, so that chains of shape arithmetic need no second
-// pass.
+// Infers the output shapes of one node, in the form of opset 17: by libonnx's inference function of
+// the newest definition, or by rules below where libonnx has no function. Nodes are inferred one by
+// one with the known constants, so chains of shape arithmetic need no second pass.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 #include "workload/shared/einsum_equation.hpp"
@@ -20,10 +19,12 @@ namespace monet::onnx_file {
 namespace {
 
 constexpr std::size_t kMaxRank = 32;
-/// Inference functions look at shapes, axes, repeats: never at long tensors.
+/// Maximum number of elements passed to inference functions, which read shapes, axes and repeats
+/// only.
 constexpr std::size_t kMaxDataForInference = 4096;
 
-/// Empty when the numbers are unknown, too many or of a type no inference function reads.
+/// Constant as a TensorProto; nullopt if the numbers are unknown, too many, or of a type that no
+/// inference function reads.
 std::optional<onnx::TensorProto> to_proto(const Value& value) {
   if (!value.values)
     return std::nullopt;
@@ -58,13 +59,13 @@ std::optional<onnx::TensorProto> to_proto(const Value& value) {
   return proto;
 }
 
-/// Attributes by which ZigZag and Stream give the bits of a node's operands; ONNX knows none of
-/// them.
+/// Attributes with which ZigZag and Stream set the bits of a node's operands; they are not part of
+/// ONNX.
 bool is_precision(const std::string& attribute) {
   return attribute == "weight_size" || attribute == "act_size" || attribute == "output_size";
 }
 
-/// What an inference function of libonnx sees of one node.
+/// Inference context of libonnx for one node.
 class NodeContext final : public onnx::InferenceContext {
 public:
   NodeContext(const Node& node, const Values& values) : outputs_(node.outputs.size()) {
@@ -85,7 +86,7 @@ public:
       onnx::TensorProto& tensor = *attribute.mutable_t();
       if (data)
         tensor = std::move(*data);
-      if (!data) { // only type and shape are looked at
+      if (!data) { // only type and shape are read
         tensor.set_data_type(onnx_type(value.type));
         for (const std::int64_t size : value.shape)
           tensor.add_dims(size);
@@ -155,9 +156,9 @@ std::optional<Value> read_output(const onnx::TypeProto& type) {
   return value;
 }
 
-// --- operators that libonnx does not know ---
+// --- operators without inference in libonnx ---
 
-/// Output i has the shape (and type) of input `like[i]`.
+/// Operators whose output i has the shape (and type) of input `like[i]`.
 struct SameAs {
   std::string_view domain;
   std::string_view op_type;
@@ -187,7 +188,7 @@ bool is_fused_matmul(const Node& node) {
          (node.op_type == "FusedMatMul" || node.op_type == "TransposeMatMul");
 }
 
-/// Batch axes of an operand of FusedMatMul, then its two matrix sizes.
+/// Batch axes of an operand of FusedMatMul, followed by its two matrix sizes.
 Integers matrix_order(Integers shape, bool transpose, bool batch_first) {
   if (batch_first && shape.size() > 2) {
     std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
@@ -224,7 +225,7 @@ Value infer_fused_matmul(const Model& model, const Node& node, const Value& left
   return out;
 }
 
-/// Operators of newer operator sets may also be written in our domain.
+/// Whether the row applies to the node; operators of newer opsets may also be in MONET's domain.
 bool is_for(const SameAs& row, const Node& node) {
   const bool own = node.domain == kMonetDomain && row.domain.empty();
   return row.op_type == node.op_type && (row.domain == node.domain || own);
@@ -248,7 +249,7 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
   return outputs;
 }
 
-/// libonnx 1.12 knows an Einsum's rank only.
+/// Infers Einsum, for which libonnx 1.12 yields only the rank.
 std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& node,
                                                const Values& values) {
   std::vector<std::size_t> ranks;
@@ -278,7 +279,7 @@ std::vector<std::optional<Value>> infer_einsum(const Model& model, const Node& n
   return outputs;
 }
 
-/// libonnx 1.12 leaves the new axis open where the depth is no initializer.
+/// Infers OneHot, whose new axis libonnx 1.12 leaves unknown if the depth is not an initialiser.
 std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& node,
                                                 const Values& values) {
   const Value* indices = input_value(node, 0, values);
@@ -304,7 +305,7 @@ std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& 
   return outputs;
 }
 
-/// libonnx 1.12 leaves a size that an input gives open.
+/// Infers MaxUnpool with output_shape, which libonnx 1.12 leaves unknown.
 std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Values& values) {
   const Value* input = input_value(node, 0, values);
   const Value* size = input_value(node, 2, values);
@@ -315,13 +316,13 @@ std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Val
   return outputs;
 }
 
-/// Operators whose shapes another one shares that libonnx 1.12 can infer; empty for all others.
+/// Name of an operator with the same shape rule that libonnx 1.12 can infer; empty if not needed.
 std::string_view inferred_as(const Node& node) {
   if (!node.domain.empty())
     return {};
   const std::string& op = node.op_type;
   if (op == "GreaterOrEqual" || op == "LessOrEqual")
-    return "Greater"; // defined by functions, without inference
+    return "Greater"; // a function in ONNX, without inference
   if (op == "BitwiseAnd" || op == "BitwiseOr" || op == "BitwiseXor")
     return "Mod";
   return {};
@@ -332,7 +333,8 @@ bool is_pool(const Node& node) {
          (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
 }
 
-/// libonnx 1.12 knows dilations, and for LpPool rounding up, of MaxPool alone.
+/// A pooling node with dilations, or an LpPool with ceil_mode, as a MaxPool: libonnx 1.12 infers
+/// these attributes only for MaxPool.
 std::optional<Node> as_max_pool(const Node& node) {
   const bool newer = node.attributes.has("dilations") ||
                      (node.op_type == "LpPool" && node.attributes.has("ceil_mode"));
@@ -348,8 +350,8 @@ std::optional<Node> as_max_pool(const Node& node) {
   return pool;
 }
 
-/// Rounded up, a last window may begin beyond the input and its padding at the front: it is left
-/// out (ONNX 22; PyTorch always did).
+/// Drops a last window that rounding up places beyond the input and its front padding (ONNX 22 and
+/// PyTorch).
 void drop_outside_windows(const Node& node, const Values& values,
                           std::vector<std::optional<Value>>& outputs) {
   const Value* input = input_value(node, 0, values);

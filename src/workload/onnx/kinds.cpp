@@ -1,4 +1,5 @@
-// Which values are trained, fed in, or merely kept. ONNX does not say; the readers of a value do.
+// Decides which values are trained, inputs, or buffers. ONNX does not specify it, so the decision
+// follows from the readers of each value. onnx_reader.cpp calls it before inference.
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/checked.hpp"
@@ -16,13 +17,13 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Inputs of an operator type: bit i is input i.
+/// Input positions of an operator type: bit i stands for input i.
 struct Places {
   std::string_view op_type;
   std::uint32_t inputs;
 };
 
-/// Floating values read only here are settings of an operator, not weights.
+/// Positions of settings: floating values read only there are not weights.
 constexpr Places kSettings[]{
     {"Clip", 0b110},
     {"DequantizeLinear", 0b110},
@@ -40,7 +41,7 @@ constexpr Places kSettings[]{
     {"Where", 0b1},
 };
 
-/// Weights, whatever their element type (quantised networks store integers here).
+/// Positions of weights of any element type; quantised networks store integers there.
 constexpr Places kWeights[]{
     {"Conv", 0b110},
     {"ConvTranspose", 0b110},
@@ -60,11 +61,11 @@ constexpr Places kWeights[]{
 
 constexpr Places kRunningStatistics[]{{"BatchNormalization", 0b1'1000}};
 
-/// Exporters fold the zeros that a recurrent layer starts with into initializers.
+/// Positions of initial states: exporters fold a recurrent layer's initial zeros into initialisers.
 constexpr Places kInitialStates[]{{"LSTM", 0b110'0000}, {"GRU", 0b10'0000}, {"RNN", 0b10'0000}};
 
-/// A group normalisation is written as one of every group with scale 1 and shift 0; a folding
-/// exporter leaves them as initializers.
+/// Positions of ones and zeros. Exporters write group normalisation as instance normalisation with
+/// scale 1 and shift 0, and may fold both into initialisers.
 constexpr Places kOnesAndZeros[]{{"InstanceNormalization", 0b110}};
 
 constexpr Places kLabels[]{{"SoftmaxCrossEntropyLoss", 0b10},
@@ -103,7 +104,7 @@ bool is_single(const Value& value) {
 
 using Readers = std::unordered_map<std::string_view, std::vector<Use>>;
 
-/// What names within a graph stand for around it.
+/// Outer names of values that names within a graph refer to.
 using Outside = std::unordered_map<std::string_view, std::string_view>;
 
 void add_readers(const std::vector<Node>& nodes, const Outside& outside, Readers& readers) {
@@ -121,7 +122,7 @@ void add_readers(const std::vector<Node>& nodes, const Outside& outside, Readers
       Outside names;
       for (std::size_t i = 0; i < inner.captured.size(); ++i)
         names[inner.captured[i]] = outer(node.inputs[inner.own_inputs + i]);
-      // The graph's inputs are the node's, but for a loop's counter and condition.
+      // The graph's inputs are the node's inputs, except a loop's counter and condition.
       for (std::size_t i = node.op_type == "Loop" ? 2 : 0;
            i < std::min(graph.inputs.size(), inner.own_inputs); ++i)
         names[graph.inputs[i]] = outer(node.inputs[i]);
@@ -138,8 +139,8 @@ Readers find_readers(const Model& model) {
 
 constexpr std::string_view kUpdated = "_optimizer_end";
 
-/// The published training graphs of MONET feed weights, moments and data alike as graph inputs and
-/// return the updated weight w as "<w>_optimizer_end".
+/// Whether the model is one of MONET's published training graphs. They have weights, moments and
+/// data as graph inputs, and name the updated weight w "<w>_optimizer_end".
 bool is_training_graph(const Model& model) {
   return std::ranges::any_of(
       model.outputs, [](const Declared& output) { return output.name.ends_with(kUpdated); });
@@ -174,8 +175,8 @@ public:
     }
     if (name.find("accumulation.buffer") != name.npos)
       return TensorKind::buffer;
-    // Activations fed in start with the batch axis of the first input; weights read as the data of
-    // a product do not exist in these graphs, so being the first graph input tells them apart.
+    // Activations among the inputs start with the first input's batch axis. In these graphs no
+    // product reads a weight as its data, so only the first graph input is an activation here.
     return &input == &model_.inputs.front() ? TensorKind::input : TensorKind::parameter;
   }
 
@@ -194,11 +195,12 @@ public:
     return candidate;
   }
 
-  /// PyTorch writes a module's parameters before its buffers.
+  /// Whether the order of initialisers is informative: PyTorch writes a module's parameters before
+  /// its buffers.
   bool has_module_order() const { return model_.producer == "pytorch" && !listed_; }
 
 private:
-  /// `sign`: set where a floating tensor looks like a buffer.
+  /// Decides the kind; sets `sign` if a floating tensor looks like a buffer.
   TensorKind kind_of(const std::string& name, const Value& value, BufferSign& sign) const {
     const TensorKind known = value.values ? TensorKind::constant : TensorKind::buffer;
     if (all(name, kRunningStatistics))
@@ -213,7 +215,8 @@ private:
     if (matches(options_.parameters, name))
       return TensorKind::parameter;
     sign = sign_of(name, value);
-    // A layer whose weight begins as filters, a transform, ...; embeddings of positions stay so.
+    // A layer's weight may be initialised to filters or a transform and then trained; position
+    // embeddings initialised so are buffers.
     const bool begins_so =
         sign.may_begin && has_module_order() && is_layer_name(name) && !any(name, kGathered);
     if (!sign.why.empty() && !begins_so)
@@ -230,7 +233,7 @@ private:
 
   bool is_listed(const std::string& name) const { return listed_ && listed_->count(name) != 0; }
 
-  /// Every reader takes it for a setting, as it is or cast or reshaped.
+  /// Whether every reader uses the value as a setting, directly or after casts and reshapes.
   bool only_set(std::string_view name, int depth) const {
     constexpr int kDepth = 8;
     static constexpr std::array<std::string_view, 6> kPass{"Cast",      "Identity", "Reshape",
@@ -245,7 +248,8 @@ private:
            });
   }
 
-  /// A scale of a quantisation is a setting unless the file or the user says that it is learned.
+  /// Whether a quantisation scale is learned, as the file or the options state; otherwise it is a
+  /// setting.
   bool is_learned_scale(const std::string& name) const {
     return all(name, kScales) && (matches(options_.parameters, name) || is_listed(name));
   }
@@ -277,8 +281,8 @@ private:
     return found == readers_.end() ? kNone : found->second;
   }
 
-  /// A mean that images are shifted by, or a deviation that they are divided by after that: one
-  /// number for each channel.
+  /// Whether the value is a per-channel mean subtracted from images, or the deviation that they are
+  /// divided by afterwards.
   bool normalises_image(const std::string& name, const Value& value) const {
     const std::vector<Use>& uses = uses_of(name);
     if (uses.size() != 1 || uses[0].input != 1)
@@ -295,8 +299,8 @@ private:
     return shifted != model_.nodes.end() && is_per_channel(value) && is_image(shifted->inputs[0]);
   }
 
-  /// A mean that a graph input is shifted by before it is divided by another initialiser, or that
-  /// deviation.
+  /// Whether the value is a mean subtracted from a graph input before division by another
+  /// initialiser, or that deviation.
   bool normalises_features(const std::string& name) const {
     const std::vector<Use>& uses = uses_of(name);
     if (uses.size() != 1 || uses[0].input != 1)
@@ -318,7 +322,7 @@ private:
     });
   }
 
-  /// [C, 1, 1] or [1, C, 1, 1] of few channels.
+  /// Whether the shape is [C, 1, 1] or [1, C, 1, 1] with few channels.
   static bool is_per_channel(const Value& value) {
     const Integers& shape = value.shape;
     const bool leading = shape.size() == 4 && shape[0] == 1;
@@ -347,10 +351,10 @@ private:
   const OnnxReadOptions& options_;
   Readers readers_;
   bool training_graph_;
-  std::optional<std::unordered_set<std::string_view>> listed_; ///< the file's own parameters
+  std::optional<std::unordered_set<std::string_view>> listed_; ///< parameters that the file lists
 };
 
-/// A pattern that names no initialiser is a mistake.
+/// Reports patterns that match no initialiser.
 void check_patterns(const Model& model, const std::vector<std::string>& patterns,
                     std::string_view key, ProblemList& problems) {
   for (const std::string& pattern : patterns) {

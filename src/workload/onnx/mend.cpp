@@ -1,4 +1,5 @@
-// What an exporter is known to write wrongly, where what it means is certain.
+// Corrects known exporter errors whose intended meaning is certain; parse.cpp calls it on loop
+// bodies.
 #include "workload/onnx/model.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// The nodes of a graph by what they make.
+/// Nodes of a graph by the values that they produce.
 class Makers {
 public:
   explicit Makers(const InnerGraph& graph) {
@@ -17,14 +18,14 @@ public:
     }
   }
 
-  /// The node of that type that makes a node's input; nullptr where there is none.
+  /// Producer of a node's input if it has that type, otherwise null.
   const Node* input(const Node* node, std::size_t i, std::string_view op_type) const {
     if (node == nullptr || i >= node->inputs.size())
       return nullptr;
     const auto found = nodes_.find(node->inputs[i]);
     return found == nodes_.end() || found->second->op_type != op_type ? nullptr : found->second;
   }
-  /// The integers of the Constant that is a node's input.
+  /// Integers of a Constant that is a node's input.
   Integers integers(const Node* node, std::size_t i) const {
     const Node* constant = input(node, i, "Constant");
     if (constant == nullptr)
@@ -39,8 +40,8 @@ private:
   std::unordered_map<std::string_view, const Node*> nodes_;
 };
 
-/// The axis of a Reshape by [0, .., -1, 0, ..] of what was repeated along a new axis after this
-/// one, when the zeros behind the -1 stand for the axes before the new one came.
+/// Axis of a Reshape by [0, .., -1, 0, ..] after a repeat along a new axis that follows it. The
+/// zeros after the -1 refer to the axes before the new axis was added.
 std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node) {
   const Node* repeated = makers.input(&node, 0, "Expand");
   const Node* apart = makers.input(repeated, 0, "Unsqueeze");

@@ -1,4 +1,4 @@
-// Parameters told from buffers by their order in a file of PyTorch.
+// Separates parameters from buffers by their order in a file of PyTorch; kinds.cpp calls it last.
 #include "workload/onnx/model.hpp"
 
 #include <span>
@@ -9,21 +9,21 @@ namespace {
 
 using Strength = BufferSign::Strength;
 
-/// No other sign outweighs it.
+/// Cost that no sum of other signs outweighs.
 constexpr int kCertain = 100;
 
-/// "encoder.layer.0.weight" -> "encoder.layer.0"; of a name without dots, nothing.
+/// Module part of a name: "encoder.layer.0.weight" -> "encoder.layer.0"; empty without dots.
 std::string_view module_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
-/// The exporter made it, not a module.
+/// Whether an exporter, not a module, created the name.
 bool is_made_by_exporter(std::string_view name) {
   return name.empty() || name.find("::") != name.npos || name.find('/') != name.npos;
 }
 
-/// How unlikely it is that the candidate is a parameter.
+/// Cost of classifying the candidate as a parameter: higher if less likely.
 int cost_as_parameter(const KindCandidate& candidate) {
   if (candidate.kind == TensorKind::parameter)
     return 0;
@@ -37,8 +37,8 @@ int cost_as_parameter(const KindCandidate& candidate) {
   }
 }
 
-/// How unlikely it is that the candidate is a buffer. Buffers of random numbers are rarer than
-/// parameters that begin in an order.
+/// Cost of classifying the candidate as a buffer. Buffers of random numbers are rarer than
+/// parameters with structured initial values.
 int cost_as_buffer(const KindCandidate& candidate) {
   if (candidate.kind != TensorKind::parameter)
     return 0;
@@ -49,10 +49,10 @@ int cost_as_buffer(const KindCandidate& candidate) {
   return candidate.elements == 1 ? 1 : 3;
 }
 
-/// How many candidates of a module, in the file's order, are parameters: the likeliest number, the
-/// least of equal ones.
+/// Likeliest number of parameters at the front of a module, in the file's order; the smallest in
+/// case of ties.
 std::size_t count_parameters(std::span<KindCandidate* const> module) {
-  int cost = 0; // of the first `i` as parameters and the others as buffers
+  int cost = 0; // with the first `i` as parameters, the others as buffers
   for (const KindCandidate* candidate : module)
     cost += cost_as_buffer(*candidate);
   int lowest = cost;

@@ -1,5 +1,6 @@
-// Operators that opset 17 lacks, by those that it has: AffineGrid (opset 20) is a product with the
-// places of a grid, CenterCropPad (18) a Slice and a Pad, Col2Im (18) a scattered sum.
+// Expresses operators that opset 17 lacks: AffineGrid (opset 20) as a product with grid
+// coordinates, CenterCropPad (18) as Slice and Pad, Col2Im (18) as a scattered sum. expand.cpp
+// calls it.
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/fold_kernels.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMaxResizedElements = std::int64_t{1} << 31;
 
-/// The node at hand.
+/// Node being expanded.
 class Expansion {
 public:
   Expansion(const Model& model, const Node& node, Values& values)
@@ -33,7 +34,7 @@ public:
       refuse(fmt::format("input {} is missing", i));
     return *value;
   }
-  /// A constant vector of numbers between 0 and 2^31.
+  /// Input `i` as a constant vector of numbers between 0 and 2^31.
   Integers sizes(std::size_t i) const {
     const Value& value = input(i);
     const auto* list = value.is_constant ? integers_of(value.values) : nullptr;
@@ -41,7 +42,7 @@ public:
       refuse(fmt::format("input {} depends on data", i));
     return checked(*list, fmt::format("input {}", i));
   }
-  /// The same of an attribute, of `count` numbers that are `fallback` where there is none.
+  /// Attribute of `count` numbers between 0 and 2^31, which default to `fallback`.
   Integers sizes(const char* name, std::size_t count, std::int64_t fallback) const {
     const Integers list = node_.attributes.integers(name, Integers(count, fallback));
     if (list.size() != count)
@@ -75,7 +76,7 @@ private:
 
 // --- AffineGrid ---
 
-/// Places of pixels along an axis, from -1 to 1: of the outer pixels' centres, or borders.
+/// Coordinates of pixels along an axis: -1 and 1 are centres of the outer pixels, or their borders.
 std::vector<double> places(std::int64_t count, bool align_corners) {
   std::vector<double> at(static_cast<std::size_t>(count), 0.0);
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -88,8 +89,8 @@ std::vector<double> places(std::int64_t count, bool align_corners) {
   return at;
 }
 
-/// theta [N, r, r + 1] and the size [N, C, (D,) H, W] of what will be sampled -> the places
-/// [N, (D,) H, W, r] in the original, x first: the grid's (x, y, (z,) 1) times theta.
+/// Computes sampling coordinates [N, (D,) H, W, r], x first, from theta [N, r, r + 1] and the size
+/// [N, C, (D,) H, W]: the grid's (x, y, (z,) 1) times theta.
 void affine_grid(Expansion& at) {
   const Integers size = at.sizes(1);
   const std::size_t rank = size.size() < 2 ? 0 : size.size() - 2;
@@ -161,7 +162,7 @@ void center_crop_pad(Expansion& at) {
 
 // --- Col2Im ---
 
-/// Where the windows of a convolution lie in an image.
+/// Positions of a convolution's windows in an image.
 struct Windows {
   Integers image;
   Integers block;
@@ -174,7 +175,7 @@ struct Windows {
   std::int64_t elements() const { return checked_product(block); }
   std::int64_t windows() const { return checked_product(counts); }
 
-  /// The pixel under an element of a window; one behind the last for what lies outside.
+  /// Pixel of an element of a window; one past the last if the element is outside the image.
   std::int64_t pixel(std::int64_t element, std::int64_t window) const {
     std::int64_t at = 0;
     std::int64_t stride = 1;
@@ -214,7 +215,7 @@ Windows windows_of(const Expansion& at) {
   return made;
 }
 
-/// X [N, C * elements of a block, blocks] -> [N, C, image]: elements are added up where they lie.
+/// X [N, C * elements of a block, blocks] -> [N, C, image]: sums elements at the same pixel.
 void col2im(Expansion& at) {
   const Windows geometry = windows_of(at);
   const Value& x = at.input(0);

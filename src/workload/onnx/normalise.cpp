@@ -1,4 +1,5 @@
-// Nodes of other opsets in the form of opset 17, so that each operator has one form downstream.
+// Rewrites nodes of other opsets in the form of opset 17, so that later stages see one form per
+// operator. onnx_reader.cpp calls it before inference.
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
 
@@ -46,7 +47,7 @@ void to_input(Node& node, std::string_view attribute, std::size_t index, Values&
   node.attributes = without(node.attributes, {attribute});
 }
 
-/// Before opset 7 binary operators broadcast only when told to, aligned at attribute `axis`.
+/// Before opset 7, binary operators broadcast only if requested, aligned at attribute `axis`.
 void legacy_broadcast(const Model& model, Node& node, const Values& values) {
   if (!node.attributes.has("broadcast") && !node.attributes.has("axis"))
     return;
@@ -63,8 +64,8 @@ void legacy_broadcast(const Model& model, Node& node, const Values& values) {
   node.attributes = without(node.attributes, {"broadcast", "axis"});
 }
 
-/// Up to opset 12 softmax normalised over `axis` and all axes after it; the default axis was 1.
-/// Over several axes it becomes one over rows: see reshape_legacy_softmax.
+/// Up to opset 12, softmax normalised over `axis` (default 1) and all later axes. Several axes
+/// become one row axis in reshape_legacy_softmax.
 void legacy_softmax(const Model& model, Node& node, const Values& values) {
   const Value* input = input_value(node, 0, values);
   if (input == nullptr)
@@ -93,7 +94,7 @@ void legacy_resize(Node& node, Values& values) {
   }
 }
 
-/// Attributes that an operator set made inputs.
+/// Attributes that became inputs in a later opset.
 struct BecameInput {
   std::int64_t since;
   std::string_view op_type;
@@ -159,7 +160,7 @@ bool is_legacy_softmax(const Node& node) {
          node.outputs.size() == 1 && std::ranges::find(kNames, node.op_type) != kNames.end();
 }
 
-/// Reshape to rows, softmax over their elements, Reshape back. Empty when one axis is normalised.
+/// Reshape to rows, softmax over each row, Reshape back. Empty if one axis is normalised.
 std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, Values& values) {
   const Value* input = input_value(node, 0, values);
   if (input == nullptr)
@@ -188,8 +189,8 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
   return {to_rows, softmax, back};
 }
 
-/// ONNX Runtime's activations as ours: [BiasGelu, FastGelu] an addition and a GELU, QuickGelu
-/// x * sigmoid(alpha*x). Empty for anything else.
+/// ONNX Runtime's activations in MONET's form: BiasGelu and FastGelu become an addition and a GELU,
+/// QuickGelu becomes x * sigmoid(alpha*x). Empty for other operators.
 std::vector<Node> expand_microsoft(const Node& node) {
   static constexpr std::array<std::string_view, 4> kNames{"BiasGelu", "FastGelu", "Gelu",
                                                           "QuickGelu"};
@@ -238,7 +239,7 @@ void set_integers(Node& node, std::size_t index, std::string_view name, Integers
 
 namespace {
 
-/// Parts without elements (a roll by nothing) add nothing to what is joined. One part is left.
+/// Drops operands without elements from a Concat (a roll by zero); keeps at least one.
 void drop_empty_parts(Node& node, const Values& values) {
   if (node.op_type != "Concat")
     return;
@@ -269,7 +270,7 @@ void normalise(const Model& model, Node& node, Values& values) {
 
 namespace {
 
-/// One index taken out of an axis: a slice, and the axis gone. Constants are folded as they are.
+/// Slice and Squeeze for a Gather of one index. Constant data are folded instead.
 std::vector<Node> slice_one(const Node& node, Values& values) {
   const Value* data = input_value(node, 0, values);
   const Value* index = input_value(node, 1, values);

@@ -1,5 +1,5 @@
-// Nodes of opsets 18 to 22 in the form of opset 17. Operators that opset 17 lacks altogether are
-// in newer_operators.cpp.
+// Rewrites nodes of opsets 18 to 22 in the form of opset 17; normalise.cpp calls it. Operators that
+// opset 17 lacks are in newer_operators.cpp.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kNewestOpset = 22;
 
-/// The node at hand.
+/// Node being rewritten.
 struct Newer {
   const Model& model;
   Node& node;
@@ -43,7 +43,7 @@ struct Newer {
   }
 };
 
-/// Pads of some axes as pads of all axes. Returns false when they are not known.
+/// Expands pads of some axes to all axes. Returns false if the pads are unknown.
 bool spread_pads(const Newer& at) {
   const auto* axes = at.integers(3);
   const auto* pads = at.integers(1);
@@ -71,7 +71,7 @@ void pad(const Newer& at) {
     at.refuse("Pad that wraps around");
 }
 
-/// A Split without sizes makes equal parts and a smaller last one.
+/// A Split without sizes has equal parts and a smaller last one.
 void split(const Newer& at) {
   Node& node = at.node;
   const auto parts = static_cast<std::int64_t>(node.outputs.size());
@@ -105,7 +105,7 @@ void split(const Newer& at) {
 
 // --- Resize ---
 
-/// A list for some axes as one for all axes, by `fallback` elsewhere.
+/// Expands a list for some axes to all axes, with `fallback` elsewhere.
 template <class T>
 std::vector<T> for_all_axes(const std::vector<T>& some, const Integers& axes,
                             std::vector<T> fallback) {
@@ -116,8 +116,8 @@ std::vector<T> for_all_axes(const std::vector<T>& some, const Integers& axes,
   return fallback;
 }
 
-/// The sizes that keep the aspect ratio of the resized axes, within those given or around them;
-/// empty where one scale for all axes does not lead to them.
+/// Sizes with a common scale for the resized axes, at most or at least the requested sizes
+/// (`within`). Empty if a single scale cannot yield them.
 Integers keep_aspect(const Integers& shape, Integers sizes, const Integers& axes, bool within) {
   const auto rank = static_cast<std::int64_t>(shape.size());
   std::vector<std::size_t> resized;
@@ -137,13 +137,14 @@ Integers keep_aspect(const Integers& shape, Integers sizes, const Integers& axes
     constexpr double kRounding = 1e-9;
     const double size = scale * static_cast<double>(shape[axis]);
     if (std::abs(size - std::round(size)) > kRounding * size)
-      return {}; // the scale would not be size by size
+      return {}; // the scale is not the ratio of sizes
     sizes[axis] = saturated_integer(std::round(size));
   }
   return sizes;
 }
 
-/// Sizes and scales of some axes as those of all. False where they depend on data, or do not fit.
+/// Expands sizes and scales of some axes to all axes. Returns false if they depend on data or do
+/// not fit.
 bool spread_sizes(const Newer& at, const Integers& shape, const Integers& axes,
                   const std::string& policy) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
@@ -172,7 +173,7 @@ bool spread_sizes(const Newer& at, const Integers& shape, const Integers& axes,
   return true;
 }
 
-/// Nothing becomes smaller: then there is nothing to smooth.
+/// Whether no axis shrinks, so that antialiasing has no effect.
 bool only_enlarges(const Newer& at, const Integers& shape) {
   for (const std::size_t list : {std::size_t{2}, std::size_t{3}}) {
     const Value* value = at.has(list) ? input_value(at.node, list, at.values) : nullptr;
@@ -219,8 +220,8 @@ void resize(const Newer& at) {
 
 // --- others ---
 
-/// Tensors quantised block by block. The type of the result may be an attribute in place of the
-/// zero point's.
+/// Handles block-wise quantised tensors. An attribute may set the result type in place of the zero
+/// point's type.
 void quantize(const Newer& at) {
   if (at.node.attributes.integer("block_size", 0) != 0)
     at.refuse("quantisation in blocks (attribute 'block_size')");
@@ -243,7 +244,7 @@ void quantize(const Newer& at) {
   at.values[at.node.inputs[2]] = std::move(zero);
 }
 
-/// Scale and bias are per group up to opset 20, per channel since.
+/// Scale and bias are per group up to opset 20, per channel from 21 on.
 void group_normalization(const Newer& at) {
   const Value* data = input_value(at.node, 0, at.values);
   if (data == nullptr || data->shape.size() < 2)
@@ -265,14 +266,14 @@ void cast(const Newer& at) {
   at.drop({"saturate", "round_mode"});
 }
 
-/// Dilations of one are none.
+/// Drops dilations that are all 1.
 void pool(const Newer& at) {
   const auto dilations = at.node.attributes.integers("dilations");
   if (std::ranges::all_of(dilations, [](std::int64_t d) { return d == 1; }))
     at.drop({"dilations"});
 }
 
-/// Opset 20 gave the modes the names that they have for any number of axes.
+/// Opset 20 renamed the modes for any number of axes.
 void grid_sample(const Newer& at) {
   const std::string mode = at.node.attributes.text("mode", "linear");
   if (mode == "linear" || mode == "cubic")
@@ -297,9 +298,9 @@ constexpr NewerRule kNewerRules[]{
     {"GridSample", grid_sample},
 };
 
-/// Attributes that an operator has since an opset, or had up to one. Others are known to libonnx.
+/// Range of opsets in which an operator has an attribute; libonnx checks all other attributes.
 struct Dated {
-  std::string_view op_type; ///< or how it begins
+  std::string_view op_type; ///< or its prefix
   std::string_view attribute;
   std::int64_t first;
   std::int64_t last;
@@ -309,10 +310,10 @@ constexpr Dated kDated[]{
     {"AveragePool", "dilations", 19, kNoEnd},
     {"LpPool", "dilations", 18, kNoEnd},
     {"LpPool", "ceil_mode", 18, kNoEnd},
-    {"Reduce", "axes", 1, 17}, // then an input
+    {"Reduce", "axes", 1, 17}, // later an input
 };
 
-/// Words that an attribute may be since an opset.
+/// Attribute values that exist since an opset.
 struct RenamedAttribute {
   std::string_view op_type;
   std::string_view attribute;
@@ -356,7 +357,7 @@ void from_newer(const Model& model, Node& node, Values& values) {
 
 namespace {
 
-/// Of one element they are the element.
+/// Reductions that return a single element unchanged.
 constexpr std::array<std::string_view, 6> kKeepOneElement{
     "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"};
 

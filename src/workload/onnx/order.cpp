@@ -1,4 +1,5 @@
-// Functions are inlined, nodes named and sorted, dead nodes dropped: no ONNX types needed.
+// Inlines functions, names and sorts nodes, and drops dead nodes; runs after parse.cpp, without
+// ONNX types.
 #include "workload/onnx/model.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +20,7 @@ struct Call {
   int depth = 0;
 };
 
-/// The function's nodes with the caller's tensors and attributes put in.
+/// Nodes of a function with the caller's tensors and attributes substituted.
 std::vector<Node> expand_call(const Model& model, const Node& caller, const Function& function,
                               std::size_t serial) {
   if (caller.inputs.size() > function.inputs.size() ||
@@ -75,7 +76,7 @@ void name_uniquely(Model& model) {
 
 using Producers = std::unordered_map<std::string_view, std::size_t>;
 
-/// Node that makes each value; complains about values made twice.
+/// Producer of each value; reports values with several producers.
 Producers find_producers(const Model& model, ProblemList& problems) {
   std::unordered_set<std::string_view> given;
   for (const Declared& input : model.inputs) {
@@ -114,7 +115,7 @@ Producers find_producers(const Model& model, ProblemList& problems) {
   return producers;
 }
 
-/// Kahn's algorithm, always taking the ready node that is first in the file.
+/// Kahn's algorithm; among ready nodes it takes the first one in the file.
 std::vector<std::size_t> topological_order(const Model& model, const Producers& producers) {
   const std::size_t count = model.nodes.size();
   std::vector<std::vector<std::size_t>> readers(count);
@@ -151,7 +152,7 @@ std::vector<std::size_t> topological_order(const Model& model, const Producers& 
 void inline_functions(Model& model) {
   if (model.functions.empty())
     return;
-  std::vector<Call> stack; // the next node to look at is the last
+  std::vector<Call> stack; // the next node is at the back
   for (auto node = model.nodes.rbegin(); node != model.nodes.rend(); ++node) {
     stack.push_back({std::move(*node), 0});
   }

@@ -1,4 +1,4 @@
-// The graph of a network of which some operators are unknown: for reports, never for computing.
+// Builds a partial graph of a network with unknown operators, used for reports only.
 #include "workload/onnx/model.hpp"
 
 #include "monet/workload/operators.hpp"
@@ -73,14 +73,14 @@ private:
       return ElementType::int64;
     if (listed(kMakeBooleans))
       return ElementType::boolean;
-    // ONNX's numbers for the floating types are 1, 10, 11 and 16.
+    // ONNX's numbers of the floating types are 1, 10, 11 and 16.
     const std::int64_t to = node.attributes.integer("to", 1);
     if (node.op_type == "Cast" && to != 1 && to != 10 && to != 11 && to != 16)
       return ElementType::int64;
     const auto floats = [&](const std::optional<TensorId>& id) {
       return id && is_floating(made_.graph.tensor(*id).type);
     };
-    // Of an operator that nobody knows, a gradient is assumed to pass.
+    // A gradient is assumed to pass through an unknown operator.
     if (inferred_.unsupported.count(node.name) != 0 && std::ranges::any_of(op.inputs, floats))
       return ElementType::fp32;
     const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != "Cast" &&

@@ -1,4 +1,5 @@
-// ModelProto -> Model. The only checks are of form: sizes, types, counts.
+// Converts a ModelProto to a Model, the first step of onnx_reader.cpp. Checks form only: sizes,
+// types, counts.
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
@@ -20,7 +21,7 @@ std::size_t count_of(const ConstantValues& values) {
   return std::visit([](const auto& list) { return list.size(); }, values);
 }
 
-/// The tensor's shape and type, and its numbers when they are in the file and few.
+/// Shape and type of a tensor, and its numbers if the file has them and they are few.
 Value read_tensor(const onnx::TensorProto& tensor, const SourceLoc& where) {
   Value value;
   value.is_constant = true;
@@ -53,7 +54,7 @@ Value read_tensor(const onnx::TensorProto& tensor, const SourceLoc& where) {
       number = as_written(static_cast<float>(number));
     }
     value.values = std::move(numbers);
-  } else if (count_of(*numbers) != 0) { // no data at all: weights were stripped
+  } else if (count_of(*numbers) != 0) { // no data: weights were stripped
     throw InputError(
         where, fmt::format("{} values are stored for {} elements", count_of(*numbers), count));
   }
@@ -123,14 +124,14 @@ std::string plain_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
 
-/// Graphs within graphs, at most.
+/// Maximum nesting depth of graphs.
 constexpr int kMaxGraphDepth = 8;
 
 using Opsets = std::map<std::string, std::int64_t>;
 void read_inner_graphs(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
                        int depth, Node& node);
 
-/// `depth`: graphs around the node.
+/// Reads a node at nesting depth `depth`.
 Node read_node(const onnx::NodeProto& proto, const Model& model, const Opsets& opsets,
                int depth = 0) {
   Node node;
@@ -153,7 +154,7 @@ Node read_node(const onnx::NodeProto& proto, const Model& model, const Opsets& o
   return node;
 }
 
-/// Adds names that a graph reads and does not make; `known`: those that are listed already.
+/// Adds names that a graph reads but does not produce, except those already in `listed`.
 void add_captured(const InnerGraph& graph, std::unordered_set<std::string_view>& listed,
                   std::vector<std::string>& names) {
   std::unordered_set<std::string_view> own(graph.inputs.begin(), graph.inputs.end());
@@ -170,7 +171,7 @@ void add_captured(const InnerGraph& graph, std::unordered_set<std::string_view>&
   std::ranges::for_each(graph.outputs, read);
 }
 
-/// Names of the attributes that hold an operator's graphs, in the order of InnerGraphs.
+/// Attribute names of an operator's graphs, in the order of InnerGraphs.
 std::vector<std::string_view> graph_attributes(const std::string& op_type) {
   if (op_type == "If")
     return {"else_branch", "then_branch"};
@@ -305,7 +306,7 @@ Model parse_model(std::string_view bytes, const std::string& origin) {
   model.producer = proto.producer_name();
   model.opsets = read_opsets(proto.opset_import());
   if (model.opsets.find("") == model.opsets.end())
-    model.opsets[""] = 1; // as IR version < 3
+    model.opsets[""] = 1; // as in files before IR version 3
   for (const auto& entry : proto.metadata_props())
     model.metadata[entry.key()] = entry.value();
   read_functions(proto, model);

@@ -1,3 +1,5 @@
+// Converts between ONNX's protobuf messages and MONET's types and numbers; the reader and the
+// writer use it.
 #include "workload/onnx/proto.hpp"
 
 #include "base/shared/half.hpp"

@@ -1,3 +1,5 @@
+// Navigates and replaces chains of nodes that stand for one function; tries the patterns of
+// recognise_*.cpp. onnx_reader.cpp calls recognise().
 #include "workload/onnx/recognise.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +11,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr int kMaxCopies = 16; ///< in a row; chains of exporters have one or two
+constexpr int kMaxCopies = 16; ///< consecutive copies; exporters write one or two
 
 } // namespace
 
@@ -239,8 +241,8 @@ bool is_near(double value, double wanted) {
 
 namespace {
 
-/// Exporters write PyTorch's hard sigmoid, clip(x/6 + 1/2, 0, 1), with a slope of 1/6 in single
-/// precision.
+/// Corrects the slope of PyTorch's hard sigmoid, clip(x/6 + 1/2, 0, 1), which exporters write as
+/// 1/6 in single precision.
 void restore_slope(Node& node) {
   constexpr double kSixth = 1.0 / 6;
   if (!node.domain.empty() || node.op_type != "HardSigmoid")
@@ -256,7 +258,8 @@ void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
   for (Node& node : nodes)
     restore_slope(node);
   Chains chains(model, nodes, values);
-  // From the last node to the first: the longest chain that ends in a result is tried first.
+  // Goes from the last node to the first, so that the longest chain with a given result is tried
+  // first.
   for (std::size_t i = chains.size(); i-- > 0;) {
     const bool found = recognise_fake_quantization(chains, i) || recognise_activation(chains, i) ||
                        recognise_row_normalization(chains, i) ||

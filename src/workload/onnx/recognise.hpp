@@ -1,6 +1,6 @@
-// Chains of operators that exporters write for one function (GELU, RMSNorm, ...), found again.
-// A pattern looks at nodes backwards from the node that makes its result; it may be replaced when
-// nothing else reads what is made on the way.
+// Recognises chains of operators that exporters write for one function (GELU, RMSNorm, ...). A
+// pattern follows nodes backwards from its result. It may be replaced if no other node reads its
+// intermediate values.
 #pragma once
 
 #include "workload/onnx/model.hpp"
@@ -15,44 +15,44 @@
 
 namespace monet::onnx_file {
 
-/// The nodes of a network with the links between them.
+/// Nodes of a network and the links between them.
 class Chains {
 public:
   Chains(const Model& model, std::vector<Node>& nodes, Values& values);
 
-  /// Nodes that a pattern has looked through, the result's own among them.
+  /// Nodes that a pattern visited, including the result's producer.
   using Members = std::set<std::size_t>;
 
   std::size_t size() const { return nodes_->size(); }
   const Node& node(std::size_t i) const { return (*nodes_)[i]; }
   const Value& value(const std::string& name) const { return values_->at(name); }
 
-  /// The standard operator of that type that makes the value, or nullptr. Copies in between
-  /// (Identity, Cast to the type it has) are looked through; what was passed joins `members`.
+  /// Producer of the value if it is a standard operator of that type, otherwise null. Skips copies
+  /// (Identity, Cast to the same type); adds visited nodes to `members`.
   const Node* made_by(const std::string& name, std::string_view op_type, Members& members) const;
-  /// The only node that reads the value, copies looked through; nullptr when there are several, or
-  /// a graph output is among them.
+  /// Only reader of the value, after skipping copies; null if there are several or one is a graph
+  /// output.
   const Node* only_reader(const std::string& name, Members& members) const;
   std::size_t readers(const std::string& name) const;
   std::size_t index_of(const Node& node) const {
     return static_cast<std::size_t>(&node - nodes_->data());
   }
-  /// Is `name` the value `of`, or a copy of it?
+  /// Whether `name` is the value `of` or a copy of it.
   bool same(const std::string& name, const std::string& of, Members& members) const;
-  /// The value that `name` is a copy of.
+  /// Original value that `name` copies.
   std::string source(const std::string& name, Members& members) const;
 
-  /// The number that a constant or a parameter of one element holds. Exporters that fold constants
-  /// write them as parameters are written: only the function that they belong to tells.
+  /// Number of a constant or parameter with one element. Exporters that fold constants write them
+  /// like parameters; only the surrounding function shows the difference.
   std::optional<double> number(const std::string& name) const;
-  /// That number is of a parameter.
+  /// Whether that number belongs to a parameter.
   bool is_trained(const std::string& name) const;
-  /// Every element of a constant is this number.
+  /// Whether every element of a constant equals this number.
   bool filled_with(const std::string& name, double number) const;
-  /// A node of two operands, one of them a known number: the other operand and the number.
+  /// Operand and known number of a node with two operands.
   std::optional<std::pair<std::string, double>> with_number(const Node& node) const;
 
-  /// Nobody outside `members` reads a value made inside, except those of `result`.
+  /// Whether only `members` read their values, except those of `result`.
   bool closed(const Members& members, std::size_t result) const;
   struct Replacement {
     std::string_view op_type;
@@ -60,19 +60,19 @@ public:
     std::vector<std::string> inputs;
     Attributes attributes = {};
   };
-  /// Puts an operator in the place of node `result`, whose outputs stay; the other members go.
+  /// Replaces node `result` by an operator with the same outputs and removes the other members.
   void replace(std::size_t result, const Members& members, Replacement by);
-  /// A value and the node that makes it (a Reshape of `from`), put before node `at` when done.
+  /// Adds a Reshape of `from` before node `at`, inserted by finish(); returns the name of its
+  /// value.
   std::string reshaped(const std::string& from, const Integers& shape, std::size_t at);
-  /// A value and the node that makes it, likewise.
+  /// Adds a node before node `at`, inserted by finish(); returns the name of its value.
   std::string inserted(std::string_view op_type, std::vector<std::string> inputs,
                        Attributes attributes, Value result, std::size_t at);
-  /// A constant vector.
+  /// Adds a constant vector.
   std::string integers(Integers list, std::size_t at);
-  /// A constant of one axis, all elements `number`, of the element type of `like`.
+  /// Adds a constant vector with all elements `number` and the element type of `like`.
   std::string filled(const std::string& like, std::int64_t count, double number, std::size_t at);
-  /// Inserts the nodes that `reshaped` has made and drops replaced ones. Indices are invalid
-  /// afterwards.
+  /// Inserts the added nodes and drops replaced ones. Indices are invalid afterwards.
   void finish();
 
 private:
@@ -85,14 +85,14 @@ private:
   Values* values_;
   std::unordered_map<std::string, std::size_t> producer_;
   std::unordered_map<std::string, std::vector<std::size_t>> readers_;
-  std::vector<std::pair<std::size_t, Node>> inserted_; ///< before which node
+  std::vector<std::pair<std::size_t, Node>> inserted_; ///< node index before which each is inserted
   std::vector<bool> gone_;
 };
 
-/// Equal up to the rounding of half-precision constants.
+/// Whether two numbers are equal up to rounding of half-precision constants.
 bool is_near(double value, double wanted);
 
-/// Replaces the pattern whose result node `at` makes; returns whether there was one.
+/// Replaces the pattern whose result node `at` computes; returns whether it matched.
 bool recognise_activation(Chains& chains, std::size_t at);
 bool recognise_fake_quantization(Chains& chains, std::size_t at);
 bool recognise_row_normalization(Chains& chains, std::size_t at);

@@ -1,6 +1,6 @@
-// x * s(x) chains: GELU (erf and tanh), SiLU, hard swish, Mish. The result is a product of x, a
-// function of x, and perhaps a number, multiplied in any order; what the function is of must be a
-// polynomial of x with the right coefficients, however it was computed.
+// Recognises x * s(x): GELU (erf and tanh), SiLU, hard swish, Mish. The result is a product of x, a
+// function of x, and an optional number, in any order. The function's argument must be a polynomial
+// of x with the right coefficients, however it is computed.
 #include "workload/onnx/recognise.hpp"
 
 #include <array>
@@ -11,15 +11,15 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr int kDepth = 8; ///< nodes in a row that are looked through
+constexpr int kDepth = 8; ///< maximum length of a chain of nodes
 
 struct Product {
   double number = 1.0;
   std::vector<std::string> factors;
 };
 
-/// Multiplies the factors of `name` into `product`. A product that several nodes read is a factor
-/// itself.
+/// Multiplies the factors of `name` into `product`. A product with several readers counts as a
+/// single factor.
 void factorise(const Chains& chains, const std::string& name, Product& product,
                Chains::Members& members, int depth) {
   if (const auto known = chains.number(name)) {
@@ -62,7 +62,7 @@ std::optional<Polynomial> times(const Polynomial& a, const Polynomial& b) {
   return product;
 }
 
-/// Finds out which polynomial of `x` a value is.
+/// Finds the polynomial of `x` that a value equals.
 class PolynomialOf {
 public:
   PolynomialOf(const Chains& chains, const std::string& x, Chains::Members& members)
@@ -84,7 +84,7 @@ public:
     return std::nullopt;
   }
 
-  /// A coefficient is a parameter, of which only today's number is known.
+  /// Whether a coefficient is a parameter, whose number may change.
   bool trained() const { return trained_; }
 
 private:
@@ -135,7 +135,7 @@ struct Found {
   Attributes attributes;
 };
 
-/// number * x * s, where s is what one of the functions below looks for.
+/// Product number * x * s, where s is matched by one of the functions below.
 struct Candidate {
   const Chains& chains;
   double number;
@@ -145,13 +145,13 @@ struct Candidate {
   std::optional<Polynomial> polynomial(const std::string& name, Chains::Members& members) const {
     return PolynomialOf(chains, x, members)(name);
   }
-  /// `name` is a*x, a being no number but a parameter.
+  /// Whether `name` is a*x and a is a parameter.
   bool trains_multiple(const std::string& name) const {
     Chains::Members ignored;
     PolynomialOf polynomial(chains, x, ignored);
     return polynomial(name) && polynomial.trained();
   }
-  /// The factor a when `name` is a*x.
+  /// Factor a if `name` is a*x.
   std::optional<double> multiple(const std::string& name, Chains::Members& members) const {
     const auto p = polynomial(name, members);
     const bool pure = p && (*p)[0] == 0 && (*p)[2] == 0 && (*p)[3] == 0;
@@ -192,7 +192,7 @@ std::optional<Found> gelu(const Candidate& c, Chains::Members& members) {
   return Found{"Gelu", "", {{"approximate", std::string("tanh")}}};
 }
 
-/// x * clip(x/6 + 1/2, 0, 1), its factor 1/6 inside or outside.
+/// x * clip(x/6 + 1/2, 0, 1), with the factor 1/6 inside or outside.
 std::optional<Found> hard_swish(const Candidate& c, Chains::Members& members) {
   const Found found{"HardSwish", "", {}};
   if (const Node* hard = c.chains.made_by(c.s, "HardSigmoid", members)) {

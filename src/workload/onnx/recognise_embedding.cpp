@@ -1,5 +1,5 @@
-// Bags of embeddings: exporters write a loop over them, which reads rows of the table bag by bag
-// and would give the table a gradient of its size for every bag.
+// Recognises embedding bags. Exporters write a loop that reads the table bag by bag, which would
+// yield a gradient of the table's size for every bag.
 #include "workload/onnx/recognise.hpp"
 
 #include <array>
@@ -12,9 +12,10 @@ using Shape = Integers;
 
 constexpr std::array<std::string_view, 3> kModes{"ReduceSum", "ReduceMean", "ReduceMax"};
 
-/// One bag: the part [from, to) of a vector of indices, and of one of weights, where there are any.
+/// Bag of an embedding: the range [from, to) of a vector of indices, and of a vector of weights if
+/// present.
 struct Bag {
-  std::string op_type; ///< how rows are joined
+  std::string op_type; ///< reduction of the rows
   std::string table;
   std::string indices;
   std::string weights;
@@ -31,7 +32,7 @@ std::optional<Shape> integers(const Chains& chains, const Node& node, std::size_
   return list == nullptr ? std::nullopt : std::optional(*list);
 }
 
-/// `name` is made by an operator along axis `axis` alone, given as an input or an attribute.
+/// Producer of `name` if it has that type and only axis `axis`, as an input or an attribute.
 const Node* made_along(const Chains& chains, const std::string& name, std::string_view op_type,
                        std::int64_t axis, Chains::Members& members) {
   const Node* node = chains.made_by(name, op_type, members);
@@ -42,7 +43,7 @@ const Node* made_along(const Chains& chains, const std::string& name, std::strin
   return axes == Shape{axis} ? node : nullptr;
 }
 
-/// A part of a vector; where it begins and ends goes to `bag`.
+/// Vector of which `name` is a part; sets the bounds of the part in `bag`.
 std::optional<std::string> part_of(const Chains& chains, const std::string& name, Bag& bag,
                                    Chains::Members& members) {
   const Node* slice = chains.made_by(name, "Slice", members);
@@ -92,7 +93,7 @@ std::optional<Bag> bag_of(const Chains& chains, const std::string& row, Chains::
   return bag;
 }
 
-/// Bags of equal length, one after the other, from the first index to the last; their length.
+/// Length of the bags if they are equally long and cover all indices in order.
 std::optional<std::int64_t> length_of(const Chains& chains, const std::vector<Bag>& bags) {
   const Bag& first = bags.front();
   const std::int64_t length = first.to - first.from;
@@ -111,7 +112,8 @@ std::optional<std::int64_t> length_of(const Chains& chains, const std::vector<Ba
   return whole && length > 0 ? std::optional(length) : std::nullopt;
 }
 
-/// Rows of all bags at once, [bags, length, width], weighted; what they are called.
+/// Adds nodes that read the rows of all bags, [bags, length, width], weighted; returns the value's
+/// name.
 std::string all_rows(Chains& chains, const Bag& bag, std::int64_t count, std::int64_t length,
                      std::size_t at) {
   const std::string indices = chains.reshaped(bag.indices, {count, length}, at);

@@ -1,5 +1,5 @@
-// Layer normalisation of operator sets before 17 and RMS normalisation, from their square root on;
-// group normalisation, which exporters write as an instance normalisation of reshaped groups.
+// Recognises layer normalisation of opsets before 17 and RMS normalisation, from their square root;
+// and group normalisation, which exporters write as instance normalisation of reshaped groups.
 #include "workload/onnx/recognise.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Shape = Integers;
 
-/// A mean over the last axes, which keeps them with size 1.
+/// Mean over the last axes, which are kept with size 1.
 struct Mean {
   std::string of;
   std::size_t first_axis = 0;
@@ -35,7 +35,7 @@ std::optional<Mean> mean_over_last_axes(const Chains& chains, const std::string&
   return Mean{node->inputs[0], static_cast<std::size_t>(axes.front())};
 }
 
-/// What `name` is the square of.
+/// Value whose square `name` is.
 std::optional<std::string> square_root_of(const Chains& chains, const std::string& name,
                                           Chains::Members& members) {
   if (const Node* power = chains.made_by(name, "Pow", members)) {
@@ -47,7 +47,7 @@ std::optional<std::string> square_root_of(const Chains& chains, const std::strin
   return product->inputs[0];
 }
 
-/// x - mean(x), over the same axes as `like`.
+/// x if the value is x - mean(x), over the same axes as `like`.
 std::optional<std::string> centred(const Chains& chains, const std::string& name,
                                    std::size_t first_axis, Chains::Members& members) {
   Chains::Members passed;
@@ -63,16 +63,16 @@ std::optional<std::string> centred(const Chains& chains, const std::string& name
   return difference->inputs[0];
 }
 
-/// One function of a row: x (centred or not) divided by the root of a mean square.
+/// Row function: x (centred or not) divided by the root of a mean square.
 struct Row {
-  std::string x;      ///< what is normalised
-  std::string square; ///< what was squared: x, or x - mean(x)
+  std::string x;      ///< normalised value
+  std::string square; ///< squared value: x, or x - mean(x)
   bool centred = false;
   std::size_t first_axis = 0;
   double epsilon = 0;
 };
 
-/// The mean square plus epsilon below a square root.
+/// Mean square plus epsilon under a square root.
 std::optional<Row> row_below(const Chains& chains, const std::string& under_root,
                              Chains::Members& members) {
   Row row;
@@ -96,8 +96,8 @@ std::optional<Row> row_below(const Chains& chains, const std::string& under_root
   return row;
 }
 
-/// The node that applies the root: numerator / root or numerator * (1/root). `root` makes the root,
-/// or already its inverse.
+/// Node that applies the root: numerator / root or numerator * (1/root). `root` computes the root,
+/// or its inverse.
 const Node* scaled_by_root(const Chains& chains, const Node& root, bool inverse,
                            std::string& numerator, Chains::Members& members) {
   const Node* reader = chains.only_reader(root.outputs[0], members);
@@ -127,8 +127,8 @@ const Node* scaled_by_root(const Chains& chains, const Node& root, bool inverse,
   return reader;
 }
 
-/// Follows a result into the Mul (or Add) with an operand that fits, if that is all that reads it.
-/// Returns the operand; `result` moves on to the node found.
+/// Follows a result into its only reader, a Mul or Add with a fitting operand. Returns the operand
+/// and moves `result` to the reader.
 std::optional<std::string> applied(const Chains& chains, const Node*& result,
                                    std::string_view op_type, Chains::Members& members,
                                    const std::function<bool(const std::string&)>& fits) {
@@ -149,7 +149,7 @@ std::optional<std::string> applied(const Chains& chains, const Node*& result,
   return std::nullopt;
 }
 
-/// Layer normalisation has a scale by its definition: ones stand for one that is left out.
+/// Adds ones for an omitted scale, which layer normalisation requires.
 std::string ones_like(Chains& chains, const std::string& x, const Shape& shape, std::size_t at) {
   const auto count =
       std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());

@@ -1,5 +1,5 @@
-// QuantizeLinear, perhaps a Clip, DequantizeLinear: numbers rounded to a grid and kept as real
-// ones, as exporters write the fake quantisation of quantisation-aware training.
+// Recognises QuantizeLinear, an optional Clip, DequantizeLinear: the fake quantisation of
+// quantisation-aware training, which rounds numbers to a grid and keeps them real.
 #include "workload/onnx/recognise.hpp"
 
 #include "monet/base/checked.hpp"
@@ -31,7 +31,7 @@ std::optional<Range> range_of(ElementType type) {
   }
 }
 
-/// Input `i` of both is the same tensor, or holds the same numbers.
+/// Whether input `i` of both nodes is the same tensor, or holds the same numbers.
 bool same_setting(const Chains& chains, const Node& a, const Node& b, std::size_t i) {
   const bool has_a = i < a.inputs.size() && !a.inputs[i].empty();
   const bool has_b = i < b.inputs.size() && !b.inputs[i].empty();
@@ -74,7 +74,7 @@ bool recognise_fake_quantization(Chains& chains, std::size_t at) {
                          {{"axis", forth->attributes.integer("axis", 1)},
                           {"quant_min", range->low},
                           {"quant_max", range->high}}};
-  // Where somebody else reads the integers, they are made as well.
+  // If other nodes read the integers, the original nodes stay as well.
   chains.replace(at, chains.closed(members, at) ? members : Chains::Members{at}, std::move(by));
   return true;
 }

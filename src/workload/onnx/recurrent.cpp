@@ -1,6 +1,6 @@
-// Recurrent layers, unrolled: the inputs of all steps are projected by one product; a step is one
-// product with the previous state and element-wise operators. ONNX orders gates i o f c (LSTM) and
-// z r h (GRU); a weight that was reordered for that is used in the order that it had.
+// Unrolls recurrent layers; expand.cpp calls it. One product projects the inputs of all steps; a
+// step is one product with the previous state, and element-wise operators. ONNX orders gates i o f
+// c (LSTM) and z r h (GRU); a weight reordered for ONNX is used in its original order.
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/gate_order.hpp"
 
@@ -17,7 +17,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Steps of all directions; beyond, the graph would be no help to anybody.
+/// Maximum number of steps in all directions; a larger graph would not be usable.
 constexpr std::int64_t kMaxSteps = 20'000;
 
 constexpr std::array<std::string_view, 7> kActivations{
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  /// What one direction leaves behind.
+  /// Results of one direction.
   struct Track {
     std::vector<std::string> states; ///< h after every step, by position in the sequence: [B, H]
     std::string last;                ///< h and c after the last step
@@ -143,7 +143,7 @@ private:
     return own;
   }
 
-  /// Weights in their own order, if all of them have the same.
+  /// Finds weights in their original gate order, if all of them share that order.
   void find_sources() {
     place_.resize(static_cast<std::size_t>(gates_));
     std::iota(place_.begin(), place_.end(), std::int64_t{0});
@@ -167,7 +167,7 @@ private:
       }
     }
     if (node_.op_type == "GRU" && place && place->back() != 2)
-      return; // h~ has a part of its own
+      return; // h~ has a separate weight, which must be the last rows
     sources_ = std::move(found);
     place_ = *place;
   }
@@ -178,7 +178,7 @@ private:
     return fmt::format("{}/{}", direction == 0 ? "forward" : "reverse", what);
   }
 
-  /// Element `direction` of the first axis.
+  /// Slice `direction` of the first axis, without that axis.
   std::string pick(const std::string& tensor, std::int64_t direction, std::string_view what) {
     std::string part = tensor;
     if (directions_ > 1)
@@ -203,7 +203,7 @@ private:
     return node_.op_type == "GRU" && node_.attributes.integer("linear_before_reset", 0) != 0;
   }
 
-  /// Both biases together; the recurrent bias of h~ is apart where it is inside the reset.
+  /// Sum of both biases. The recurrent bias of h~ is separate if the reset gate applies to it.
   std::string bias(std::int64_t direction, Weights& weights) {
     if (!sources_.empty())
       return bias_of_sources(direction, weights);
@@ -238,7 +238,7 @@ private:
                             : sources_[static_cast<std::size_t>(direction)][input - 1];
   }
 
-  /// X * W^T + bias of every step: [B, gates * H] each.
+  /// X * W^T + bias for every step, each [B, gates * H].
   std::vector<std::string> project(const std::string& x, std::int64_t direction, Weights& weights) {
     const std::string w = matrix(1, direction, "W");
     std::string all = write_.add("MatMul", named(direction, "X_W"),
@@ -296,11 +296,11 @@ private:
     return write_.split(fmt::format("{}/{}", prefix_, name), tensor, 1, sizes);
   }
 
-  /// The gates of an LSTM by ONNX's number (i o f c) after their activations; gates that are
-  /// neighbours go through theirs together.
+  /// Gates of an LSTM after their activations, in ONNX's order (i o f c). Neighbouring gates share
+  /// an activation node.
   std::array<std::string, 4> lstm_gates(const std::string& sum, const Weights& weights) {
     static constexpr std::string_view kLetters = "iofg";
-    std::string order(4, ' '); // by row
+    std::string order(4, ' '); // gate of each block of rows
     for (std::size_t gate = 0; gate < 4; ++gate)
       order[static_cast<std::size_t>(place_[gate])] = kLetters[gate];
     std::vector<std::string> runs;
@@ -387,7 +387,7 @@ private:
     }
   }
 
-  /// Y [T, D, B, H], or [B, T, D, H] when the batch comes first.
+  /// Adds the output Y: [T, D, B, H], or [B, T, D, H] if the batch comes first.
   void write_sequence(const std::vector<Track>& tracks) {
     std::vector<std::string> sides;
     const bool one = tracks.size() == 1;
@@ -408,7 +408,7 @@ private:
       write_.transpose("Y_by_batch", joined, {2, 0, 1, 3}, node_.outputs[0]);
   }
 
-  using Sources = std::vector<std::string>; ///< W, R, and the biases of each, if there are any
+  using Sources = std::vector<std::string>; ///< W, R, and the biases of each if present
 
   const Model& model_;
   const Node& node_;
@@ -422,8 +422,8 @@ private:
   std::int64_t hidden_ = 0;
   bool batch_first_ = false;
   bool backwards_ = false;
-  std::vector<Sources> sources_; ///< by direction; empty: the node's inputs are taken
-  Integers place_;               ///< by ONNX's gate: its block of rows
+  std::vector<Sources> sources_; ///< by direction; empty if the node's inputs are used
+  Integers place_;               ///< block of rows of each gate, in ONNX's order
 };
 
 } // namespace

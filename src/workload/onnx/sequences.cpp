@@ -1,3 +1,5 @@
+// Resolves operators on sequences of tensors while onnx_reader.cpp visits the nodes; see
+// control.hpp.
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/proto.hpp"
@@ -12,7 +14,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// Elements of all lists together; a loop of n insertions makes n * n / 2.
+/// Maximum total elements of all lists; a loop of n insertions makes n * n / 2.
 constexpr std::size_t kMaxStored = 50'000'000;
 constexpr std::int64_t kMaxParts = 100'000;
 
@@ -22,7 +24,7 @@ constexpr std::array<std::string_view, 8> kOperators{
 
 } // namespace
 
-/// The node at hand.
+/// Node being resolved.
 struct Sequences::Context {
   const Model& model;
   const Node& node;
@@ -48,7 +50,7 @@ struct Sequences::Context {
     return *numbers;
   }
 
-  /// Input `i` as a place in a list of `count`, counted from the end where it is negative.
+  /// Input `i` as a position in a list of `count`; negative positions count from the end.
   std::size_t position(std::size_t i, std::size_t count) const {
     const Integers numbers = integers(i, "position");
     const auto size = static_cast<std::int64_t>(count);
@@ -90,7 +92,7 @@ void Sequences::set(const Context& context, List list) {
   lists_[context.node.outputs[0]] = std::move(list);
 }
 
-/// SequenceEmpty, SequenceConstruct.
+/// Resolves SequenceEmpty and SequenceConstruct.
 Sequences::Resolved Sequences::make(const Context& context) {
   List made;
   if (context.node.op_type == "SequenceEmpty") {
@@ -110,7 +112,7 @@ Sequences::Resolved Sequences::make(const Context& context) {
   return {};
 }
 
-/// SequenceInsert, SequenceErase, Identity.
+/// Resolves SequenceInsert, SequenceErase and Identity.
 Sequences::Resolved Sequences::change(const Context& context) {
   List made = list(context);
   const std::size_t count = made.tensors.size();
@@ -121,7 +123,7 @@ Sequences::Resolved Sequences::change(const Context& context) {
     if (count > 0 && context.tensor(1).type != made.type)
       context.refuse("the tensor is not of the sequence's element type");
     made.type = context.tensor(1).type;
-    // One past the end is a place to insert at; negative positions count from there all the same.
+    // An insertion may be one past the end; negative positions still count from the last element.
     const bool at_end = !context.has(2) || context.integers(2, "position") ==
                                                std::vector{static_cast<std::int64_t>(count)};
     made.tensors.insert(place(at_end ? count : context.position(2, count)),
@@ -135,7 +137,7 @@ Sequences::Resolved Sequences::change(const Context& context) {
   return {};
 }
 
-/// SequenceAt, SequenceLength.
+/// Resolves SequenceAt and SequenceLength.
 Sequences::Resolved Sequences::look_up(const Context& context) {
   const List& from = list(context);
   const std::size_t count = from.tensors.size();
@@ -148,7 +150,7 @@ Sequences::Resolved Sequences::look_up(const Context& context) {
   return {};
 }
 
-/// ConcatFromSequence.
+/// Resolves ConcatFromSequence.
 Sequences::Resolved Sequences::join(const Context& context) {
   const List& from = list(context);
   const Attributes& attributes = context.node.attributes;
@@ -168,7 +170,7 @@ Sequences::Resolved Sequences::join(const Context& context) {
   return {writer.take(), {}};
 }
 
-/// SplitToSequence.
+/// Resolves SplitToSequence.
 Sequences::Resolved Sequences::split(const Context& context) {
   const Value& tensor = context.tensor(0);
   const auto rank = static_cast<std::int64_t>(tensor.shape.size());

@@ -1,4 +1,5 @@
-// One parameter of initialisers that have the same numbers because a network reads it twice.
+// Merges initialisers with equal numbers that are one parameter, which a network reads twice.
+// onnx_reader.cpp calls it after parsing.
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/text.hpp"
@@ -14,7 +15,7 @@ namespace monet::onnx_file {
 
 namespace {
 
-/// "/encoder/f/MatMul_1" -> "/encoder/f": the module in whose code PyTorch met an operator.
+/// Module whose code contains an operator of PyTorch: "/encoder/f/MatMul_1" -> "/encoder/f".
 std::string_view scope_of(std::string_view node) {
   const std::size_t slash = node.rfind('/');
   return slash == node.npos ? std::string_view() : node.substr(0, slash);
@@ -25,7 +26,7 @@ bool is_number(std::string_view text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// "f" and, as PyTorch calls the second run of a module, "f_1".
+/// Whether `run` is the module "f" or a later run of it, which PyTorch names "f_1".
 bool is_run_of(std::string_view run, std::string_view module) {
   return run == module || (run.starts_with(module) && run.size() > module.size() + 1 &&
                            run[module.size()] == '_' && is_number(run.substr(module.size() + 1)));
@@ -65,8 +66,8 @@ public:
       fixed_.insert(output.name);
   }
 
-  /// Where the network is not trained, PyTorch's exporter writes equal parameters once, and an
-  /// Identity that has the name of each other one. One parameter of two names would have no second.
+  /// Separates parameters that PyTorch's exporter merged. For networks not in training it writes
+  /// equal parameters once, and an Identity named after each of the others.
   void separate_copies() {
     std::erase_if(model_.nodes, [&](const Node& node) {
       if (!is_copy(node))
@@ -133,10 +134,10 @@ private:
     return model_.producer == "pytorch" && is_folded_name(pair.name) && is_same_module(pair);
   }
 
-  /// PyTorch's exporter computes with weights and generates names for the results
-  /// ("onnx::MatMul_12"). Such a copy is a second use of its weight if that still has its name, or
-  /// is read in the same module. Layers that were copied begin with equal numbers, too, but not
-  /// with transposed ones.
+  /// Whether both names denote one weight. PyTorch's exporter computes with weights and generates
+  /// names for the results ("onnx::MatMul_12"). Such a copy is a second use if its weight keeps a
+  /// name, or both are read in one module. Copied layers may start with equal numbers, but not with
+  /// transposed ones.
   bool is_same_module(const EqualWeights& pair) const {
     if (pair.is_transposed || !is_folded_name(pair.of))
       return true;

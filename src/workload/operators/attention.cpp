@@ -1,23 +1,25 @@
-// Attention as one operator (FlashAttention): O = softmax(S) V, S = scale * Q K^T, row by row, so
-// that the scores S are never stored. A mask is added to S; where a condition equals attribute
-// `fill_where`, S is replaced by `fill` (before the mask, or after with `fill_last`). Besides O
-// each row leaves the logarithm of its sum of exponentials, from which the backward operator
-// recomputes the scores.
-//   Attention     (Q [.., D, K], K [.., C, K], V [.., C, K], mask, condition) -> O [.., D, K], lse
-//   [.., D] AttentionGrad (dO, Q, K, V, O, lse, mask, condition) -> dQ, dK, dV
-// Keys and values of a group of heads (Ainslie et al. 2023, "GQA") are 1 along the group's axis,
-// and their gradients sums over it. Products over D, C and K: scores Q K^T and O = P V; backward
-// the scores, dO V^T, dV = P^T dO, dQ = dS K and dK = dS^T Q. No result is final before the last
-// step of K.
+// Rules of attention as one operator (FlashAttention), listed in registry.cpp: O = softmax(S) V
+// with S = scale * Q K^T, row by row, so that the scores S are never stored.
+//
+// A mask is added to S. Where a condition equals attribute `fill_where`, S is replaced by `fill`:
+// before the mask, or after it with `fill_last`. Each row also outputs lse, the logarithm of its
+// sum of exponentials, from which the backward operator recomputes the scores.
+//   Attention (Q [.., D, K], K [.., C, K], V [.., C, K], mask, condition)
+//     -> O [.., D, K], lse [.., D]
+//   AttentionGrad (dO, Q, K, V, O, lse, mask, condition) -> dQ, dK, dV
+// Keys and values of a group of heads (Ainslie et al. 2023, "GQA") have size 1 along the group's
+// axis, and their gradients are sums over it. Forward products over D, C and K are the scores Q K^T
+// and O = P V. Backward products are the scores, dO V^T, dV = P^T dO, dQ = dS K and dK = dS^T Q. No
+// result is final before the last step of K.
 #include "workload/operators/families.hpp"
 
 namespace monet {
 
 namespace {
 
-constexpr const char* kScores = ""; ///< no operand: they stay inside
+constexpr const char* kScores = ""; ///< no operand: the scores are not stored
 
-/// The loops, and the accesses that several operands share.
+/// Loops of attention, and axes that several operands share.
 struct AttentionAxes {
   std::vector<AxisExpr> query;  ///< [.., D, K]
   std::vector<AxisExpr> key;    ///< [.., C, K]

@@ -1,5 +1,5 @@
-// What ranks of a mesh exchange. The nest is a rank's own: what it reads of its operand and writes
-// of its result.
+// Collective operations between ranks of a mesh. The nest covers one rank: its reads of the operand
+// and its writes of the result.
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -8,7 +8,7 @@ namespace monet {
 
 namespace {
 
-/// (x) -> x added up, or the largest, over the ranks.
+/// (x) -> sum or maximum of x over the ranks.
 LoopNest build_all_reduce(const Graph& graph, const Operator& op) {
   const auto& shape = output_shape(graph, op, 0);
   if (input_shape(graph, op, 0) != shape)
@@ -58,7 +58,7 @@ CutAxis cut_axis(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
   return cut;
 }
 
-/// Loops of the other axes; the cut one gets `of_cut`.
+/// Axes with a loop each, except the partitioned axis, which is `of_cut`.
 std::vector<AxisExpr> axes_around(LoopNestBuilder& nest, const Integers& shape, std::size_t dim,
                                   const AxisExpr& of_cut, std::vector<LoopIndex>& loops) {
   std::vector<AxisExpr> axes;
@@ -71,7 +71,7 @@ std::vector<AxisExpr> axes_around(LoopNestBuilder& nest, const Integers& shape, 
   return axes;
 }
 
-/// (part) -> whole, or (whole) -> part: reduced over the ranks, or taken as it is.
+/// AllGather: (part) -> whole. Otherwise (whole) -> part, reduced over the ranks or only selected.
 template <bool kGathers>
 LoopNest build_cut(const Graph& graph, const Operator& op) {
   const auto& whole = kGathers ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
@@ -86,7 +86,7 @@ LoopNest build_cut(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (part along one axis) -> part along another.
+/// (part along one axis) -> part along another axis.
 LoopNest build_all_to_all(const Graph& graph, const Operator& op) {
   Integers whole = input_shape(graph, op, 0);
   const auto& to = output_shape(graph, op, 0);

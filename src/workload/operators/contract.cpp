@@ -1,3 +1,5 @@
+// Operand contracts of all operators, as a table of signatures, and their check; verification of
+// graphs calls it.
 #include "workload/operators/contract.hpp"
 
 #include "workload/operators/families.hpp"
@@ -16,17 +18,17 @@ namespace monet {
 
 namespace {
 
-/// Operators of one domain whose operands are alike. Signatures are lists of kinds, inputs before
-/// the arrow: r real, i integer, b truth, w whole, n number, s same as the first n; behind it ? for
-/// one that may be left out, * for any count (also none) of them, 0 where it may have no elements.
+/// Operators of one domain with equal signatures. A signature lists operand kinds, inputs before
+/// the arrow: r real, i integer, b truth, w whole, n number, s same as the first n. Suffixes: ?
+/// optional, * any count including zero, 0 may be empty.
 struct Signatures {
   std::string_view domain;
   std::string_view signature;
-  std::string_view op_types; ///< apart by blanks
+  std::string_view op_types; ///< separated by blanks
 };
 
 constexpr Signatures kSignatures[]{
-    // element by element
+    // element-wise
     {"", "n > s", "Abs Identity Neg Relu Sign"},
     {"", "r > r",
      "Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid "
@@ -107,7 +109,7 @@ constexpr Signatures kSignatures[]{
     {kMonetDomain, "r i i > r", "ShardGatherGrad"},
     {kMonetDomain, "i > i i", "DistinctIndices"},
     {kMonetDomain, "r i > r", "PutRows TakeRows"},
-    // movement and views
+    // data movement and views
     {"", "n s* > s", "Concat"},
     {"", "n > s", "DepthToSpace Flatten SpaceToDepth Transpose"},
     {"", "n > n", "EyeLike"},
@@ -136,7 +138,7 @@ constexpr Signatures kSignatures[]{
     {"com.microsoft", "r r i r? > r", "SoftmaxCrossEntropyLossGrad"},
     {kMonetDomain, "r i > r r? r?", "CtcLoss"},
     {kMonetDomain, "r i r r > r", "CtcLossGrad"},
-    // casts with a scale, updates
+    // casts with a scale, and updates
     {kMonetDomain, "r r > r r?", "ScaledCast"},
     {kMonetDomain, "r > r? r?", "BlockCast"},
     {kMonetDomain, "r > r r*", "Quantise"},
@@ -145,7 +147,7 @@ constexpr Signatures kSignatures[]{
     {kMonetDomain, "r r r* > r r", "AmaxUpdate"},
     {kMonetDomain, "r > n", "NonFinite"},
     {kMonetDomain, "r n n > r n", "LossScaleUpdate"},
-    // gradients of normalisations and of element-wise operators, losses by name
+    // gradients of normalisations and element-wise operators, and named losses
     {kMonetDomain, "r r? r? r? r? > r r? r? r? r?", "BatchNormalization"},
     {kMonetDomain, "r r r? r r > r? r? r?", "BatchNormGrad"},
     {kMonetDomain, "r r r > r", "BatchNormInferenceGrad RMSNormGradWeight"},
@@ -239,13 +241,13 @@ bool fits(ElementType type, OperandKind kind) {
 }
 
 std::string_view words_for(OperandKind kind) {
-  // In the order of OperandKind.
+  // Indexed by OperandKind.
   static constexpr std::array<std::string_view, 6> kWords{
       "real numbers", "integers", "truth values", "integers or truth values", "numbers", "numbers"};
   return kWords.at(static_cast<std::size_t>(kind));
 }
 
-/// Checks one list of operands of one operator.
+/// Checks one list of operands of an operator.
 class ContractCheck {
 public:
   ContractCheck(const Graph& graph, const Operator& op) : graph_(graph), op_(op) {}
@@ -299,7 +301,8 @@ private:
   std::optional<bool> real_; ///< of the first `number` operand
 };
 
-/// Weights, gradients and states in an optimiser's own order; numbers of rows among them.
+/// Contract of optimiser updates: weights, gradients and states in the optimiser's order, which may
+/// include row indices.
 const Contract& update_contract() {
   static const Contract contract{kMonetDomain, {}, parse_operands("n*"), parse_operands("n*")};
   return contract;

@@ -1,6 +1,6 @@
-// What an operator asks of its operands, whoever made it: how many, of which kinds of numbers, and
-// none of them empty. Relations between shapes are checked where the loop nest is built, or here
-// where it cannot prove them.
+// Operand contracts: the count, kinds of numbers, and non-emptiness that an operator requires.
+// Relations between shapes are checked when the loop nest is built, or by check_relations() where
+// the nest cannot prove them.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -10,7 +10,7 @@
 
 namespace monet {
 
-/// Kinds of numbers, as a kernel tells them apart.
+/// Kinds of numbers that kernels distinguish.
 enum class OperandKind {
   real,    ///< is_floating()
   integer, ///< neither real nor a truth value
@@ -23,11 +23,11 @@ enum class OperandKind {
 struct OperandContract {
   OperandKind kind = OperandKind::number;
   bool optional = false;
-  bool any_count = false;    ///< the last one of a list: from here on all are like this
-  bool may_be_empty = false; ///< sizes and axes, of which there may be none
+  bool any_count = false;    ///< last of a list: any number of operands like it
+  bool may_be_empty = false; ///< sizes and axes may be empty
 };
 
-/// One row of the table.
+/// Row of the table of contracts.
 struct Contract {
   std::string_view domain;
   std::string_view op_type;
@@ -35,16 +35,16 @@ struct Contract {
   std::vector<OperandContract> outputs;
 };
 
-/// The row of an operator, or null where there is none.
+/// Contract of an operator; null if it is not in the table.
 const Contract* contract_of(const Operator& op);
 
-/// Throws InputError with the node, the operand and what is expected. `op` needs no nest yet.
+/// Checks an operator's operands; throws InputError with node, operand and expectation. `op` needs
+/// no nest.
 void check_contract(const Graph& graph, const Operator& op);
 
-/// What holds between the shapes of an operator's operands where its nest cannot prove it: views,
-/// which have no nest, and operands that a nest calls opaque or reads beyond their edges. Throws
-/// InputError with the node and what is expected. The operator's contract holds already, and no
-/// view has been folded into it: its operands have the shapes that the operator knows.
+/// Checks relations between operand shapes that the nest cannot prove: for views, which have no
+/// nest, and for operands that are opaque or read beyond their edges. Throws InputError with node
+/// and expectation. The contract must hold, and no view may be folded into the operator yet.
 void check_relations(const Graph& graph, const Operator& op);
 
 } // namespace monet

@@ -1,6 +1,6 @@
-// Convolutions in one, two or three spatial dimensions (and more), grouped, dilated, strided,
-// padded. Loops B, G (omitted when there is one group), K, C, then OZ,OY,OX and FZ,FY,FX; K and C
-// count per group.
+// Rules of convolutions with one or more spatial dimensions, groups, dilations, strides and
+// padding. Loops B, G (omitted for a single group), K, C, then OZ,OY,OX and FZ,FY,FX; K and C count
+// per group.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
 

@@ -1,3 +1,5 @@
+// Reads and checks the geometry of windows from ONNX attributes; rules of convolutions and pooling
+// call it.
 #include "workload/operators/conv_geometry.hpp"
 
 #include "monet/base/checked.hpp"

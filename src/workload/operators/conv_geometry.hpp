@@ -14,18 +14,18 @@ struct ConvGeometry {
   Integers kernel;
   Integers strides;
   Integers dilations;
-  Integers pads_begin; ///< may be negative (cropping)
+  Integers pads_begin; ///< negative values crop
 };
 
-/// One entry per spatial axis. `small` is the side that the windows stride over less densely (a
-/// convolution's output, a transposed convolution's input), `large` the other one; both as N, C,
-/// spatial... auto_pad SAME_* splits the padding that `small` and `large` imply; other pads come
-/// from the attribute.
+/// Geometry with one entry per spatial axis. `small` holds one element per window (a convolution's
+/// output, a transposed convolution's input), `large` the elements under the windows; both are [N,
+/// C, spatial...]. auto_pad SAME_* splits the padding implied by their sizes; other pads are
+/// attributes.
 ConvGeometry window_geometry(const Graph& graph, const Operator& op,
                              std::span<const std::int64_t> large,
                              std::span<const std::int64_t> small, Integers kernel);
 
-/// The same with the kernel of a weight tensor, checked against attribute kernel_shape and the
+/// Geometry with the kernel of a weight tensor, checked against attribute kernel_shape and the
 /// output.
 ConvGeometry conv_geometry(const Graph& graph, const Operator& op, std::span<const std::int64_t> x,
                            std::span<const std::int64_t> w, std::span<const std::int64_t> y);
@@ -34,22 +34,22 @@ struct SpatialLoops {
   std::vector<LoopIndex> output;
   std::vector<LoopIndex> kernel;
 };
-/// Loops OX, OY, ... over y's spatial axes, then FX, FY, ... over w's; named from the last axis (X,
-/// Y, Z).
+/// Adds loops OX, OY, ... over y's spatial axes, then FX, FY, ... over w's; names start at the last
+/// axis (X, Y, Z).
 SpatialLoops spatial_loops(LoopNestBuilder& nest, std::span<const std::int64_t> y,
                            std::span<const std::int64_t> w);
-/// "OX", "OY", "OZ" for axis `index` of `count` spatial axes; "O0"... beyond three.
+/// Loop name of spatial axis `index` of `count`: "OX", "OY", "OZ"; "O0", ... beyond three.
 std::string spatial_name(char prefix, std::size_t index, std::size_t count);
 
-/// The axis of the larger tensor that spatial axis `i` of a window reads.
+/// Axis of the larger tensor that spatial axis `i` of a window reads.
 AxisExpr under_window(const ConvGeometry& geometry, const SpatialLoops& loops, std::size_t i);
 
-/// What a pooling window with attribute kernel_shape visits: loops B, C, OY,OX, FY,FX.
+/// Axes of a pooling with attribute kernel_shape; loops B, C, OY,OX, FY,FX.
 struct WindowAxes {
-  std::vector<AxisExpr> places;   ///< of `small`: one a window
-  std::vector<AxisExpr> elements; ///< of `large`: under the window
+  std::vector<AxisExpr> places;   ///< axes of `small`: one element per window
+  std::vector<AxisExpr> elements; ///< axes of `large`: elements under the window
 };
-/// `names` are those of the two tensors, for a message.
+/// Adds the loops of a pooling; `names` are those of the two tensors, for messages.
 WindowAxes window_axes(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
                        std::span<const std::int64_t> large, std::span<const std::int64_t> small,
                        std::string_view names);

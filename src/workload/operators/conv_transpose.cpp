@@ -1,6 +1,6 @@
-// Transposed convolutions: every input element adds a kernel into the output.
-// O[b, g, k, s*iy + d*fy - p, ...] += I[b, g, c, iy, ...] * W[g, c, k, fy, ...]; loops B, G, K, C,
-// then IZ,IY,IX and FZ,FY,FX. K and C count per group.
+// Rules of transposed convolutions, in which every input element adds a kernel to the output: O[b,
+// g, k, s*iy + d*fy - p, ...] += I[b, g, c, iy, ...] * W[g, c, k, fy, ...]. Loops B, G, K, C, then
+// IZ,IY,IX and FZ,FY,FX; K and C count per group.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
 
@@ -14,7 +14,7 @@ namespace monet {
 
 namespace {
 
-/// Padding at the front. With output_shape or auto_pad the total follows from the output's size.
+/// Padding at the front. With output_shape or auto_pad, the output's size implies the total.
 Integers pads_of(const Graph& graph, const Operator& op, const ConvGeometry& geometry,
                  std::span<const std::int64_t> x, std::span<const std::int64_t> y) {
   const std::string auto_pad = op.attributes.text("auto_pad", "NOTSET");

@@ -1,5 +1,5 @@
-// Data movement. ai.monet.Copy: a view that could not be folded; attribute `view` names the view.
-// ai.monet.Offload and ai.monet.Fetch: to the host's memory and back.
+// Rules of data movement. ai.monet.Copy is a view that could not be folded, named by attribute
+// `view`. ai.monet.Offload and ai.monet.Fetch move data to the host's memory and back.
 #include "workload/operators/families.hpp"
 #include "workload/operators/view_map.hpp"
 
@@ -45,7 +45,8 @@ std::vector<OperatorRule> copy_rules() {
           {kMonetDomain, "Offload", build_move}};
 }
 
-/// Operators that only rename or rearrange storage. fold_views() composes them into their readers.
+/// Rules of operators that only rename or rearrange storage. fold_views() composes them into their
+/// readers.
 std::vector<OperatorRule> view_rules() {
   const auto view = [](std::string_view op_type) {
     return OperatorRule{"", op_type, nullptr, true};

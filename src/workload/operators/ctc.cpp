@@ -1,5 +1,5 @@
-// Connectionist temporal classification (Graves et al. 2006): the likelihood of a sequence of
-// labels, blanks and repetitions between them summed over. S labels make L = 2 S + 1 states.
+// Connectionist temporal classification (Graves et al. 2006): the likelihood of a label sequence,
+// summed over blanks and repetitions. S labels yield L = 2 S + 1 states.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -8,7 +8,8 @@ namespace {
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
 constexpr VectorWork kForward{6, 0, 0, 3, 0, 4}; // log(sum of three exponentials) + log-probability
-/// The same backward in time, as if there were as many states as classes; exp(x) - exp(sum - x).
+/// Forward recursion reversed in time, charged per class instead of per state, and exp(x) - exp(sum
+/// - x).
 constexpr VectorWork kBackward{9, 1, 0, 3, 0, 6};
 
 void check_shapes(const Graph& graph, const Operator& op) {

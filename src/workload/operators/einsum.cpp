@@ -1,7 +1,8 @@
-// Einsum of one or two operands: every letter is a loop. Letters of the result, the first operand
-// and the second are B, H, ...; of the result and one operand D and K; summed ones C; further ones
-// of a kind are numbered. A letter that stands twice in an operand reads its diagonal. More than
-// two operands are contracted in pairs when a network is read.
+// Rules of Einsum with one or two operands, listed in registry.cpp: every letter is a loop. The
+// reader splits longer equations into pairs.
+//
+// Letters of the result and both operands are B, H, ...; of the result and one operand D and K;
+// summed letters C; further ones are numbered. A letter repeated in an operand reads its diagonal.
 #include "workload/operators/families.hpp"
 #include "workload/shared/einsum_equation.hpp"
 
@@ -13,14 +14,14 @@ namespace monet {
 
 namespace {
 
-/// Loop names by the part a letter plays, so that arrays find their dimensions.
+/// Loop name by the role of a letter, so that cores with fixed array dimensions find theirs.
 std::string loop_name(bool in_result, bool in_first, bool in_second, std::map<char, int>& used) {
   const char name = !in_result ? 'C' : in_first && in_second ? 'B' : in_first ? 'D' : 'K';
   const int serial = used[name]++;
   return serial == 0 ? std::string(1, name) : fmt::format("{}{}", name, serial);
 }
 
-/// Two operands of which nothing is summed are multiplied element by element.
+/// Compute kind: two operands without a summed letter are multiplied element by element.
 ComputeKind compute_of(std::size_t operands, bool sums) {
   if (operands == 2)
     return sums ? ComputeKind::mac : ComputeKind::vector;

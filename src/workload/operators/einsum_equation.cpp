@@ -1,3 +1,4 @@
+// Parses Einsum equations; the rules of einsum.cpp and the expansion of long equations call it.
 #include "workload/shared/einsum_equation.hpp"
 
 #include <fmt/core.h>
@@ -26,7 +27,8 @@ std::vector<std::string> split_terms(std::string_view text) {
   return terms;
 }
 
-/// Letters and at most one ellipsis.
+/// Checks that a term has only letters and at most one ellipsis; returns the problem, or an empty
+/// string.
 std::string check_term(const std::string& term) {
   std::string rest = term;
   if (const auto at = rest.find(kEllipsis); at != std::string::npos)
@@ -69,7 +71,7 @@ std::string parse_einsum(std::string_view text, std::span<const std::size_t> ran
       arrow == std::string::npos ? implicit_result(terms) : plain.substr(arrow + 2);
   if (terms.size() != ranks.size())
     return fmt::format("{} operands are described, {} are given", terms.size(), ranks.size());
-  std::size_t covered = 0; // axes that an ellipsis stands for, at most
+  std::size_t covered = 0; // maximum number of axes of an ellipsis
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (auto wrong = check_term(terms[i]); !wrong.empty())
       return wrong;

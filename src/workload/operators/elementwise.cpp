@@ -1,4 +1,4 @@
-// Element-wise operators with numpy broadcasting. One line each: scalar operations per output
+// Rules of element-wise operators with numpy broadcasting: a table of scalar operations per output
 // element.
 #include "workload/operators/families.hpp"
 
@@ -13,13 +13,13 @@ namespace {
 struct Elementwise {
   std::string_view domain;
   std::string_view op_type;
-  VectorWork work; ///< per output element; per operand after the first where `per_operand`
+  VectorWork work; ///< per output element; with `per_operand`, per operand after the first
   bool per_operand = false;
 };
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental. Logic and bit
 // operations count as compare. Functions of the exponential family count one transcendental for
-// each exp, log, erf, tanh, sin evaluated.
+// each exp, log, erf, tanh or sin that they evaluate.
 constexpr Elementwise kTable[]{
     {"", "Add", {1, 0, 0, 0, 0, 0}},
     {"", "Celu", {1, 1, 1, 2, 0, 1}},
@@ -58,7 +58,7 @@ constexpr Elementwise kTable[]{
     {"com.microsoft", "FastGelu", {3, 5, 0, 0, 0, 1}},
     {"com.microsoft", "Gelu", {1, 2, 1, 0, 0, 1}},
     {"com.microsoft", "QuickGelu", {1, 2, 1, 0, 0, 1}},
-    // with a mask as second output: where the gradient passes
+    // second output: mask of elements that pass the gradient
     {kMonetDomain, "Clip", {0, 0, 0, 2, 0, 0}},
     {kMonetDomain, "HardSigmoid", {1, 1, 0, 2, 0, 0}},
     {kMonetDomain, "LeakyRelu", {0, 1, 0, 1, 0, 0}},
@@ -66,7 +66,7 @@ constexpr Elementwise kTable[]{
     {"com.microsoft", "ReluGrad", {0, 0, 0, 1, 0, 0}},
 };
 
-/// Of ONNX, with one comparison.
+/// ONNX operators with one comparison per output element.
 constexpr std::string_view kComparing[]{
     "Abs",        "And",        "Bernoulli",      "BitShift",
     "BitwiseAnd", "BitwiseNot", "BitwiseOr",      "BitwiseXor",
@@ -75,7 +75,7 @@ constexpr std::string_view kComparing[]{
     "IsNaN",      "Less",       "LessOrEqual",    "Not",
     "Or",         "Relu",       "Round",          "ThresholdedRelu",
     "Where",      "Xor"};
-/// Of ONNX, with one function of the exponential family.
+/// ONNX operators with one transcendental function per output element.
 constexpr std::string_view kTranscendental[]{"Acos", "Acosh", "Asin", "Asinh",
                                              "Atan", "Atanh", "Cos",  "Cosh",
                                              "Erf",  "Exp",   "Log",  "RandomNormalLike",
@@ -98,7 +98,7 @@ VectorWork times(VectorWork work, int factor) {
           work.compare * factor, work.square_root * factor, work.transcendental * factor};
 }
 
-/// x^p without logarithm where p is a small whole number (repeated squaring) or 1/2.
+/// Work of x^p: without logarithm if p is a small integer (repeated squaring) or 1/2.
 VectorWork power_work(const Graph& graph, const Operator& op, const VectorWork& general) {
   if (!has_input(op, 1) || element_count(graph.tensor(*op.inputs[1])) != 1)
     return general;
@@ -137,8 +137,8 @@ VectorWork elementwise_work(const Graph& graph, const Operator& op) {
   return work;
 }
 
-/// Quantisation scales and zero points of one value per channel lie along attribute `axis`, not
-/// along the last axis.
+/// Whether a quantisation scale or zero point has one value per channel; it lies along attribute
+/// `axis`, not along the last axis.
 bool is_per_channel(const Operator& op, std::size_t input, std::span<const std::int64_t> shape) {
   return input > 0 && shape.size() == 1 && shape[0] != 1 &&
          (op.op_type == "QuantizeLinear" || op.op_type == "DequantizeLinear");
@@ -149,8 +149,8 @@ LoopNest build_elementwise(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   for (std::size_t i = 0; i < op.outputs.size(); ++i)
     nest.outputs_over(loops, i, {i == 0 ? "O" : "mask"});
-  // PRelu's slope and com.microsoft's bias broadcast like any operand. CastLike reads only the type
-  // of input 1.
+  // PRelu's slope and com.microsoft's bias broadcast like other operands. CastLike reads only the
+  // type of input 1.
   const std::size_t read = op.op_type == "CastLike" ? 1 : op.inputs.size();
   for (std::size_t i = 0; i < read; ++i) {
     if (!has_input(op, i))

@@ -1,5 +1,5 @@
-// Gradients of element-wise operators: loops over dY, the first input. An output with fewer or
-// broadcast axes is a sum over the missing ones.
+// Rules of gradients of element-wise operators, with loops over dY, the first input. An output with
+// fewer or broadcast axes is a sum over the missing ones.
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@ namespace {
 struct ElementwiseGrad {
   std::string_view op_type;
   VectorWork first;  ///< per element of dY, for output 0
-  VectorWork second; ///< for each other output, beyond what output 0 needed
+  VectorWork second; ///< per further output, in addition to `first`
 };
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.
@@ -50,7 +50,7 @@ constexpr ElementwiseGrad kElementwiseGrads[]{
     {"TanhGrad", {1, 2, 0, 0, 0, 0}},                     // dy * (1 - y*y)
     {"ThresholdedReluGrad", {0, 0, 0, 1, 0, 0}},          // x > a ? dy : 0
     {"DropoutGrad", {0, 1, 0, 1, 0, 0}},                  // mask ? dy/(1-p) : 0
-    // Two operands. Below: dA; then what dB takes beyond it.
+    // Two operands: work of dA, then the additional work of dB.
     {"DivGrad", {0, 0, 1, 0, 0, 0}, {1, 1, 1, 0, 0, 0}}, // dy/b; -(dy/b) * (a/b)
     {"MaxGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}}, // dy / (number of largest)
     {"MinGrad", {0, 1, 0, 2, 0, 0}, {0, 1, 0, 1, 0, 0}},
@@ -68,14 +68,14 @@ VectorWork plus(const VectorWork& a, const VectorWork& b) {
       a.compare + b.compare, a.square_root + b.square_root, a.transcendental + b.transcendental};
 }
 
-/// Work that depends on more than the operator's type.
+/// Work of variants that attributes select.
 VectorWork variant(const Operator& op, VectorWork work) {
   if (op.op_type == "GeluGrad" && op.attributes.text("approximate", "none") == "tanh")
     return {5, 11, 0, 0, 0, 1}; // one tanh, the derivative of its argument
   const bool exponential =
       op.op_type == "EluGrad" || op.op_type == "CeluGrad" || op.op_type == "SeluGrad";
   if (exponential && op.attributes.text("reads", "") == "input")
-    work.transcendental += 1; // the exponential again
+    work.transcendental += 1; // recomputes the exponential
   return work;
 }
 

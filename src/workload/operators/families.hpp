@@ -1,4 +1,4 @@
-// What families of operators are written with, and their rules, which registry.cpp lists.
+// Table helpers for families of operators, and their lists of rules, which registry.cpp collects.
 #pragma once
 
 #include "workload/operators/nest_builder.hpp"
@@ -12,17 +12,17 @@
 
 namespace monet {
 
-/// What a row of a table is for; such tables are sorted by it.
+/// Sort key of table rows: the operator's domain and type.
 constexpr auto kOperatorOf = [](const auto& row) { return std::pair(row.domain, row.op_type); };
 
-/// InternalError with the words `twice` where two rows are for one operator.
+/// Sorts rows by operator; throws InternalError with message `twice` if two rows share an operator.
 template <class Row>
 void sort_by_operator(std::vector<Row>& rows, std::string_view twice) {
   std::ranges::sort(rows, {}, kOperatorOf);
   internal_check(std::ranges::adjacent_find(rows, {}, kOperatorOf) == rows.end(), twice);
 }
 
-/// The row for an operator in a sorted table, or null.
+/// Row of an operator in a sorted table; null if it is missing.
 template <class Table>
 auto find_by_operator(const Table& table, std::string_view domain, std::string_view op_type) {
   const std::pair wanted(domain, op_type);
@@ -30,13 +30,13 @@ auto find_by_operator(const Table& table, std::string_view domain, std::string_v
   return at != std::end(table) && kOperatorOf(*at) == wanted ? &*at : nullptr;
 }
 
-/// The row of a table for an operator's type. It must be there.
+/// Row of an operator type in a table; the row must exist.
 template <class Table>
 const auto& row_of(const Table& table, const Operator& op) {
   return *std::ranges::find_if(table, [&](const auto& row) { return row.op_type == op.op_type; });
 }
 
-/// A rule for every row of a table.
+/// Rules for every row of a table.
 template <class Table>
 std::vector<OperatorRule> rules_of(const Table& table, std::string_view domain, NestBuilder build) {
   std::vector<OperatorRule> rules;

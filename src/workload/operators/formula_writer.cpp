@@ -1,3 +1,5 @@
+// Records formulas of optimiser updates as instructions; update_formula.cpp writes formulas with
+// it.
 #include "workload/operators/formula_writer.hpp"
 
 #include <fmt/core.h>
@@ -21,7 +23,7 @@ bool FormulaWriter::is_uniform(const UpdateValue& value) const {
   return value.kind == UpdateValue::Kind::number || formula_.instructions[value.index].uniform;
 }
 
-/// Nothing is computed where a number makes it needless: x + 0, 0 * x, 1 * x.
+/// Appends an instruction, except where a number makes it redundant: x + 0, 0 * x, 1 * x.
 Term FormulaWriter::append(ScalarOp op, Term a, Term b) {
   const bool first = a.value.kind == UpdateValue::Kind::number;
   const bool second = b.value.kind == UpdateValue::Kind::number;

@@ -1,4 +1,4 @@
-// Formulas of updates as arithmetic: update_formula.cpp writes them as one reads them.
+// Embedded notation for update formulas: update_formula.cpp states them as arithmetic expressions.
 #pragma once
 
 #include "workload/operators/nest_builder.hpp"
@@ -9,8 +9,8 @@ namespace monet {
 
 class FormulaWriter;
 
-/// A value of a formula under construction; arithmetic on terms appends instructions. A number has
-/// no writer.
+/// Value of a formula under construction; arithmetic on terms appends instructions. A number has a
+/// null writer.
 struct Term {
   FormulaWriter* writer = nullptr;
   UpdateValue value;
@@ -28,16 +28,16 @@ Term power(Term a, Term b);
 Term maximum(Term a, Term b);
 Term minimum(Term a, Term b);
 
-/// What the formula of an operator is written with: its inputs as terms, and its outputs.
+/// Inputs of an operator as terms, its attributes, and its outputs.
 class FormulaWriter {
 public:
   FormulaWriter(const Graph& graph, const Operator& op, std::size_t first_state)
       : graph_(&graph), op_(&op), first_state_(first_state) {}
 
   bool has(std::size_t i) const { return has_input(*op_, i); }
-  /// Input of one element per iteration.
+  /// Input with one element per iteration.
   Term input(std::size_t i) { return read(i, false); }
-  /// Input that is the same for all elements.
+  /// Input shared by all elements.
   Term scalar(std::size_t i) { return read(i, true); }
   Term state(std::size_t i) { return input(first_state_ + i); }
   double attribute(std::string_view name, double fallback = 0.0) const {
@@ -45,17 +45,17 @@ public:
   }
   bool flag(std::string_view name) const { return op_->attributes.integer(name, 0) != 0; }
 
-  /// With a master copy the weight itself is only written.
+  /// Whether the operator has a master copy; the weight itself is then only written.
   bool has_master() const { return flag("master_weights"); }
   Term weight() { return input(has_master() ? op_->inputs.size() - 1 : kUpdateWeight); }
   Term learning_rate() { return scalar(kUpdateLearningRate); }
   Term step() { return scalar(kUpdateStep); }
-  /// The gradient, scaled and clipped by value, without weight decay.
+  /// Gradient, scaled and clipped by value, without weight decay.
   Term gradient();
 
   Term append(ScalarOp op, Term a, Term b);
   void output(std::size_t i, Term term, Term kept);
-  /// The weight and, where there is one, its master copy.
+  /// Writes the weight and its master copy, if present.
   void output_weight(Term term);
   void output_state(std::size_t i, Term term) { output(1 + i, term, state(i)); }
   UpdateFormula finish();

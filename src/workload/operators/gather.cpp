@@ -1,12 +1,12 @@
-// Reading and writing at indices. Constant indices in arithmetic progression become affine; all
-// others make their axis data-dependent.
+// Rules of reads and writes at indices. Constant indices in arithmetic progression become affine;
+// all others make their axis data-dependent.
 #include "workload/operators/families.hpp"
 
 namespace monet {
 
 namespace {
 
-/// index = start + sum(step[i] * position[i]), if the constant indices are of that form.
+/// Arithmetic progression of constant indices: index = start + sum(step[i] * position[i]).
 struct Progression {
   std::int64_t start = 0;
   Integers steps;
@@ -72,7 +72,7 @@ LoopNest build_gather(const Graph& graph, const Operator& op) {
   nest.input(0, "I", std::move(from));
   if (!affine)
     nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
-  nest.input(2, "rank", {}); // of a table that is cut into ranks' rows
+  nest.input(2, "rank", {}); // rank's rows of a partitioned table
   return nest.finish();
 }
 
@@ -101,8 +101,8 @@ LoopNest build_gather_nd(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Places that are not zero, as many as the result has room for. Where each goes depends on those
-/// before it.
+/// NonZero: indices of nonzero elements, up to the output's size. The position of each depends on
+/// those before it.
 LoopNest build_nonzero(const Graph& graph, const Operator& op) {
   const auto& x = input_shape(graph, op, 0);
   const auto& places = output_shape(graph, op, 0);
@@ -115,7 +115,7 @@ LoopNest build_nonzero(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// The data is copied, then overwritten at places that depend on the indices.
+/// Scatter: copies the data, then overwrites elements at positions that depend on the indices.
 LoopNest build_scatter(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));

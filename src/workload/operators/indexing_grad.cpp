@@ -1,5 +1,5 @@
-// Gradients that are added into places chosen by indices or by overlapping windows. Elements nobody
-// adds to are zero.
+// Rules of gradients that are added at indices or in overlapping windows. All other elements are
+// zero.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
 
@@ -7,7 +7,7 @@ namespace monet {
 
 namespace {
 
-/// (dY, indices) -> dX: rows of dY are added into rows of a dense gradient that the indices name.
+/// (dY, indices) -> dX: adds rows of dY to the indexed rows of a dense gradient.
 LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
   const auto& dy = input_shape(graph, op, 0);
   const auto& indices = input_shape(graph, op, 1);
@@ -25,11 +25,11 @@ LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
   nest.output(0, "O", std::move(out), AccessMode::accumulate);
   nest.input(0, "I", axes_of(loops));
   nest.input(1, "indices", axes_of(std::span(loops).subspan(at, indices.size())));
-  nest.input(2, "rank", {}); // of a table that is cut into ranks' rows
+  nest.input(2, "rank", {}); // rank's rows of a partitioned table
   return nest.finish();
 }
 
-/// (dY, indices) -> dX: element by element, along the axis where the indices say.
+/// (dY, indices) -> dX: adds each element of dY at its index along the axis.
 LoopNest build_gather_elements_grad(const Graph& graph, const Operator& op) {
   const auto& dx = output_shape(graph, op, 0);
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), dx.size());
@@ -44,7 +44,7 @@ LoopNest build_gather_elements_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, indices) -> dX: slices of dY are added where rows of the indices say.
+/// (dY, indices) -> dX: adds slices of dY at positions from rows of the indices.
 LoopNest build_gather_nd_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
   nest.loops_over(input_shape(graph, op, 0));
@@ -54,8 +54,8 @@ LoopNest build_gather_nd_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY[, indices]) -> dX: every element of a window compares its place with the index (max) or
-/// takes its share (average). No scatter, so any lanes can do it.
+/// (dY[, indices]) -> dX: every element of a window compares its position with the index (max), or
+/// receives its share (average). No scatter is needed, so any vector lanes suffice.
 LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
   const bool is_max = op.op_type == "MaxPoolGrad";
   const auto& dy = input_shape(graph, op, 0);

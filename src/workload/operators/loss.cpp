@@ -1,4 +1,4 @@
-// Losses (a scalar) and their gradients with respect to the prediction.
+// Rules of scalar losses and of their gradients with respect to the prediction.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -16,14 +16,14 @@ constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp
 constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
 constexpr VectorWork kAbsolute{2, 0, 0, 1, 0, 0};
 constexpr VectorWork kBent{3, 2, 0, 2, 0, 0};     // smooth L1, Huber
-constexpr VectorWork kSignGrad{1, 1, 0, 2, 0, 0}; // of these three: clamp(x - t) / n
+constexpr VectorWork kSignGrad{1, 1, 0, 2, 0, 0}; // gradient of the losses above: clamp(x - t) / n
 constexpr VectorWork kEntropy{4, 2, 0, 2, 0, 2};  // t*log(x) + (1 - t)*log(1 - x), bounded
 constexpr VectorWork kEntropyGrad{2, 2, 1, 1, 0, 0};
 constexpr VectorWork kDivergence{2, 1, 0, 1, 0, 1}; // t*(log(t) - x)
 constexpr VectorWork kScaled{0, 1, 0, 0, 0, 0};
 
-/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], or [N, ...]
-/// that is not reduced; what it is divided by []): one element of each row is picked.
+/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], or [N, ...] if
+/// not reduced; divisor []): selects one element per row.
 LoopNest build_nll(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 0);
   const auto& labels = input_shape(graph, op, 1);
@@ -43,7 +43,7 @@ LoopNest build_nll(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Axes of the labels: those of the scores but the class axis.
+/// Axes of the labels: those of the scores without the class axis.
 std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
                                  std::span<const LoopIndex> loops, std::size_t class_axis) {
   if (input_shape(graph, op, 1).size() + 1 != loops.size())
@@ -53,8 +53,8 @@ std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
   return axes;
 }
 
-/// (dY, labels [N, ...], class weights [C], what the mean was divided by) -> gradient of the
-/// log-probabilities [N, C, ...]; classes are attribute `axis`.
+/// (dY, labels [N, ...], class weights [C], divisor of the mean) -> gradient of the
+/// log-probabilities [N, C, ...]; attribute `axis` is the class axis.
 LoopNest build_nll_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPickedGrad);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
@@ -71,8 +71,8 @@ LoopNest build_nll_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], labels that
-/// count []): every element counts a little, that of the label more.
+/// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], number of
+/// counted labels []): every class has a small weight, the label a larger one.
 LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kSmoothing);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -85,8 +85,8 @@ LoopNest build_label_smoothing(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (log-probabilities, labels, labels that count or their weights, class weights) -> gradient of
-/// the logits; classes are attribute `axis`.
+/// (log-probabilities, labels, number of counted labels or sum of their weights, class weights) ->
+/// gradient of the logits; attribute `axis` is the class axis.
 LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kCrossEntropyGrad);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -102,8 +102,8 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (prediction, target, weight) -> loss [] or the prediction's gradient; the absolute difference's
-/// sign, as int8, where its gradient is wanted.
+/// (prediction, target, weight) -> loss [] or gradient of the prediction. L1 also outputs the
+/// difference's sign as int8 if its gradient is required.
 template <const VectorWork& kWork>
 LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);

@@ -1,9 +1,11 @@
-// Gradients of products. With respect to one operand, the gradient of a multiply-accumulate nest is
-// the same nest in which that operand is written and the result is read: equal loops, equal MACs.
-// Inputs: the forward operands in their order, dY in place of the one whose gradient is the output.
-//   ConvGradInput (dY, W) -> dX      dX[b, c, s*oy + fy - p, ...] += dY[b, k, oy, ...] * W[k, c,
-//   fy, ...] ConvGradWeight (X, dY) -> dW     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] *
-//   dY[b, k, oy, ...]
+// Rules of gradients of products, listed in registry.cpp. Such a gradient has the nest of the
+// forward product, in which one operand is written and the result is read: equal loops, equal MACs.
+//
+// Inputs: the forward operands in order, with dY in place of the one to differentiate.
+//   ConvGradInput (dY, W) -> dX
+//     dX[b, c, s*oy + fy - p, ...] += dY[b, k, oy, ...] * W[k, c, fy, ...]
+//   ConvGradWeight (X, dY) -> dW
+//     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] * dY[b, k, oy, ...]
 #include "workload/operators/families.hpp"
 
 #include "monet/base/checked.hpp"
@@ -20,7 +22,7 @@ namespace monet {
 
 namespace {
 
-/// The terms count through [0, extent) once, like the digits of a number.
+/// Whether the terms enumerate [0, extent) exactly once, like digits of a number.
 bool counts_through(const AxisExpr& axis, const LoopNest& nest, std::int64_t extent) {
   if (axis.data_dependent || axis.offset != 0)
     return false;
@@ -38,7 +40,8 @@ bool counts_through(const AxisExpr& axis, const LoopNest& nest, std::int64_t ext
   return reached == extent;
 }
 
-/// Every element is one combination of loops: it can be finished before the next one is begun.
+/// Whether every element belongs to one combination of loops, so that elements can be finished one
+/// by one.
 bool visits_each_once(const Access& access, const LoopNest& nest, const Integers& shape) {
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < access.axes.size(); ++i) {
@@ -59,7 +62,8 @@ constexpr char kGemm[] = "Gemm";
 constexpr char kEinsum[] = "Einsum";
 constexpr std::array kForwards{kConv, kConvTranspose, kMatMul, kGemm, kEinsum};
 
-/// `operand` 0 or 1: the forward input whose gradient this is. An Einsum may have one operand only.
+/// Nest of a gradient: `operand` 0 or 1 is the forward input it belongs to. An Einsum may have a
+/// single operand.
 LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forward_type,
                  std::size_t operand) {
   const std::size_t operands = forward_type == kEinsum ? op.inputs.size() : 2;
@@ -82,7 +86,7 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
   internal_check(nest.operands.size() == 1 + operands, "a product has its operands and a result");
   Access& result = nest.operands[0];
   Access& target = nest.operands[1 + operand];
-  std::swap(result, target); // the gradient comes first, dY takes the operand's place
+  std::swap(result, target); // the gradient comes first, dY replaces the operand
   std::swap(result.role, target.role);
   target.mode = AccessMode::read;
   const auto& shape = graph.tensor(result.tensor).shape;
@@ -90,7 +94,7 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
   return nest;
 }
 
-/// The forward product, of which both gradients are computed, in attribute `forward`.
+/// Rule of the forward product in attribute `forward`, whose two gradients are computed together.
 const OperatorRule& forward_of_pair(const Graph& graph, const Operator& op) {
   const std::string type = op.attributes.text("forward", "");
   const bool known = std::ranges::any_of(kForwards, [&](const char* name) { return type == name; });
@@ -99,7 +103,7 @@ const OperatorRule& forward_of_pair(const Graph& graph, const Operator& op) {
   return *find_rule("", type);
 }
 
-/// ProductGrad (A, B, dY) -> dA, dB: the loops of the forward product, dY read by both products.
+/// ProductGrad (A, B, dY) -> (dA, dB): the loops of the forward product; both products read dY.
 LoopNest build_product_grad(const Graph& graph, const Operator& op) {
   const OperatorRule& rule = forward_of_pair(graph, op);
   for (std::size_t i = 0; i < 3; ++i) {

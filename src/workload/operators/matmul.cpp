@@ -1,7 +1,8 @@
-// Matrix products: MatMul with broadcast batch axes, Gemm, and com.microsoft.FusedMatMul with its
-// transpositions. O[b..., h, d, k] += I[b..., h, d, c] * W[b..., h, c, k]. Loops: the output's
-// batch axes (B; B,H; B0,B1,...,H), then D rows, C the reduced axis, K columns. A one-dimensional
-// operand has no D or no K.
+// Rules of matrix products, listed in registry.cpp: MatMul with broadcast batch axes, Gemm, and
+// com.microsoft.FusedMatMul with transpositions.
+//
+// O[b..., h, d, k] += I[b..., h, d, c] * W[b..., h, c, k]. Loops: the output's batch axes (B; B,H;
+// B0,B1,...,H), D rows, C reduced axis, K columns. A one-dimensional operand lacks D or K.
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -10,16 +11,15 @@ namespace monet {
 
 namespace {
 
-/// Where one operand keeps its batch axes, its reduced axis and its free axis (D or K), if it has
-/// one.
+/// Positions of an operand's batch axes, reduced axis, and free axis (D or K) if present.
 struct Layout {
   std::vector<std::size_t> batch;
   std::size_t reduced = 0;
   std::optional<std::size_t> free;
 };
 
-/// `transposed` swaps the last two axes; `batch_first` is FusedMatMul's transBatch: the matrix's
-/// first axis is axis 0 and the batch axes follow it.
+/// Layout of an operand. `transposed` swaps the last two axes. `batch_first` is FusedMatMul's
+/// transBatch: axis 0 is the matrix's first axis, followed by the batch axes.
 Layout layout_of(std::size_t rank, bool is_left, bool transposed, bool batch_first) {
   Layout layout;
   if (rank == 1)
@@ -106,7 +106,7 @@ void require_matrix(const Graph& graph, const Operator& op, std::size_t input,
   }
 }
 
-/// `flag(name)`: an attribute of FusedMatMul.
+/// Nest of a matrix product; `flag(name)` reads an attribute of FusedMatMul.
 template <class Flag>
 LoopNest build_matmul_of(const Graph& graph, const Operator& op, std::size_t left,
                          std::size_t right, Flag flag) {

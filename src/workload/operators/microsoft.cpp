@@ -1,4 +1,4 @@
-// Operators of com.microsoft that published training graphs hold.
+// Rules of com.microsoft operators in published training graphs.
 #include "workload/operators/families.hpp"
 
 #include "monet/base/errors.hpp"
@@ -9,8 +9,8 @@ namespace monet {
 
 namespace {
 
-/// (dY scalar, log-probabilities, labels) -> d scores. Classes are the axis that the labels lack:
-/// the last one when the labels' shape says so, otherwise axis 1.
+/// (dY scalar, log-probabilities, labels) -> gradient of the scores. The class axis is the one that
+/// the labels lack: the last axis if the labels' shape implies it, otherwise axis 1.
 LoopNest build_microsoft_cross_entropy_grad(const Graph& graph, const Operator& op) {
   const auto& scores = input_shape(graph, op, 1);
   const auto& labels = input_shape(graph, op, 2);
@@ -28,7 +28,7 @@ LoopNest build_microsoft_cross_entropy_grad(const Graph& graph, const Operator& 
   return nest.finish();
 }
 
-/// Operators that we define the same way in our domain.
+/// Nest of an operator with an equal definition in MONET's domain.
 LoopNest as_monet(const Graph& graph, const Operator& op, std::string_view op_type) {
   const OperatorRule* rule = find_rule(kMonetDomain, op_type);
   internal_check(rule != nullptr && rule->build != nullptr, "the delegate has no rule");

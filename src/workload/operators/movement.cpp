@@ -1,4 +1,4 @@
-// Operators that only move data and are no views: their output is new storage.
+// Rules of operators that move data and are not views: their output is new storage.
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -7,8 +7,8 @@ namespace monet {
 
 namespace {
 
-/// Each input is read where the output's index falls into its part; the clipping of the access says
-/// so.
+/// Concat: each input is read where the output's index is in its part; clipping of the access
+/// expresses this.
 LoopNest build_concat(const Graph& graph, const Operator& op) {
   const auto& out = output_shape(graph, op, 0);
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), out.size());
@@ -35,8 +35,7 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
   const std::vector<LoopIndex> loops = nest.loops_over(out);
   nest.output(0, "O", axes_of(loops));
   if (!pads || op.attributes.text("mode", "constant") != "constant") {
-    nest.opaque_input(
-        0, "I"); // reflected and repeated borders, or pads that only the file's shapes tell
+    nest.opaque_input(0, "I"); // reflected or repeated borders, or pads known only from shapes
     return nest.finish();
   }
   if (pads->size() != 2 * out.size())
@@ -48,7 +47,7 @@ LoopNest build_pad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// dY of a Pad that reflects or repeats borders -> dX: border elements receive several gradients.
+/// (dY) -> dX of a Pad that reflects or repeats borders: border elements receive several gradients.
 LoopNest build_pad_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{1, 0, 0, 0, 0, 0});
   nest.loops_over(input_shape(graph, op, 0));
@@ -57,7 +56,7 @@ LoopNest build_pad_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// dY of a Slice -> dX: element i of an axis goes to start + step * i, all others are zero.
+/// (dY) -> dX of a Slice: element i of an axis goes to start + step * i; all others are zero.
 LoopNest build_slice_grad(const Graph& graph, const Operator& op) {
   const auto& dy = input_shape(graph, op, 0);
   const auto starts = op.attributes.integers("starts");
@@ -74,7 +73,7 @@ LoopNest build_slice_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// out[r * size + i] = in[i] on every repeated axis.
+/// Tile: out[r * size + i] = in[i] on every repeated axis.
 LoopNest build_tile(const Graph& graph, const Operator& op) {
   const auto& in = input_shape(graph, op, 0);
   const auto& out = output_shape(graph, op, 0);
@@ -96,8 +95,8 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// DepthToSpace and SpaceToDepth: channels [block, block, C] (or [C, block, block]) against block x
-/// block positions.
+/// DepthToSpace and SpaceToDepth: exchange channels [block, block, C] (or [C, block, block]) and
+/// block x block positions.
 LoopNest build_depth_space(const Graph& graph, const Operator& op) {
   const bool to_space = op.op_type == "DepthToSpace";
   const auto& deep = to_space ? input_shape(graph, op, 0) : output_shape(graph, op, 0);
@@ -128,7 +127,7 @@ LoopNest build_depth_space(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// The output is written element by element; of the same shape as the input, or from nothing.
+/// Output written element by element, from an input of equal shape or without input.
 LoopNest build_fill(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
@@ -150,7 +149,7 @@ LoopNest build_one_hot(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// The order in which the input is read depends on data.
+/// Copy whose read order depends on data.
 LoopNest build_permuted(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));

@@ -1,3 +1,4 @@
+// Builds loop nests and checks their operands; the rules of all operators use it.
 #include "workload/operators/nest_builder.hpp"
 
 #include "monet/base/checked.hpp"

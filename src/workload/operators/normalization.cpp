@@ -1,13 +1,13 @@
-// Normalisations and the softmax family. Statistics need one sweep over the input, the result a
-// second one.
+// Rules of normalisations and the softmax family. Statistics need one sweep over the input, the
+// result a second one.
 #include "workload/operators/families.hpp"
 
 namespace monet {
 
 namespace {
 
-// Order of work: add, multiply, divide, compare, square_root, transcendental; per element. What is
-// done once a row (the division by the count, the root) is not counted.
+// Order of work: add, multiply, divide, compare, square_root, transcendental; per element. Work per
+// row (division by the count, root) is not counted.
 constexpr VectorWork kScaleAndShift{1, 1, 0, 0, 0, 0}; // x * a + b, a and b known per channel
 constexpr VectorWork kStatistics{5, 4, 0, 0, 0, 0};    // sum, sum of squares; (x-m)*i, *g, +b
 constexpr VectorWork kSoftmax{2, 0, 1, 1, 0, 1};       // max; x-max, exp, sum; divide
@@ -17,9 +17,9 @@ constexpr VectorWork kLpNormalization{1, 1, 1, 0, 0, 0};
 constexpr VectorWork kMeanVariance{4, 3, 0, 0, 0, 0};
 constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1}; // log-softmax; pick the label's
 
-/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance; in a
-/// training step of ours also batch mean and inverse standard deviation). Those after X and Y hold
-/// one value per channel (axis 1). Statistics are taken over all other axes.
+/// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance), in
+/// MONET's training steps also (batch mean, inverse standard deviation). All but X and Y have one
+/// value per channel (axis 1). Statistics cover all other axes.
 LoopNest build_batch_normalization(const Graph& graph, const Operator& op) {
   const bool ours = op.domain == kMonetDomain;
   const bool training = ours || op.attributes.integer("training_mode", 0) != 0;
@@ -57,7 +57,7 @@ LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// One operand in, one of the same shape out, two sweeps over the input.
+/// One input and one output of equal shape, with two sweeps over the input.
 template <const VectorWork& kWork>
 LoopNest build_rows(const Graph& graph, const Operator& op) {
   const auto& shape = input_shape(graph, op, 0);

@@ -1,5 +1,5 @@
-// Batch and layer normalisation and softmax, backward. An operand that is needed again
-// once a sum over it is known is swept twice.
+// Rules of gradients of batch and layer normalisation and softmax. An operand is swept twice if it
+// is read again after a sum over it.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -15,7 +15,7 @@ constexpr VectorWork kSoftmaxBackward{2, 2, 0, 0, 0, 0};    // dy*y, sum; y * (d
 constexpr VectorWork kLpBackward{3, 4, 0, 0, 0, 0};         // x*x, dy*x, two sums; dx
 constexpr VectorWork kLogSoftmaxBackward{2, 1, 0, 0, 0, 1}; // sum; dy - exp(y) * sum
 
-/// Channels are axis 1 (the last axis of a matrix).
+/// Loops with channels on axis 1 (the last axis of a matrix).
 std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
                                      std::size_t data_input) {
   const auto& shape = input_shape(graph, op, data_input);
@@ -24,8 +24,8 @@ std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, Loo
   return nest.loops_over(shape);
 }
 
-/// (dY, X, scale, mean, inverse standard deviation) -> (dX, dscale, dbias). Two sweeps over X and
-/// dY when dX is wanted.
+/// (dY, X, scale, mean, inverse standard deviation) -> (dX, dscale, dbias). Needs two sweeps over X
+/// and dY if dX is an output.
 LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
   const bool whole = has_output(op, 0);
   const int passes = whole ? 2 : 1;
@@ -92,7 +92,7 @@ LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, Y or X) -> dX; a row is swept for the sum, then for the result.
+/// (dY, Y or X) -> dX; sweeps a row for the sum, then for the result.
 LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
   const bool logarithmic = op.op_type == "LogSoftmaxGrad";
   const VectorWork& work = op.op_type == "LpNormalizationGrad" ? kLpBackward

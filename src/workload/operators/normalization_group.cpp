@@ -1,6 +1,6 @@
-// Normalisations whose statistics belong to one sample: over groups of channels (InstanceNorm has
-// one channel a group), and by the root of the mean square of a row (RMSNorm); with their
-// gradients.
+// Rules of normalisations with statistics per sample, and of their gradients: over groups of
+// channels (InstanceNorm has one channel per group), and by the root mean square of a row
+// (RMSNorm).
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -19,9 +19,9 @@ constexpr VectorWork kRms{1, 3, 0, 0, 0, 0};             // sum of squares; x*r,
 constexpr VectorWork kRmsBackward{2, 5, 0, 0, 0, 0};     // g*dy, x*r, sum; dx
 constexpr VectorWork kRmsParameters{1, 2, 0, 0, 0, 0};   // dy*x*r; sum
 
-/// Loops over [N, groups, channels of a group, places...], and the operands' axes over them.
+/// Loops over [N, groups, channels of a group, positions...], and the operands' axes over them.
 struct GroupLoops {
-  std::vector<AxisExpr> data;       ///< [N, C, places...]
+  std::vector<AxisExpr> data;       ///< [N, C, positions...]
   std::vector<AxisExpr> statistics; ///< [N, groups]
   AxisExpr channel;
 };
@@ -35,7 +35,7 @@ std::int64_t groups_of(const Graph& graph, const Operator& op, std::int64_t chan
   return groups;
 }
 
-/// Statistics are taken over the loops that are coupled: the channels of a group and all places.
+/// Adds the loops; statistics cover the coupled ones: channels of a group and all positions.
 GroupLoops add_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest) {
   const auto& shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
@@ -62,7 +62,7 @@ GroupLoops add_loops(const Graph& graph, const Operator& op, LoopNestBuilder& ne
   return loops;
 }
 
-/// Scale and bias, where given, hold one value per channel; in operator set 18 one per group.
+/// Adds a scale or bias, if present: one value per channel, or per group in opset 18.
 void add_per_channel(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
                      std::size_t input, std::string role, const GroupLoops& loops) {
   if (!has_input(op, input))
@@ -97,7 +97,7 @@ LoopNest build_group_norm_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, X, mean, inverse standard deviation) -> (dscale, dbias), summed over samples and places.
+/// (dY, X, mean, inverse standard deviation) -> (dscale, dbias), summed over samples and positions.
 LoopNest build_group_norm_grad_weight(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kGroupParameters);
   const auto& shape = input_shape(graph, op, 0);
@@ -134,7 +134,7 @@ std::vector<LoopIndex> row_loops(const Graph& graph, const Operator& op, LoopNes
   return loops;
 }
 
-/// (X, scale) -> (Y, 1 / root of the mean square), the latter of size 1 on normalised axes.
+/// (X, scale) -> (Y, 1 / root mean square); the latter has size 1 on normalised axes.
 LoopNest build_rms_norm(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRms);
   const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
@@ -145,7 +145,7 @@ LoopNest build_rms_norm(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, X, scale, 1 / root of the mean square) -> dX.
+/// (dY, X, scale, 1 / root mean square) -> dX.
 LoopNest build_rms_norm_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsBackward);
   const std::vector<LoopIndex> loops = row_loops(graph, op, nest);
@@ -155,7 +155,7 @@ LoopNest build_rms_norm_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, X, 1 / root of the mean square) -> dscale, summed over rows.
+/// (dY, X, 1 / root mean square) -> dscale, summed over rows.
 LoopNest build_rms_norm_grad_weight(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRmsParameters);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));

@@ -1,6 +1,6 @@
-// Pooling over windows or over all positions, maxima put back, and local response normalisation.
-// One operation per window element; the division of an average is once per output and not counted.
-// Loops B, C, OY,OX, FY,FX; global pooling B, C, FY,FX.
+// Rules of pooling over windows or all positions, of unpooling, and of local response
+// normalisation. Work is one operation per window element; the division of an average is not
+// counted. Loops B, C, OY,OX, FY,FX; global pooling B, C, FY,FX.
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 constexpr VectorWork kMaximum{0, 0, 0, 1, 0, 0};
 constexpr VectorWork kAverage{1, 0, 0, 0, 0, 0};
 constexpr VectorWork kPower{1, 1, 0, 0, 0, 0};
-constexpr VectorWork kNormalise{2, 4, 0, 0, 0, 1}; ///< the sum of squares again, its power, the sum
+constexpr VectorWork kNormalise{2, 4, 0, 0, 0, 1}; ///< sum of squares, power, sum of gradients
 
 template <const VectorWork& kWork>
 LoopNest build_pool(const Graph& graph, const Operator& op) {
@@ -48,7 +48,7 @@ std::int64_t checked_norm(const Graph& graph, const Operator& op) {
   return p;
 }
 
-/// The p-norm of a window, or of everything.
+/// p-norm of a window, or of the whole input.
 LoopNest build_lp_pool(const Graph& graph, const Operator& op) {
   checked_norm(graph, op);
   return op.op_type == "LpPool" ? build_pool<kPower>(graph, op)
@@ -69,8 +69,8 @@ LoopNest build_lp_pool_grad(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Every element goes where its index says, in the plane of its own image and channel; the rest is
-/// zero. MaxUnpool (X, indices) -> Y, or its gradient (dY, indices) -> dX, which picks.
+/// MaxUnpool (X, indices) -> Y: each element goes to its index in the plane of its image and
+/// channel; the rest is zero. Its gradient (dY, indices) -> dX reads these positions.
 LoopNest build_unpool(const Graph& graph, const Operator& op) {
   const bool picks = op.op_type == "MaxUnpoolGrad";
   const auto& small = picks ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
@@ -90,8 +90,8 @@ LoopNest build_unpool(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Loops over X, the neighbouring channels of each element, and what they read from `before`
-/// channels ahead.
+/// Loops over X and the neighbouring channels of each element; reads start `before` channels
+/// earlier.
 struct NeighbourLoops {
   std::vector<LoopIndex> own;
   std::vector<AxisExpr> read;
@@ -111,7 +111,7 @@ NeighbourLoops neighbour_loops(const Graph& graph, const Operator& op, LoopNestB
   return loops;
 }
 
-/// Every output reads `size` neighbouring channels.
+/// LRN: every output reads `size` neighbouring channels.
 LoopNest build_lrn(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kPower);
   const auto loops = neighbour_loops(graph, op, nest, input_shape(graph, op, 0), false);
@@ -120,8 +120,8 @@ LoopNest build_lrn(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, X) -> dX: besides its own dY an element has those of the channels that it is a neighbour
-/// of.
+/// LRNGrad (dY, X) -> dX: an element also receives gradients of the channels in whose neighbourhood
+/// it is.
 LoopNest build_lrn_grad(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kNormalise);
   const auto loops = neighbour_loops(graph, op, nest, input_shape(graph, op, 1), true);

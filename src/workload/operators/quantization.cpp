@@ -1,6 +1,6 @@
-// Rounding to a grid, as quantisation-aware training does it: y = (clamp(round(x / s) + z, least,
-// most) - z) * s. Scale s and zero point z are one number each, or one for each slice of attribute
-// `axis`; quant_min and quant_max are attributes.
+// Rules of fake quantisation in training: y = (clamp(round(x / s) + z, quant_min, quant_max) - z) *
+// s. Scale s and zero point z are one number each, or one per slice of attribute `axis`; quant_min
+// and quant_max are attributes.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -11,7 +11,7 @@ namespace {
 constexpr VectorWork kRound{2, 1, 1, 4, 0, 0};
 constexpr VectorWork kGradScale{2, 1, 1, 4, 0, 0}; // dY * (round(x/s) - x/s), summed
 
-/// Where a setting of one number, or of one for each slice of the axis, is read.
+/// Axes of a setting with one number, or with one per slice of the axis.
 std::vector<AxisExpr> setting_axes(const Graph& graph, const Operator& op,
                                    const LoopNestBuilder& nest, std::span<const LoopIndex> loops,
                                    const Integers& shape) {
@@ -21,7 +21,7 @@ std::vector<AxisExpr> setting_axes(const Graph& graph, const Operator& op,
   return {axis(loops[at])};
 }
 
-/// The scale is input `first`, the zero point the one behind it.
+/// Adds the scale, input `first`, and the zero point, the input after it.
 void read_settings(const Graph& graph, const Operator& op, LoopNestBuilder& nest,
                    std::span<const LoopIndex> loops, std::size_t first) {
   for (std::size_t i = first; i < op.inputs.size(); ++i) {
@@ -31,7 +31,7 @@ void read_settings(const Graph& graph, const Operator& op, LoopNestBuilder& nest
   }
 }
 
-/// (X, scale, zero point) -> (Y, where nothing was cut off).
+/// (X, scale, zero point) -> (Y, mask of elements not clamped).
 LoopNest build_fake_quantize(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRound);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));

@@ -1,5 +1,5 @@
-// Reductions over axes, arg-reductions, running sums. Loops are the input's axes; the output lacks
-// the reduced ones.
+// Rules of reductions over axes, arg-reductions and running sums. Loops are the input's axes; the
+// output lacks the reduced ones.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -19,7 +19,7 @@ constexpr Reduction kReductions[]{
     {"ReduceL1", {1, 0, 0, 1, 0, 0}},
     {"ReduceL2", {1, 1, 0, 0, 0, 0}},
     {"ReduceLogSum", {1, 0, 0, 0, 0, 0}},
-    {"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // maximum first
+    {"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // subtracts the maximum first
     {"ReduceMax", {0, 0, 0, 1, 0, 0}},
     {"ReduceMean", {1, 0, 0, 0, 0, 0}},
     {"ReduceMin", {0, 0, 0, 1, 0, 0}},
@@ -28,8 +28,7 @@ constexpr Reduction kReductions[]{
     {"ReduceSumSquare", {1, 1, 0, 0, 0, 0}},
 };
 
-/// Axes named by the attribute or by constant input 1; nullopt when they are an input of unknown
-/// values.
+/// Axes from the attribute or constant input 1; nullopt if they are an input with unknown values.
 std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& op,
                                             std::size_t rank) {
   Integers axes = op.attributes.integers("axes");
@@ -49,7 +48,7 @@ std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& 
   return reduced;
 }
 
-/// Which axes were reduced, from the shapes alone: an axis of equal size is taken as kept.
+/// Reduced axes inferred from the shapes; an axis of equal size counts as kept.
 std::vector<bool> axes_from_shapes(const Integers& in, const Integers& out, bool keepdims) {
   std::vector<bool> reduced(in.size(), false);
   std::size_t at = 0;
@@ -99,8 +98,7 @@ LoopNest build_running_sum(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Selection of the k largest: the input is compared once per element; where results come from
-/// depends on the data.
+/// TopK: compares the input once per element; the positions of results depend on data.
 LoopNest build_top_k(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, VectorWork{0, 0, 0, 1, 0, 0});
   nest.loops_over(input_shape(graph, op, 0));

@@ -1,4 +1,5 @@
-// Gradients of reductions: loops over X, the second input; dY (and Y) have size 1 on reduced axes.
+// Rules of gradients of reductions. Loops over X, the second input; dY (and Y) have size 1 on
+// reduced axes.
 #include "workload/operators/families.hpp"
 
 namespace monet {
@@ -8,7 +9,7 @@ namespace {
 struct ReductionGrad {
   std::string_view op_type;
   VectorWork work;      ///< per element of X
-  bool coupled = false; ///< an element's gradient depends on the others of its sum
+  bool coupled = false; ///< the gradient depends on all elements of a sum
 };
 
 // Order of work: add, multiply, divide, compare, square_root, transcendental.

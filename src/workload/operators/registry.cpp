@@ -1,3 +1,5 @@
+// Collects the rules of all operator families and finds an operator's rule; readers and graph
+// generators call it to build nests.
 #include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
 
@@ -11,7 +13,7 @@ namespace monet {
 
 namespace {
 
-// A new family is one line here and one in families.hpp.
+// To add a family, add a line here and a declaration in families.hpp.
 constexpr std::array kFamilies{
     &conv_rules,
     &matmul_rules,

@@ -1,3 +1,5 @@
+// Checks relations between operand shapes that nests cannot prove; registry.cpp calls it for each
+// operator.
 #include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
 #include "workload/operators/view_map.hpp"
@@ -35,7 +37,7 @@ void expect_shape(const Graph& graph, const Operator& op, const Shape& found, co
 
 // --- views ---
 
-/// start + step * i of every output index i lies within the input.
+/// Checks that start + step * i is within the input for every output index i.
 void check_slice(const Graph& graph, const Operator& op, const ViewStep& step, const Shape& in,
                  const Shape& out, std::string_view detail) {
   expect(graph, op, in.size() == out.size(), "its axes are not those of the input", detail);
@@ -65,7 +67,7 @@ void check_transpose(const Graph& graph, const Operator& op, const ViewStep& ste
   expect_shape(graph, op, out, expected, "output 0");
 }
 
-/// Views and Copy, each output by itself.
+/// Checks views and Copy, each output separately.
 void check_views(const Graph& graph, const Operator& op) {
   const Shape& in = input_shape(graph, op, 0);
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
@@ -95,7 +97,7 @@ void check_views(const Graph& graph, const Operator& op) {
   }
 }
 
-// --- cut, joined and padded ---
+// --- partitioned, concatenated and padded ---
 
 void check_concat(const Graph& graph, const Operator& op) {
   Shape joined = input_shape(graph, op, 0);
@@ -156,8 +158,8 @@ void check_one_hot(const Graph& graph, const Operator& op) {
 
 // --- indexed ---
 
-/// The last axis of the indices names axes of the data after `batch` common ones; the rest of the
-/// data's axes follow those of the indices in what is picked.
+/// Checks operators with index vectors along the last axis of `indices`. They index the data's axes
+/// after `batch_dims` common axes; the remaining axes of the data follow in `picked`.
 void check_slices(const Graph& graph, const Operator& op, const Shape& data, const Shape& indices,
                   const Shape& picked) {
   const std::int64_t batch_dims = op.attributes.integer("batch_dims", 0);
@@ -229,13 +231,13 @@ void check_top_k(const Graph& graph, const Operator& op) {
   }
 }
 
-/// (dY, operands) -> a gradient for each of some of them.
+/// Checks (dY, operands) -> gradients of some of the operands.
 void check_gradients(const Graph& graph, const Operator& op) {
   expect(graph, op, op.outputs.size() < op.inputs.size(),
          "it has more gradients than operands to make them for");
 }
 
-/// (dY, B), (dY, A, B) or (dY, nothing, B).
+/// Checks the inputs (dY, B), (dY, A, B) or (dY, omitted, B).
 void check_product_gradients(const Graph& graph, const Operator& op) {
   expect(graph, op, op.inputs.size() > 1 && op.inputs.back(), "it reads no factor");
 }

@@ -1,7 +1,9 @@
-// Interpolation, and its gradient: the same loops with input and output exchanged. Whole factors
-// are affine: each input element makes `factor` outputs from itself and (linear, cubic) its
-// neighbours, or each output is made of taps `factor` apart. Other factors, and corners that are
-// aligned, touch the input in an order that is not affine.
+// Rules of interpolation and its gradient, listed in registry.cpp. The gradient has the same loops
+// with input and output exchanged.
+//
+// Integer factors are affine. When enlarging, each input element yields `factor` outputs from
+// itself and (linear, cubic) its neighbours; when shrinking, taps are `factor` elements distant.
+// Other factors, and aligned corners, access the input in a non-affine order.
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -10,17 +12,17 @@ namespace monet {
 
 namespace {
 
-/// Index of the first tap of output 0, and the distance between the first and the second tap that
-/// covers all taps of `factor` neighbouring outputs.
+/// Index of the first tap of output 0, and the distance of two taps that covers all taps of
+/// `factor` neighbouring outputs.
 struct Taps {
   std::int64_t offset = 0;
   std::int64_t distance = 1;
 };
 
 struct Interpolation {
-  std::int64_t taps = 1; ///< per axis that changes: 1 nearest, 2 linear, 4 cubic
-  bool centred = true;   ///< coordinates are those of pixels' middles
-  bool affine = true;    ///< for whole factors
+  std::int64_t taps = 1; ///< per resized axis: 1 nearest, 2 linear, 4 cubic
+  bool centred = true;   ///< coordinates refer to pixel centres
+  bool affine = true;    ///< whether integer factors are affine
 };
 
 Interpolation interpolation_of(const Operator& op) {
@@ -37,8 +39,9 @@ Interpolation interpolation_of(const Operator& op) {
   return found;
 }
 
-/// Up: an output lies between input `place - 1` and `place + 1` when pixels are centred, otherwise
-/// between `place` and `place + 1`. Down: in the middle of `factor` inputs, or at the first.
+/// Taps of a factor. Enlarging: an output is between inputs `place - 1` and `place + 1` if pixels
+/// are centred, otherwise between `place` and `place + 1`. Shrinking: it is in the middle of
+/// `factor` inputs, or at the first.
 Taps taps_of(const Interpolation& how, bool down, std::int64_t factor) {
   Taps taps;
   if (down) {
@@ -108,7 +111,7 @@ LoopNest build_resize(const Graph& graph, const Operator& op) {
   return build_interpolation(graph, op, input_shape(graph, op, 0), output_shape(graph, op, 0),
                              true);
 }
-/// (dY) -> dX; attribute `scales` where the forward operator was given scales.
+/// (dY) -> dX; attribute `scales` is set if the forward operator has scales.
 LoopNest build_resize_grad(const Graph& graph, const Operator& op) {
   return build_interpolation(graph, op, output_shape(graph, op, 0), input_shape(graph, op, 0),
                              false);

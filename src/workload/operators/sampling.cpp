@@ -1,7 +1,9 @@
-// Sampling an image between its pixels at places that data name: GridSample where a grid points,
-// RoiAlign over the bins of regions. The image is swept once for every pixel that a sample is made
-// of, each sweep looking up one pixel for each output. Where a sample lies is the same for all
-// channels and not counted. Loops N,C,H,W (GridSample) and R,C,OY,OX (RoiAlign).
+// Rules of image sampling at data-dependent coordinates, listed in registry.cpp: GridSample at grid
+// points, RoiAlign over the bins of regions.
+//
+// The image is swept once per pixel of a sample; each sweep reads one pixel per output. Coordinate
+// arithmetic is shared by all channels and not counted. Loops N,C,H,W (GridSample) and R,C,OY,OX
+// (RoiAlign).
 #include "workload/operators/families.hpp"
 
 #include <fmt/core.h>
@@ -15,12 +17,12 @@ namespace {
 
 using Shape = Integers;
 
-/// Samples per axis of a bin where the network leaves that to the regions' sizes: what
-/// torchvision's and Detectron's detectors take.
+/// Samples per axis of a bin if the network derives them from the regions' sizes: the value that
+/// torchvision's and Detectron's detectors use.
 constexpr std::int64_t kAdaptiveSamples = 2;
 constexpr std::int64_t kMaxSamples = 1024;
 
-/// `taps` products added up for an output.
+/// Work of a sum of `taps` products per output.
 VectorWork weighted_sum(int taps) {
   return {taps, taps, 0, 0, 0, 0};
 }
@@ -35,7 +37,7 @@ void check_choice(const Graph& graph, const Operator& op, std::string_view name,
 
 // --- GridSample ---
 
-/// Pixels that a sample is made of.
+/// Number of pixels that contribute to a sample.
 int grid_taps(const Graph& graph, const Operator& op) {
   check_choice(graph, op, "mode", "bilinear", {"nearest", "bilinear", "bicubic"});
   check_choice(graph, op, "padding_mode", "zeros", {"zeros", "border", "reflection"});
@@ -57,12 +59,12 @@ void check_grid(const Graph& graph, const Operator& op, const Shape& image, cons
     fail(graph, op, "the image is empty");
 }
 
-/// The image's pixels of one sample: any row and column.
+/// Axes of the pixels of one sample: any row and column.
 std::vector<AxisExpr> pixels_of(AxisExpr image, LoopIndex channel) {
   return {std::move(image), axis(channel), axis_data_dependent(), axis_data_dependent()};
 }
 
-/// Column and row of a place, in -1 to 1.
+/// Adds reads of a position's column and row, each in -1 to 1.
 void read_coordinates(LoopNestBuilder& nest, std::size_t grid, std::vector<AxisExpr> place) {
   place.push_back(axis_fixed(0));
   nest.input(grid, "x", place);
@@ -84,7 +86,7 @@ LoopNest build_grid_sample(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, grid) -> dX: every sample adds to the pixels that it was made of.
+/// (dY, grid) -> dX: every sample adds to its pixels.
 LoopNest build_grid_sample_grad_input(const Graph& graph, const Operator& op) {
   const Shape& dy = input_shape(graph, op, 0);
   check_grid(graph, op, output_shape(graph, op, 0), input_shape(graph, op, 1), dy);
@@ -97,8 +99,8 @@ LoopNest build_grid_sample_grad_input(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, X, grid) -> dgrid: how fast the sample changes along the axis of coordinate D, times dY,
-/// summed over channels. Both coordinates look at the same pixels: half of them count for each.
+/// (dY, X, grid) -> dgrid: derivative of the sample along coordinate D, times dY, summed over
+/// channels. Both coordinates read the same pixels, so each is charged half of them.
 LoopNest build_grid_sample_grad_grid(const Graph& graph, const Operator& op) {
   const Shape& dy = input_shape(graph, op, 0);
   const Shape& image = input_shape(graph, op, 1);
@@ -159,7 +161,7 @@ RegionAxes region_axes(LoopNestBuilder& nest, const Shape& bins) {
   return {{axis(r), axis(c), axis(y), axis(x)}, pixels_of(axis_data_dependent(), c), r};
 }
 
-/// Corners of a region, and which image it is of.
+/// Adds reads of a region's corners and image index.
 void read_region(LoopNestBuilder& nest, const RegionAxes& axes) {
   constexpr std::array<const char*, 4> kCorners{"x1", "y1", "x2", "y2"};
   for (std::size_t i = 0; i < kCorners.size(); ++i)
@@ -188,8 +190,8 @@ LoopNest build_roi_align(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (dY, regions, images[, X]) -> dX: a mean shares dY out to all its samples' pixels, a maximum
-/// looks for its sample again.
+/// (dY, regions, images[, X]) -> dX: a mean distributes dY to the pixels of all its samples; a
+/// maximum finds its sample again.
 LoopNest build_roi_align_grad(const Graph& graph, const Operator& op) {
   const Shape& bins = input_shape(graph, op, 0);
   const Shape& image = output_shape(graph, op, 0);

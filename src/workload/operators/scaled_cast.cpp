@@ -1,6 +1,6 @@
-// Casts to fp8 with a scale, after NVIDIA's Transformer Engine. Magnitudes are found where a tensor
-// is swept anyway, one maximum for each index of the first two axes (one axis of a matrix, none of
-// a vector), so that tiles need not wait for each other; what reads them takes the largest.
+// Rules of casts to fp8 with a scale, as in NVIDIA's Transformer Engine. Maxima of magnitudes are
+// computed in existing sweeps, one per index of the first two axes (one axis of a matrix, none of a
+// vector), so that tiles are independent. Readers take the overall maximum.
 #include "workload/operators/families.hpp"
 
 #include "monet/base/checked.hpp"
@@ -19,7 +19,7 @@ constexpr VectorWork kCastCompared{0, 1, 0, 1, 0, 0};
 constexpr VectorWork kLargest{0, 0, 0, 1, 0, 0};
 constexpr VectorWork kFindScale{0, 1, 1, 1, 0, 0};
 
-/// The axes of a maximum: the first ones of what it is found in.
+/// Axes of an array of maxima: the first axes of the tensor that it covers.
 std::vector<AxisExpr> leading_axes(const Graph& graph, const Operator& op, std::size_t output,
                                    std::span<const LoopIndex> loops) {
   const auto& shape = output_shape(graph, op, output);
@@ -29,7 +29,7 @@ std::vector<AxisExpr> leading_axes(const Graph& graph, const Operator& op, std::
   return axes_of(loops.first(shape.size()));
 }
 
-/// (X, scale) -> (X in the type of the result, maxima of the magnitudes).
+/// (X, scale) -> (X in the result's type, maxima of magnitudes).
 LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
   if (!has_input(op, 1) || !input_shape(graph, op, 1).empty())
     fail(graph, op, "the scale is not a scalar");
@@ -45,8 +45,8 @@ LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// X [..., C] of R rows -> (X in blocks along its last axis, the same [C, R] in blocks along its
-/// rows). A block is within a core when its maximum is known: one sweep.
+/// X [..., C] with R rows -> (X in blocks along its last axis, transpose [C, R] in blocks along its
+/// rows). A block is still in the core when its maximum is known, so one sweep suffices.
 LoopNest build_block_cast(const Graph& graph, const Operator& op) {
   const Integers shape = input_shape(graph, op, 0);
   if (shape.size() < 2)
@@ -74,7 +74,7 @@ LoopNest build_block_cast(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// X -> X in blocks, once for every result.
+/// (X) -> X in blocks, once per output.
 LoopNest build_quantise(const Graph& graph, const Operator& op) {
   const auto copies = static_cast<int>(op.outputs.size());
   LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, copies, 0, copies, 0, 0});
@@ -88,7 +88,7 @@ LoopNest build_quantise(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// X -> maxima of its magnitudes.
+/// (X) -> maxima of its magnitudes.
 LoopNest build_amax(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kLargest);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -97,7 +97,7 @@ LoopNest build_amax(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Maxima -> scale.
+/// (maxima) -> scale.
 LoopNest build_amax_scale(const Graph& graph, const Operator& op) {
   if (!output_shape(graph, op, 0).empty())
     fail(graph, op, "the scale is not a scalar");

@@ -1,7 +1,6 @@
-// The element-wise operators of optimiser updates: one iteration per element, each operand swept
-// once, the work of the formula. What they compute is in update_formula.cpp. Also the rows of
-// tables that sparse gradients update, and what clipping and loss scaling need: a look at whether
-// numbers are finite, and the next scale.
+// Rules of optimiser updates: one iteration per element, one sweep per operand, and the work of the
+// formula in update_formula.cpp. Also sparse updates of table rows, and parts of clipping and loss
+// scaling: a test for finite numbers, and the next scale.
 #include "workload/operators/families.hpp"
 
 #include "monet/workload/update_formula.hpp"
@@ -34,7 +33,7 @@ LoopNest build_update(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Axes of a table of which the loops touch a row for each row of `loops`.
+/// Axes of a table in which the loops access one data-dependent row per row of `rows`.
 std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op, const Integers& table,
                                  const Integers& rows, std::span<const LoopIndex> loops) {
   if (table.empty() || table.size() != rows.size() ||
@@ -54,7 +53,7 @@ void check_row_numbers(const Graph& graph, const Operator& op, std::size_t input
     fail(graph, op, "there is not one number for each row");
 }
 
-/// All but the numbers of rows are real numbers.
+/// Checks that all operands except row indices are real numbers.
 void check_real(const Graph& graph, const Operator& op) {
   const std::size_t rows = updates_rows(op) ? std::size_t{kUpdateRows} : 1;
   for (const auto* list : {&op.inputs, &op.outputs}) {
@@ -66,8 +65,8 @@ void check_real(const Graph& graph, const Operator& op) {
   }
 }
 
-/// One iteration per element of the gradient's rows. Weight and states are read and overwritten in
-/// as many rows; the others stay as they are.
+/// Sparse update with one iteration per element of the gradient's rows. The indexed rows of weight
+/// and states are read and overwritten; all others are unchanged.
 LoopNest build_row_update(const Graph& graph, const Operator& op) {
   const UpdateFormula formula = update_formula(graph, op);
   const Integers& rows = input_shape(graph, op, kUpdateGradient);
@@ -102,7 +101,7 @@ LoopNest build_row_update(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (table, rows) -> those rows of the table.
+/// (table, row indices) -> these rows of the table.
 LoopNest build_take_rows(const Graph& graph, const Operator& op) {
   check_real(graph, op);
   const Integers& rows = output_shape(graph, op, 0);
@@ -115,7 +114,7 @@ LoopNest build_take_rows(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (values, rows) -> the table whose rows they overwrite; the others stay as they are.
+/// (values, row indices) -> table with these rows overwritten; the others are unchanged.
 LoopNest build_put_rows(const Graph& graph, const Operator& op) {
   check_real(graph, op);
   const Integers& rows = input_shape(graph, op, 0);
@@ -128,8 +127,8 @@ LoopNest build_put_rows(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (indices) -> the different ones in order, then `size` as often as there are more; and the place
-/// of each index among them. Sorted by merging: a comparison for each halving.
+/// (indices) -> (distinct indices in order, padded with `size`; position of each index among them).
+/// Work is a merge sort: one comparison per halving.
 LoopNest build_distinct(const Graph& graph, const Operator& op) {
   const Integers& shape = input_shape(graph, op, 0);
   if (shape.size() != 1 || output_shape(graph, op, 0) != shape ||
@@ -144,7 +143,7 @@ LoopNest build_distinct(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (x) -> 1 where any element is infinite or not a number, else 0: a scalar.
+/// (x) -> scalar 1 if any element is infinite or NaN, otherwise 0.
 LoopNest build_non_finite(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, {0, 0, 0, 2, 0, 0});
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
@@ -153,7 +152,7 @@ LoopNest build_non_finite(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// (scale, steps since it changed, flag of non-finite gradients) -> (scale, steps): three scalars.
+/// (scale, steps since its last change, flag of non-finite gradients) -> (scale, steps): scalars.
 LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, {1, 1, 0, 3, 0, 0});
   nest.outputs(0, {"O", "steps"}, {});

@@ -1,5 +1,6 @@
-// PyTorch 1.13's formulas in its order of operations where it has the optimiser, those of the paper
-// or of its published code otherwise. To add one: a function here and a line in kUpdates.
+// Formulas of optimiser updates, in PyTorch 1.13's order of operations if it has the optimiser,
+// otherwise as in the paper or its published code. Rules (update.cpp) and execution use them. To
+// add one, write a function here and add a line to kUpdates.
 #include "monet/workload/update_formula.hpp"
 
 #include "workload/operators/formula_writer.hpp"
@@ -18,11 +19,11 @@ namespace {
 
 // ---- PyTorch 1.13 -------------------------------------------------------------------------------
 
-/// g + decay*w: decay as a penalty on the squared weights.
+/// g + decay*w: weight decay as a penalty on the squared weights.
 Term penalised_gradient(FormulaWriter& u) {
   return u.gradient() + u.attribute("weight_decay") * u.weight();
 }
-/// w * (1 - lr*decay): decay apart from the gradient (Loshchilov and Hutter 2019).
+/// w * (1 - lr*decay): weight decay decoupled from the gradient (Loshchilov and Hutter 2019).
 Term decayed_weight(FormulaWriter& u) {
   const double decay = u.attribute("weight_decay");
   return decay == 0.0 ? u.weight() : u.weight() * (1.0 - decay * u.learning_rate());
@@ -32,7 +33,8 @@ void sgd(FormulaWriter& u) {
   u.output_weight(u.weight() - u.learning_rate() * penalised_gradient(u));
 }
 
-/// The first step takes the gradient undamped, as PyTorch's buffer starts as a copy of it.
+/// Momentum; the first step uses the undamped gradient, since PyTorch's buffer starts as a copy of
+/// it.
 void momentum(FormulaWriter& u) {
   const double mu = u.attribute("momentum", 0.9);
   const double dampening = u.attribute("dampening");
@@ -58,8 +60,8 @@ Moments moments(FormulaWriter& u, Term g) {
   return {m, v};
 }
 
-/// Kingma and Ba 2015; epsilon outside the root, after the correction of the second moment.
-/// `amsgrad`: the largest second moment so far (Reddi, Kale and Kumar 2018).
+/// Adam (Kingma and Ba 2015); epsilon is added outside the root, after the correction of the second
+/// moment. With `amsgrad`, uses the maximum second moment (Reddi, Kale and Kumar 2018).
 void adam_step(FormulaWriter& u, Term w, Term g) {
   const Moments next = moments(u, g);
   const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
@@ -79,8 +81,8 @@ void adamw(FormulaWriter& u) {
   adam_step(u, decayed_weight(u), u.gradient());
 }
 
-/// Adam of the rows that a step has read, whose moments alone move (SparseAdam); epsilon is added
-/// to the root of the second moment as it is.
+/// Adam for the rows that a step has read; only their moments change (SparseAdam). Epsilon is added
+/// to the root of the uncorrected second moment.
 void sparse_adam(FormulaWriter& u) {
   const double b1 = u.attribute("beta1", 0.9);
   const double b2 = u.attribute("beta2", 0.999);
@@ -95,7 +97,7 @@ void sparse_adam(FormulaWriter& u) {
   u.output_weight(u.weight() - rate * (m / (square_root(v) + u.attribute("epsilon", 1e-8))));
 }
 
-/// Hinton's lecture 6e; `centered` after Graves 2013.
+/// RMSprop (Hinton's lecture 6e); `centered` after Graves 2013.
 void rmsprop(FormulaWriter& u) {
   const double alpha = u.attribute("alpha", 0.99);
   const double mu = u.attribute("momentum");
@@ -117,7 +119,7 @@ void rmsprop(FormulaWriter& u) {
   u.output_weight(u.weight() - u.learning_rate() * move);
 }
 
-/// Duchi, Hazan and Singer 2011.
+/// Adagrad (Duchi, Hazan and Singer 2011).
 void adagrad(FormulaWriter& u) {
   const Term g = penalised_gradient(u);
   const Term sum = u.state(0) + g * g;
@@ -130,7 +132,7 @@ void adagrad(FormulaWriter& u) {
 
 // ---- published code -----------------------------------------------------------------------------
 
-/// Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2.
+/// Lion (Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2).
 void lion(FormulaWriter& u) {
   const double b1 = u.attribute("beta1", 0.9);
   const double b2 = u.attribute("beta2", 0.99);
@@ -140,8 +142,8 @@ void lion(FormulaWriter& u) {
   u.output_state(0, b2 * u.state(0) + (1.0 - b2) * g);
 }
 
-/// You et al. 2020, "Large batch optimization for deep learning", algorithm 2; outputs: direction,
-/// first and second moment.
+/// LAMB (You et al. 2020, "Large batch optimization for deep learning", algorithm 2); outputs
+/// direction, first and second moment.
 void lamb_direction(FormulaWriter& u) {
   const Moments next = moments(u, u.gradient());
   const Term c1 = 1.0 - power(u.attribute("beta1", 0.9), u.step());
@@ -152,8 +154,8 @@ void lamb_direction(FormulaWriter& u) {
   u.output(0, decay == 0.0 ? adam : adam + decay * u.weight(), 0.0);
 }
 
-/// (w, direction, norm of w, norm of the direction). The layer's learning rate is multiplied by the
-/// ratio of the norms, or by 1 when one of them is zero.
+/// LAMB, inputs (w, direction, norm of w, norm of the direction). Multiplies the layer's learning
+/// rate by the ratio of the norms, or by 1 if one of them is zero.
 void lamb_update(FormulaWriter& u) {
   const Term of_weight = u.scalar(kUpdateFirstState);
   const Term of_move = u.scalar(kUpdateFirstState + 1);
@@ -162,14 +164,14 @@ void lamb_update(FormulaWriter& u) {
   u.output_weight(u.weight() - u.learning_rate() * ratio * u.input(kUpdateGradient));
 }
 
-/// Shazeer and Stern 2018, "Adafactor", algorithms 4 and 5. Share of the old moment in step t:
-/// 1 - t^decay_rate.
+/// Weight of the old moment in step t, 1 - t^decay_rate (Shazeer and Stern 2018, "Adafactor",
+/// algorithms 4 and 5).
 Term adafactor_share(FormulaWriter& u) {
   return 1.0 - power(u.step(), u.attribute("decay_rate", -0.8));
 }
 
-/// Moments of the rows (or columns) of a matrix. (-, sums of squares of the gradient, rows) ->
-/// rows, with `count` squares in each sum.
+/// Adafactor: moments of the rows or columns of a matrix. (-, sums of squares of the gradient,
+/// rows) -> rows, with `count` squares per sum.
 void adafactor_moment(FormulaWriter& u) {
   Term mean = u.input(kUpdateGradient) / u.attribute("count", 1.0);
   if (u.has(kUpdateGradientScale)) {
@@ -181,7 +183,7 @@ void adafactor_moment(FormulaWriter& u) {
   u.output(0, share * before + (1.0 - share) * (mean + u.attribute("epsilon", 1e-30)), before);
 }
 
-/// A vector's second moment is kept whole. (-, g, v) -> direction, v.
+/// Adafactor: unfactored second moment of a vector. (-, g, v) -> (direction, v).
 void adafactor_vector(FormulaWriter& u) {
   const Term g = u.gradient();
   const Term share = adafactor_share(u);
@@ -190,14 +192,15 @@ void adafactor_vector(FormulaWriter& u) {
   u.output(0, g / square_root(v), 0.0);
 }
 
-/// (-, g, rows, columns, mean of the rows) -> g / sqrt(rows * columns / mean).
+/// Adafactor: (-, g, rows, columns, mean of the rows) -> g / sqrt(rows * columns / mean).
 void adafactor_direction(FormulaWriter& u) {
   const Term rows = u.state(0) / u.state(2);
   const Term move = (1.0 / square_root(rows)) * (1.0 / square_root(u.state(1)));
   u.output(0, move * u.gradient(), 0.0);
 }
 
-/// (w, direction, sum of its squares, sum of the weight's squares where needed, momentum).
+/// Adafactor: inputs (w, direction, sum of its squares, sum of the weight's squares if needed,
+/// momentum).
 void adafactor_update(FormulaWriter& u) {
   const double count = u.attribute("count", 1.0);
   const Term rms = square_root(u.scalar(kUpdateFirstState) / count);
@@ -222,8 +225,8 @@ void adafactor_update(FormulaWriter& u) {
   u.output_weight(w - move);
 }
 
-/// Jordan et al. 2024, "Muon: an optimizer for hidden layers". (-, g, buffer) -> matrix to be made
-/// orthogonal, buffer.
+/// Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers"): (-, g, buffer) -> (matrix to
+/// orthogonalise, buffer).
 void muon_momentum(FormulaWriter& u) {
   const double mu = u.attribute("momentum", 0.95);
   const Term g = u.gradient();
@@ -232,29 +235,30 @@ void muon_momentum(FormulaWriter& u) {
   const Term move = u.flag("nesterov") ? g + mu * m : m;
   u.output(0, move, 0.0);
 }
-/// The matrix over its norm, for the iteration to converge. (-, matrix, norm).
+/// Muon: divides the matrix by its norm, so that the iteration converges. Inputs (-, matrix, norm).
 void muon_normalise(FormulaWriter& u) {
   const Term norm = maximum(u.scalar(kUpdateFirstState), u.attribute("epsilon", 1e-7));
   u.output(0, u.input(kUpdateGradient) / norm, 0.0);
 }
-/// alpha*a + beta*b. (a, b).
+/// Weighted sum alpha*a + beta*b of the inputs (a, b).
 void weighted_sum(FormulaWriter& u) {
   u.output(0, u.attribute("alpha", 1.0) * u.input(0) + u.attribute("beta", 1.0) * u.input(1), 0.0);
 }
-/// (w, orthogonal direction).
+/// Muon: inputs (w, orthogonal direction).
 void muon_update(FormulaWriter& u) {
   const Term rate = u.attribute("scale", 1.0) * u.learning_rate();
   u.output_weight(decayed_weight(u) - rate * u.input(kUpdateGradient));
 }
 
-// ---- beside the optimiser -----------------------------------------------------------------------
+// ---- in addition to the optimiser
+// ----------------------------------------------------------------
 
-/// (-, g) -> g as updates take it, for what has to read it several times.
+/// (-, g) -> g scaled and clipped, for operators that read it several times.
 void clipped_gradient(FormulaWriter& u) {
   u.output(0, u.gradient(), 0.0);
 }
-/// (w, average): exponential moving average; after the first step the weight itself, as in
-/// PyTorch's AveragedModel.
+/// (w, average) -> exponential moving average; the first step copies the weight, as PyTorch's
+/// AveragedModel does.
 void average(FormulaWriter& u) {
   const Term before = u.state(0);
   const Term share = u.attribute("decay") * minimum(u.step() - 1.0, 1.0);
@@ -266,7 +270,7 @@ void average(FormulaWriter& u) {
 struct Update {
   std::string_view op_type;
   void (*write)(FormulaWriter& writer);
-  std::array<std::string_view, 4> roles; ///< of states, from kUpdateFirstState on
+  std::array<std::string_view, 4> roles; ///< roles of states, from kUpdateFirstState on
   bool rows = false;                     ///< see kUpdateRows
 };
 
@@ -327,7 +331,7 @@ bool updates_rows(const Operator& op) {
 
 VectorWork work_of(const UpdateFormula& formula) {
   using Work = VectorWork;
-  // In the order of ScalarOp.
+  // Indexed by ScalarOp.
   static constexpr int Work::*kKinds[]{
       &Work::add,     &Work::add,     &Work::multiply,       &Work::divide,
       &Work::compare, &Work::compare, &Work::transcendental, &Work::square_root,

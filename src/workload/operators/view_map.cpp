@@ -1,3 +1,4 @@
+// Composes views into access maps of operands; fold_views() in views.cpp calls it.
 #include "workload/operators/view_map.hpp"
 
 #include "monet/base/checked.hpp"
@@ -16,7 +17,7 @@ std::int64_t magnitude(std::int64_t value) {
   return value < 0 ? -value : value;
 }
 
-/// Lowest and highest (inclusive) value of an expression over the whole nest.
+/// Minimum and maximum (inclusive) of an expression over the whole nest.
 struct Range {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -46,8 +47,7 @@ struct Group {
   std::size_t viewed_begin, viewed_end, begin, end;
 };
 
-/// The finest grouping of the axes of both shapes into runs of equal products; nullopt for empty
-/// tensors.
+/// Finest partition of both shapes' axes into groups of equal products; nullopt for empty tensors.
 std::optional<std::vector<Group>> group_axes(std::span<const std::int64_t> viewed,
                                              std::span<const std::int64_t> view) {
   std::vector<Group> groups;
@@ -77,7 +77,7 @@ std::optional<std::vector<Group>> group_axes(std::span<const std::int64_t> viewe
   return groups;
 }
 
-/// The one axis of [begin, end) that is larger than 1, if there is exactly one.
+/// Only axis of [begin, end) larger than 1; nullopt if their number is not one.
 std::optional<std::size_t> only_axis(std::span<const std::int64_t> shape, std::size_t begin,
                                      std::size_t end) {
   std::optional<std::size_t> only;
@@ -91,17 +91,17 @@ std::optional<std::size_t> only_axis(std::span<const std::int64_t> shape, std::s
   return only;
 }
 
-/// Result of writing a linear index as digits of S's axes.
+/// Linear index expressed as digits of S's axes.
 struct Digits {
   enum class Status { done, split, impossible };
   Status status = Status::impossible;
   std::vector<AxisExpr> axes;  ///< when done
-  std::size_t dim = 0;         ///< when split: loop to split ...
-  std::int64_t inner_size = 1; ///< ... and the inner size
+  std::size_t dim = 0;         ///< when split: loop to split
+  std::int64_t inner_size = 1; ///< when split: inner size
 };
 
-/// linear = sum(axes[k] * stride[k]) with every axis inside its size, if each term can be given to
-/// one axis.
+/// Finds axes with linear = sum(axes[k] * stride[k]) and every axis inside its size. Succeeds if
+/// each term belongs to a single axis.
 Digits to_digits(const AxisExpr& linear, const LoopNest& nest,
                  std::span<const std::int64_t> sizes) {
   Digits digits;
@@ -114,7 +114,7 @@ Digits to_digits(const AxisExpr& linear, const LoopNest& nest,
     const std::int64_t size = nest.dims[term.dim].size;
     if (size <= 1)
       continue;
-    // The outermost axis whose stride divides the coefficient (the last one's is 1).
+    // Selects the outermost axis whose stride divides the coefficient (the last one's is 1).
     std::size_t k = 0;
     while (k + 1 < count && (term.coefficient % strides[k] != 0 || sizes[k] == 1))
       ++k;
@@ -164,7 +164,7 @@ AxisExpr linear_index(const std::vector<AxisExpr>& axes, std::span<const std::in
   return linear;
 }
 
-/// Appends S's axes of one group; may split loops of the nest (which changes all operands).
+/// Appends S's axes of one group; may split loops of the nest, which changes all operands.
 bool reshape_group(LoopNest& nest, std::size_t operand, const Group& group,
                    std::span<const std::int64_t> viewed, std::span<const std::int64_t> view,
                    std::vector<AxisExpr>& result, bool& was_split) {
@@ -216,7 +216,7 @@ bool compose_reshape(LoopNest& nest, std::size_t operand, std::span<const std::i
       if (!reshape_group(nest, operand, group, viewed, view, axes, was_split))
         return false;
       if (was_split)
-        break; // the other operands' terms have changed: start again
+        break; // the other operands' terms have changed: restart
     }
     if (was_split)
       continue;
@@ -325,8 +325,8 @@ bool compose(LoopNest& nest, std::size_t operand, const ViewStep& step,
 bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
   if (nest.operands[operand].opaque)
-    return false; // nothing says which element is touched when: it must lie as the operator has it
-  // Only loops that are split change other operands, of which a concatenation may have thousands.
+    return false; // accesses are unknown: the layout must be as declared
+  // Only split loops change other operands, of which a concatenation may have thousands.
   LoopNest alone{nest.compute, nest.dims, {nest.operands[operand]}, nest.work};
   if (!compose(alone, 0, step, viewed, view))
     return false;
@@ -384,7 +384,7 @@ std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   return step;
 }
 
-/// Output k of Split begins where the earlier ones end.
+/// View of Split's output k, which begins where the earlier outputs end.
 std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::size_t output) {
   const auto& shape = graph.tensor(*op.inputs[0]).shape;
   std::int64_t axis = op.attributes.integer("axis", 0);

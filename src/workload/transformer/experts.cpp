@@ -1,10 +1,10 @@
-// Mixture of experts. Samples (g) are groups of tokens; s: tokens, e: experts, c: places of an
-// expert, h: hidden, f: inner size. What is chosen is discrete, the gradient passes through the
-// probabilities:
+// Adds a mixture of experts to a network; transformer.cpp calls it. Samples (g) are groups of
+// tokens; s: tokens, e: experts, c: positions of an expert, h: hidden, f: inner size. The choice of
+// experts is discrete; the gradient passes through the probabilities.
 //
 //   probabilities [g,s,e] = softmax(x router)
 //   chosen        [g,s,e] = whether e is among the topk largest of the token
-//   place         [g,s,e] = how many tokens before chose e; none where not chosen
+//   place         [g,s,e] = number of earlier tokens that chose e, if chosen
 //   dispatch    [g,s,e,c] = 1 where c is the place
 //   combine     [g,s,e,c] = dispatch * probabilities
 //   result        [g,s,h] = combine * experts(dispatch * x)
@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// The largest, then the largest of what is left, topk times.
+  /// Selects the largest probability, then the largest of the rest, topk times.
   TensorId choose(TensorId probabilities) {
     const Extents extents = writer_.shape(probabilities);
     std::optional<TensorId> chosen;
@@ -101,7 +101,7 @@ private:
                        std::move(extents));
   }
 
-  /// Places at the capacity or beyond are none.
+  /// Dispatch of tokens to positions of experts; positions at or beyond the capacity are dropped.
   TensorId dispatch_of(TensorId chosen) {
     const Extents extents = writer_.shape(chosen);
     constexpr ElementType kPlaces = ElementType::int32;
@@ -128,7 +128,7 @@ private:
                    ElementType::fp32);
   }
 
-  /// Every expert's rows by its own weight.
+  /// Multiplies the rows of every expert by its weight.
   TensorId product(const std::string& part, TensorId rows, std::int64_t columns) {
     const std::string name = name_ + "." + part;
     const Extents from = writer_.shape(rows);

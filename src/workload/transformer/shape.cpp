@@ -1,3 +1,5 @@
+// Reads and checks the sizes of a transformer (TransformerShape) from YAML; transformer.cpp builds
+// the network from them.
 #include "workload/transformer/writer.hpp"
 
 #include "monet/base/checked.hpp"
@@ -26,7 +28,7 @@ std::int64_t TransformerShape::capacity() const {
     return 0;
   const double share = capacity_factor * static_cast<double>(topk) * static_cast<double>(sequence) /
                        static_cast<double>(*experts);
-  constexpr double kRounding = 1e-12; // 1.1 * 10 is 11
+  constexpr double kRounding = 1e-12; // avoids rounding up: 1.1 * 10 is 11
   return std::clamp<std::int64_t>(saturated_integer(std::ceil(share * (1.0 - kRounding))), 1,
                                   sequence);
 }
@@ -35,7 +37,7 @@ namespace transformer {
 
 namespace {
 
-// Operators are written one by one.
+// Limits on counts, since operators are written one by one.
 constexpr std::int64_t kMaxLayers = 2'000;
 constexpr std::int64_t kMaxChoices = 64;
 constexpr std::int64_t kMaxExperts = 65'536;
@@ -135,7 +137,7 @@ constexpr NamedChoice<TransformerShape::Activation> kActivations[]{
 constexpr NamedChoice<TransformerShape::Positions> kPositions[]{
     {"learned", TransformerShape::Positions::learned}, {"none", TransformerShape::Positions::none}};
 
-/// One map of sizes.
+/// Reads one map of sizes.
 class ShapeReader {
 public:
   ShapeReader(const YamlNode& node, ProblemList& problems)
@@ -215,7 +217,7 @@ private:
                   near.empty() ? fmt::format("one of: {}", fmt::join(names, ", ")) : near);
   }
 
-  /// Of what is not given, the map's.
+  /// Location of a key's value, or of the map if the key is missing.
   SourceLoc place_of(std::string_view key) {
     const YamlNode* value = map_.find(key);
     return value ? value->where : map_.node().where;

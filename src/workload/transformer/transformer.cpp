@@ -1,5 +1,5 @@
-// Embedding, layers, logits. Axes: b samples, s tokens, k groups of heads that share keys and
-// values, r queries of a group, d numbers of a head.
+// Builds a transformer network: embedding, layers, logits. Axes: b samples, s tokens, k groups of
+// heads that share keys and values, r queries per group, d elements per head.
 #include "monet/workload/transformer.hpp"
 
 #include "workload/transformer/writer.hpp"
@@ -15,10 +15,10 @@ namespace transformer {
 
 namespace {
 
-/// Larger masks have no numbers.
+/// Maximum elements of a mask with stored numbers.
 constexpr std::int64_t kMaxKnownNumbers = std::int64_t{1} << 21;
 
-/// What the two products of attention read, without a copy of what they are parts of.
+/// Operands of attention's two products, as parts of one tensor without copies.
 struct Heads {
   TensorId queries;         ///< [b,k,r,s,d]
   TensorId keys_transposed; ///< [b,k,1,d,s]
@@ -122,7 +122,7 @@ private:
   std::int64_t groups() const { return shape_.heads_of_keys(); }
   std::int64_t queries_of_group() const { return shape_.heads / groups(); }
 
-  /// Queries, keys and values are parts of one product's columns, group by group.
+  /// Splits the columns of one product into queries, keys and values, group by group.
   Heads split_heads(const std::string& name, TensorId x) {
     const std::int64_t r = queries_of_group();
     const std::int64_t d = shape_.size_of_head();
@@ -149,7 +149,7 @@ private:
                            {shape_.batch, shape_.sequence, shape_.heads * shape_.size_of_head()});
   }
 
-  /// True where a token would see one after it.
+  /// Mask that is true where a token would attend to a later one.
   TensorId mask() {
     const std::int64_t s = shape_.sequence;
     Tensor mask{.name = "mask", .shape = {s, s}, .type = ElementType::boolean};

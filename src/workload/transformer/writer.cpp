@@ -1,3 +1,4 @@
+// Adds tensors, operators and standard layers to a graph; transformer.cpp and experts.cpp use it.
 #include "workload/transformer/writer.hpp"
 
 #include "monet/base/checked.hpp"
@@ -16,7 +17,7 @@ std::string text_of(const Extents& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
 
-constexpr double kEpsilon = 1e-5; ///< PyTorch's, GPT-2's and Megatron's
+constexpr double kEpsilon = 1e-5; ///< default of PyTorch, GPT-2 and Megatron
 
 } // namespace
 
