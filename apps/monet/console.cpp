@@ -1,3 +1,5 @@
+// Console, JSON files and progress display of the tool (console.hpp), including capture for the
+// Python package. Every command uses it.
 #include "console.hpp"
 
 #include "monet/base/text.hpp"
@@ -23,10 +25,10 @@ namespace monet::cli {
 
 namespace {
 
-/// Of this thread; null: what is printed is printed.
+/// Capture of this thread's output; null if output is printed.
 thread_local CapturedOutput* captured = nullptr;
 
-/// To stderr. Who cannot be told is not told.
+/// Writes text to stderr; errors are ignored.
 void say(std::string_view text) {
   if (captured != nullptr) {
     captured->messages += text;
@@ -35,7 +37,7 @@ void say(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Deeper than any result; nested values are written recursively.
+/// Maximum nesting depth of a result; nested values are written recursively.
 constexpr int kDeepest = 64;
 
 SourceLoc location_in(const std::string& path, const std::string& text, std::size_t byte) {
@@ -60,7 +62,7 @@ void prepare_streams() {
   std::signal(SIGXFSZ, SIG_IGN);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0)
-      ::open("/dev/null", O_RDONLY); // takes the lowest number, and cannot be written
+      ::open("/dev/null", O_RDONLY); // gets the lowest free number, and is not writable
   }
 }
 
@@ -115,14 +117,14 @@ Json read_json(const std::string& path) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw InputError(location_in(path, text, error.byte), "is not valid JSON");
-  } catch (const Json::out_of_range&) { // 1e400
+  } catch (const Json::out_of_range&) { // for example 1e400
     throw InputError({path}, "is not a result: it has a number that is too large");
   }
 }
 
 namespace {
 
-/// Adds the warnings of this thread's scope, if there are any.
+/// JSON with the warnings of this thread's scope added, if there are any.
 class WithWarnings {
 public:
   explicit WithWarnings(const Json& json) : json_(json) {
@@ -157,7 +159,7 @@ void write_json(const std::string& path, const Json& result) {
     write_file_atomically(path, json_text(json) + "\n");
     return;
   }
-  // in ASCII, which says the same and which no terminal obeys
+  // ASCII is equivalent and has no effect on terminals
   const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
   if (captured != nullptr)
     captured->json += text;
@@ -168,7 +170,7 @@ void write_json(const std::string& path, const Json& result) {
 void write_output(const std::string& json_path, const Json& json, std::string_view table) {
   if (!json_path.empty())
     write_json(json_path, json);
-  if (json_path != "-" || captured != nullptr) // what is captured keeps the two apart
+  if (json_path != "-" || captured != nullptr) // captured output separates both
     print_result(table);
 }
 
@@ -191,7 +193,7 @@ Progress::Progress(bool quiet)
   try {
     if (!quiet)
       watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
-  } catch (const std::system_error&) { // without a thread there is no display
+  } catch (const std::system_error&) { // no display without a thread
   }
 }
 
@@ -284,7 +286,7 @@ void Progress::watch(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, stop, begin_ + kPatience, [] { return false; });
   std::string shown;
-  double next_line = 0; // of a search, where lines cannot be drawn over
+  double next_line = 0; // time for a search's next line, if lines cannot be overwritten
   while (!stop.stop_requested()) {
     if (search_ && stop_ != nullptr && stop_->load() && !stop_at_once_->load()) {
       stop_ = nullptr;

@@ -1,5 +1,5 @@
-// Everything the tool prints goes through here: results to stdout, messages to stderr, files whole
-// or not at all.
+// Output of the tool: results go to stdout, messages to stderr, and files are written completely or
+// not at all.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -32,29 +32,29 @@ inline constexpr int kExitInput = 3;
 inline constexpr int kExitInfeasible = 4;
 inline constexpr int kExitOutput = 5;
 inline constexpr int kExitInternal = 70;
-inline constexpr int kExitInterrupted = 130; ///< by SIGINT; commands return it for SIGTERM, too
+inline constexpr int kExitInterrupted = 130; ///< by SIGINT; commands also return it for SIGTERM
 inline constexpr int kExitTerminated = 143;
-inline constexpr int kExitClosedPipe = 141; // as of a program that SIGPIPE ends
+inline constexpr int kExitClosedPipe = 141; // code of a program that SIGPIPE ended
 
-/// The command line is wrong (exit code 2).
+/// The command line is invalid (exit code 2).
 class UsageError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// Nobody reads what is printed any more, as behind `| head` (exit code 141, without a message).
+/// The reader of standard output has closed it, as in `| head` (exit code 141, without a message).
 class ClosedPipe : public std::runtime_error {
 public:
   ClosedPipe() : std::runtime_error("nobody reads standard output") {}
 };
 
-/// Writes that fail return an error in place of ending the process, and no file that is opened is
-/// taken for a standard stream that the caller has closed. First of all.
+/// Prepares the standard streams; must be called first. Writes that fail return an error instead of
+/// ending the process. Opened files never replace a standard stream that the caller has closed.
 void prepare_streams();
-/// OutputError where standard output is closed or only open for reading.
+/// Throws OutputError if standard output is closed or open only for reading.
 void check_standard_output();
 
-/// What this thread's commands print while the object lives is kept in place of being printed.
+/// Captures the output of this thread's commands while the object exists, instead of printing it.
 class CapturedOutput {
 public:
   CapturedOutput();
@@ -62,81 +62,82 @@ public:
   CapturedOutput(const CapturedOutput&) = delete;
   CapturedOutput& operator=(const CapturedOutput&) = delete;
 
-  std::string results;  ///< of print_result()
-  std::string json;     ///< of write_json() for "-"
-  std::string messages; ///< of print_message() and print_problems()
+  std::string results;  ///< output of print_result()
+  std::string json;     ///< output of write_json() for "-"
+  std::string messages; ///< output of print_message() and print_problems()
 
 private:
   CapturedOutput* before_;
 };
 
-/// To stdout, made printable; OutputError when it cannot be written (a full disk), ClosedPipe where
-/// nobody reads it.
+/// Prints text to stdout, made printable. Throws OutputError if it cannot be written (a full disk),
+/// or ClosedPipe if the reader has closed the pipe.
 void print_result(std::string_view text);
 
-/// To stderr, each line with the prefix; control characters of user files do not reach the
-/// terminal.
+/// Prints text to stderr, each line with the prefix; control characters are replaced.
 void print_message(std::string_view prefix, std::string_view text);
 
-/// Each problem as a message of one line, whatever the names in it.
+/// Prints each problem as a message of one line, whatever names it contains.
 void print_problems(const InputError& error);
 
-/// InputError with the place where it is not JSON, or is nested deeper than any result.
+/// Reads a JSON file. Throws InputError with the location if it is not JSON or is nested deeper
+/// than any result.
 Json read_json(const std::string& path);
-/// Writes JSON to the file, or to stdout for "-".
+/// Writes JSON, with this thread's warnings, to a file, or to stdout for "-".
 void write_json(const std::string& path, const Json& json);
-/// The page of a result (report_html()).
+/// Page of a result, with this thread's warnings (report_html()).
 std::string page_of(const Json& json);
-/// The JSON where --json asks for it, and the table unless the JSON has taken standard output.
+/// Writes the JSON if `json_path` is not empty, and prints the table unless the JSON goes to
+/// standard output.
 void write_output(const std::string& json_path, const Json& json, std::string_view table);
 
-/// The places that a command writes its results to, tried before any work is done for them. Folders
-/// are this command's alone while it lives.
+/// Places that a command writes its results to, tested before any work starts. Folders are locked
+/// while the object exists.
 class Outputs {
 public:
-  /// OutputError where the file cannot be written; standard output is "-", none "".
+  /// Tests a file; throws OutputError if it cannot be written. "-" is standard output, "" no file.
   void file(const std::string& path);
-  /// OutputError where the folder cannot be made or written, or another run writes into it; none
-  /// "".
+  /// Locks a folder, which is created if needed; "" is no folder. Throws OutputError if it cannot
+  /// be created or written, or if another run writes into it.
   void folder(const std::string& path);
 
 private:
-  std::map<std::string, LockedFolder> folders_; ///< two options may name the same
+  std::map<std::string, LockedFolder> folders_; ///< by path: two options may name the same folder
 };
 
-/// Says on stderr what is going on, once a command takes longer than two seconds: on a terminal
-/// which stage runs, and how far a search has come; elsewhere the searches alone, every few seconds
-/// a line.
+/// Reports progress on stderr once a command has run for two seconds. A terminal shows the stage
+/// and the state of a search. Other outputs contain only a line for a search every few seconds.
 class Progress {
 public:
-  /// `quiet`: says nothing, ever.
+  /// `quiet` disables all output.
   explicit Progress(bool quiet = false);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Prints a warning on a line of its own, from any thread; not where the display is quiet.
+  /// Prints a warning on a separate line, unless the display is quiet; callable from any thread.
   void warn(const InputProblem& warning);
-  /// A stage begins; no search is under way.
+  /// Begins a stage and ends the display of a search.
   void stage(std::string_view name);
-  /// From any thread, as often as it likes. `seconds_left`: until the search's deadline, if any.
+  /// Updates the state of a search; callable from any thread, at any rate. `seconds_left` is the
+  /// time until the search's deadline.
   void search(const SearchProgress& state,
               double seconds_left = std::numeric_limits<double>::infinity());
-  /// Where `flag` is set while a search is under way, and `at_once` is not, the display says how
-  /// the search ends.
+  /// Sets the flags of stop requests. If `flag` is set during a search and `at_once` is not, the
+  /// display explains how the search ends.
   void note_stop(const std::atomic<bool>* flag, const std::atomic<bool>* at_once);
-  /// Told every search(), in its thread, in place of the display; empty: nobody.
+  /// Receives every search() in its thread, in place of the display; may be empty.
   std::function<void(const SearchProgress&, double seconds_left)> listener;
-  /// Since the command began.
+  /// Seconds since the command began.
   double seconds() const;
 
 private:
   using Clock = std::chrono::steady_clock;
   struct Search {
-    SearchProgress state; ///< its phase is `phase`
+    SearchProgress state; ///< with `phase` as its phase
     std::string phase;
-    std::int64_t first_done = 0; ///< of the phase
-    Clock::time_point begin;     ///< of the phase
+    std::int64_t first_done = 0; ///< `done` at the start of the phase
+    Clock::time_point begin;     ///< start of the phase
     double seconds_left = 0;
   };
 
@@ -148,33 +149,33 @@ private:
   std::condition_variable_any changed_;
   std::string stage_;
   std::optional<Search> search_;
-  const std::atomic<bool>* stop_ = nullptr; ///< once it is set and shown, null again
+  const std::atomic<bool>* stop_ = nullptr; ///< null again once it is set and shown
   const std::atomic<bool>* stop_at_once_ = nullptr;
   bool line_drawn_ = false;
   bool terminal_;
   bool quiet_;
   Clock::time_point begin_;
-  std::jthread watcher_; ///< last, so that it stops before the rest goes
+  std::jthread watcher_; ///< last, so that it stops before other members are destroyed
 };
 
 struct OwnParts;
 
-/// What all subcommands share.
+/// State shared by all subcommands.
 struct Session {
   explicit Session(bool quiet = false)
       : progress(quiet), warnings([this](const InputProblem& warning) { progress.warn(warning); }) {
     context.begins = [this](std::string_view name) { progress.stage(name); };
   }
 
-  StageContext context; ///< tells the progress display
+  StageContext context; ///< reports stages to the progress display
   Outputs outputs;
-  /// Ctrl-C or SIGTERM. Where searches run, context.stop is empty: they end by themselves, with
-  /// what they have.
+  /// Set by Ctrl-C or SIGTERM. During a search context.stop is empty: the search ends by itself and
+  /// keeps its results.
   const std::atomic<bool>* interrupted = nullptr;
-  const std::atomic<bool>* terminated = nullptr; ///< SIGTERM
-  const OwnParts* own = nullptr;                 ///< of an exploration (commands/explore.hpp)
+  const std::atomic<bool>* terminated = nullptr; ///< set by SIGTERM
+  const OwnParts* own = nullptr;                 ///< parts of an exploration (commands/explore.hpp)
   Progress progress;
-  WarningScope warnings; ///< written with every result, too
+  WarningScope warnings; ///< also written with every result
 
   template <class... Functions>
   auto stage(std::string_view name, Functions&&... functions) {

@@ -1,5 +1,6 @@
-// monet: the command line. Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that
-// cannot be written, 70 our bug, 130 interrupted, 141 nobody reads standard output, 143 terminated.
+// Entry point of the `monet` command: runs a subcommand and maps failures to exit codes. These are
+// 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output not writable, 70 bug in MONET, 130
+// interrupted, 141 standard output closed by its reader, 143 terminated.
 #include "commands/commands.hpp"
 #include "options/memory_budget.hpp"
 #include "version.hpp"
@@ -19,16 +20,16 @@ namespace {
 
 using namespace monet::cli;
 
-/// Set by the signal handler, which can reach nothing but static storage.
+/// Flags set by the signal handler, which can access only static storage.
 std::atomic<bool> interrupted{false};
 std::atomic<bool> terminated{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Ctrl-C, or a job scheduler that wants its machine back.
+/// Handles Ctrl-C, or SIGTERM from a job scheduler.
 extern "C" void on_interrupt(int signal) {
   interrupted.store(true);
   terminated.store(signal == SIGTERM);
-  for (const int any : {SIGINT, SIGTERM}) // a second one ends the process at once
+  for (const int any : {SIGINT, SIGTERM}) // a second signal ends the process at once
     std::signal(any, SIG_DFL);
 }
 
@@ -41,7 +42,7 @@ int interrupted_code() {
   return terminated.load() ? kExitTerminated : kExitInterrupted;
 }
 
-/// The machine has not enough for what was asked.
+/// Reports that the machine lacks memory or threads for the request.
 int report_shortage(std::string_view what, std::string_view stage) {
   print_message("infeasible: ",
                 fmt::format("{}{}; the process may use {} bytes of memory", what,
@@ -51,7 +52,7 @@ int report_shortage(std::string_view what, std::string_view stage) {
 }
 
 int run(const Action& action) {
-  std::string stage; ///< the last that began
+  std::string stage; ///< the last stage that began
   try {
     Session session;
     session.context.begins = [&session, &stage](std::string_view name) {
@@ -74,7 +75,7 @@ int run(const Action& action) {
     return report_failure(error, kExitInfeasible, "infeasible: ");
   } catch (const monet::OutputError& error) {
     print_message("error: ",
-                  monet::printable(error.what())); // one line, whatever the place is called
+                  monet::printable(error.what())); // one line, whatever the name of the place
     return kExitOutput;
   } catch (const ClosedPipe&) {
     return kExitClosedPipe;

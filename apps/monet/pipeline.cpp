@@ -1,3 +1,5 @@
+// Runs the stages from an experiment's files to a scheduled step and writes its results
+// (pipeline.hpp).
 #include "pipeline.hpp"
 
 #include "options/network_options.hpp"
@@ -216,7 +218,7 @@ Provenance provenance_of(const std::vector<std::string>& files) {
     seen.push_back(path);
     const std::string hash = sha512_hex(read_file(path));
     const std::string name = std::filesystem::path(path).filename().string();
-    std::string key = name; // two files of one name in different folders both count
+    std::string key = name; // files of the same name in different folders are numbered
     for (int n = 2; provenance.input_hashes.contains(key); ++n)
       key = fmt::format("{} ({})", name, n);
     provenance.input_hashes[key] = hash;

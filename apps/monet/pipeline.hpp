@@ -1,5 +1,5 @@
-// The stages in a row: files -> training graph -> folded views -> tiles -> schedule. Used by `run`
-// and `schedule`.
+// Stages in sequence: files -> training graph -> folded views -> tiles -> schedule. Commands that
+// model a step use them.
 #pragma once
 
 #include "console.hpp"
@@ -17,8 +17,8 @@
 namespace monet::cli {
 
 struct ModelledGraph {
-  TrainingGraph graph;  ///< with views folded, as it was costed
-  TilingOptions tiling; ///< the mapping's, with the stacks and slices that were chosen
+  TrainingGraph graph;  ///< with views folded, as costed
+  TilingOptions tiling; ///< options of the mapping, with the chosen stacks and slices
   ModelledStep modelled;
 
   StepResult result() const { return result_of(graph, modelled); }
@@ -26,64 +26,67 @@ struct ModelledGraph {
 
 struct Model {
   Chip chip;
-  std::optional<TrainingGraph>
-      training_graph; ///< with its views, for export; none for inference only
+  std::optional<TrainingGraph> training_graph; ///< with views, for export; empty for inference
   ModelledGraph step;
-  std::optional<ModelledGraph> inference; ///< beside a training step
+  std::optional<ModelledGraph> inference; ///< in addition to a training step
   Provenance provenance;
 
   nlohmann::ordered_json json(const std::string& name) const;
 };
 
-/// The files of an experiment, read.
+/// Contents of the files of an experiment.
 struct ModelInputs {
   Graph network;
   Chip chip;
   std::optional<MappingFile> mapping;
   std::optional<StacksFile> stacks;
 };
-/// One InputError with the problems of all files. `chip`: in place of the experiment's; null: it is
-/// read, too.
+/// Reads the files of an experiment. Throws one InputError with the problems of all of them. `chip`
+/// replaces the experiment's chip; if it is null, the chip is read.
 ModelInputs read_inputs(const Experiment& experiment, const Chip* chip = nullptr);
-/// The same as a stage of the session.
+/// Reads the files of an experiment (read_inputs()) as a stage of the session.
 ModelInputs read_and_check(const Experiment& experiment, Session& session);
 
-/// Reads all files first.
+/// Models an experiment; the first overload also reads its files.
 Model make_model(const Experiment& experiment, Session& session);
 Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session);
 
-/// Points into `inputs`. `training` is a graph whose operators stacks may name, too; may be null.
+/// Tiling options of an experiment; they point into `inputs`. Stacks may also name operators of
+/// `training`, which may be null.
 TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& inputs,
                              const TrainingGraph& step, const TrainingGraph* training);
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
-/// tiling_options() with the stacks and slices that the experiment's mode comes to for its
-/// objective of cores: a stage of the session.
+/// Chooses stacks and slices for the experiment's mode and core objective, as a stage of the
+/// session. Returns `tiling` with the chosen ones.
 StepChoice choose_step(const Experiment& experiment, const Chip& chip, const TrainingGraph& step,
                        const TilingOptions& tiling, CoreCostCache& costs, Session& session,
                        const std::string& what);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
-/// OutputError where it cannot be made; no error where it is there.
+/// Creates a folder. Throws OutputError if this fails; a folder that exists is not an error.
 void make_folder(const std::string& folder);
 std::string path_in(const std::string& folder, const char* name);
 
-/// result.json, report.html and trace.json of a step. Makes the folder; returns the report's path.
+/// Writes result.json, report.html and trace.json of a step. Creates the folder; returns the
+/// report's path.
 std::string write_result_and_report(const std::string& folder,
                                     const nlohmann::ordered_json& result);
 
-/// cluster.json, report.html and trace.json of a step on a cluster. Likewise.
+/// Writes cluster.json, report.html and trace.json of a step on a cluster. Creates the folder;
+/// returns the report's path.
 std::string write_cluster_report(const std::string& folder, const nlohmann::ordered_json& result);
-/// result.json and the like, and training.onnx. Makes the folder; returns the report's
-/// path.
+/// Writes result.json, report.html, trace.json and training.onnx. Creates the folder; returns the
+/// report's path.
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,
                           const Graph& graph);
 
-/// version, git hash and the hashes of the files; options are the caller's.
+/// Provenance with version, git hash and hashes of the files; the caller adds options.
 Provenance provenance_of(const std::vector<std::string>& files);
-/// Files a chip was read from.
+/// Paths of the files that a chip was read from.
 std::vector<std::string> files_of(const Chip& chip);
 
-/// Adds the problems of an InputError to `problems`; anything else passes.
+/// Returns read(). The problems of an InputError are added to `problems` and the result is empty;
+/// other exceptions propagate.
 template <class Read>
 auto collecting(ProblemList& problems, Read&& read) -> std::optional<decltype(read())> {
   try {

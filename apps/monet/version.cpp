@@ -1,3 +1,5 @@
+// Version, commit and optional components of this build, for --version and the provenance of
+// results.
 #include "version.hpp"
 
 #include "git_hash.hpp"

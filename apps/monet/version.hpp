@@ -1,15 +1,15 @@
+// Version, commit and optional components of this build, for --version and the provenance of
+// results.
 #pragma once
 
 #include <string>
 
 namespace monet::cli {
 
-std::string version();  ///< "0.1.0"
-std::string git_hash(); ///< short hash of the built commit, "-dirty" appended for local changes;
-                        ///< "unknown" outside git
+std::string version();  ///< version number: "0.1.0"
+std::string git_hash(); ///< short commit hash, "-dirty" for local changes; "unknown" outside git
 
-/// The optional components of this build, as `--version` lists them: "reference, mpi"; empty if it
-/// has none.
+/// Optional components of this build in the form of `--version`: "reference, mpi"; may be empty.
 std::string components();
 
 } // namespace monet::cli

@@ -9,8 +9,8 @@
     result.latency_cycles, result.energy_pj, result.peak_memory_bytes
     result.tiles["start_cycle"]  # a NumPy view of the schedule
 
-Files are those of the command line, and options have its names; where it takes a file, a dict does as well.
-Errors are `InputError` (with `.problems`), `InfeasibleError` and `InternalError`; warnings are `MonetWarning`.
+Files and names of options are those of the command line, and a dict may replace a file. Errors are
+`InputError` (with `.problems`), `InfeasibleError` and `InternalError`; warnings are `MonetWarning`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What arguments may be: a wrong one is a TypeError or ValueError that begins with its name."""
+"""Checks of arguments. An invalid one raises a TypeError or ValueError that begins with its
+name."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ def kind_of(value: object) -> str:
 
 
 def path(name: str, value: object) -> str:
-    """A path as the library takes it, in UTF-8."""
+    """A path as Unicode text, which the library needs."""
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name}: {kind_of(value)} is no path")
     try:
         told = os.fsdecode(value)
-    except TypeError as error:  # of __fspath__
+    except TypeError as error:  # raised by __fspath__
         raise TypeError(f"{name}: {error}") from None
     if not told:
         raise ValueError(f"{name}: the path is empty")
@@ -40,7 +41,7 @@ def text(name: str, value: object) -> str:
 
 
 def unicode(name: str, value: str) -> str:
-    """`value`, if the library can hold it."""
+    """`value`, if it is Unicode text without NUL characters."""
     if "\0" in value:
         raise ValueError(f"{name}: {value!r} has a NUL character")
     try:
@@ -65,12 +66,12 @@ def several_of(name: str, values: object, choices: Sequence[str]) -> list[str]:
 
 
 def whole(name: str, value: object, least: int, most: int) -> int:
-    """A whole number, one of NumPy's too, between two that are allowed."""
+    """A whole number between `least` and `most`, which may be of a NumPy type."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: {kind_of(value)} is no whole number")
     try:
         number = int(value.__index__())
-    except TypeError as error:  # of an array
+    except TypeError as error:  # raised by an array
         raise TypeError(f"{name}: {error}") from None
     if number.bit_length() > 64:
         raise ValueError(f"{name}: a number of {number.bit_length()} bits is not between {least} and {most}")
@@ -93,7 +94,7 @@ def real(name: str, value: object) -> float:
 
 
 def mapping(name: str, value: object) -> dict[str, Any]:
-    """A dict of names and anything."""
+    """A dict with names as keys and any values."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -102,7 +103,7 @@ def mapping(name: str, value: object) -> dict[str, Any]:
 
 
 def several(name: str, value: object, count: int = 0) -> list[Any]:
-    """A list of anything, of so many where that is fixed."""
+    """A list of any values, of length `count` unless that is 0."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise TypeError(f"{name}: {kind_of(value)} is no list")
     try:
@@ -130,7 +131,7 @@ def sizes(name: str, value: object) -> dict[str, int]:
 
 
 def arrays(name: str, value: object) -> dict[str, Any]:
-    """Arrays by name: whatever NumPy makes a numeric array of."""
+    """Arrays by name: anything that NumPy converts to a numeric array."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -168,7 +169,7 @@ def function(name: str, value: object) -> None:
 
 
 def instance(name: str, value: object, kind: type[T], made_by: str) -> T:
-    """`value`, which must be a `kind` that one of our functions has made."""
+    """`value`, which must be a `kind` created by a function of the package."""
     if not isinstance(value, kind):
         raise TypeError(f"{name}: {kind_of(value)} is no {kind.__name__}; {made_by} makes one")
     return value
@@ -181,11 +182,12 @@ def input_error(where: str, what: str, hint: str = "") -> _monet.InputError:
 
 
 def seal_extension() -> None:
-    """Objects of the extension are made by its functions: one that nothing has filled would crash."""
+    """Makes direct creation of the extension's objects fail, because an uninitialised object would
+    crash."""
     for kind in list(vars(_monet).values()):
         if not isinstance(kind, type) or issubclass(kind, BaseException) or "__new__" in vars(kind):
             continue
-        made_by_hand = not isinstance(vars(kind).get("__init__"), types.WrapperDescriptorType)  # that refuses, too late
+        made_by_hand = not isinstance(vars(kind).get("__init__"), types.WrapperDescriptorType)  # it refuses too late
         setattr(kind, "__new__", _initialised(kind.__new__) if made_by_hand else _refused)  # noqa: B010
 
 
@@ -196,7 +198,7 @@ def _refused(kind: type, *_: object, **__: object) -> object:
 def _initialised(new: Any) -> Any:
     def made(kind: type, *arguments: object, **more: object) -> object:
         value = new(kind)
-        value.__init__(*arguments, **more)  # again by Python, which the extension ignores
+        value.__init__(*arguments, **more)  # Python calls it again, which the extension ignores
         return value
 
     return made

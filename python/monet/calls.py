@@ -1,4 +1,4 @@
-"""The commands of the command line, called with Python's values."""
+"""Calls commands of the command line with Python values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ INTERRUPTED = 130
 
 
 class Inputs:
-    """Files of a call, and the dicts that stand for some."""
+    """The inputs of a call: files, and texts of dicts that replace files."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self._dicts: list[DictText] = []
 
     def name(self, value: FileOrDict | Sequence[Any], argument: str) -> str:
-        """What the command line is given: a path, or the name of a dict's text."""
+        """The name of an input for the command line: a path, or the name of a dict's text."""
         if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
             text = DictText(value, argument)
             self.add(text)
@@ -46,8 +46,8 @@ class Inputs:
             self._dicts.append(text)
 
     def reading(self, call: Callable[[], T], command: tuple[str, ...] = ()) -> T:
-        """`call()`, with its warnings; what is wrong with a dict is told by its key, and options of the
-        command by their names in Python."""
+        """Calls `call()` and issues its warnings. Problems in a dict are reported by key, and
+        options of the command by their names in Python."""
         for text in self._dicts:
             call = _traced(text, call)
         with warned(lambda text: self._place(in_python(command, text) if command else text)):
@@ -65,13 +65,13 @@ def _traced(text: DictText, read: Callable[[], T]) -> Callable[[], T]:
 
 @cache
 def program() -> dict[str, Any]:
-    """The subcommands and options of the command line, as it describes them itself."""
+    """The subcommands and options of the command line, from the command line itself."""
     return dict(_monet.program())
 
 
 @cache
 def options_of(command: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Options of a command by name, `--json` and `experiment` among them."""
+    """Options of a command by name, including `--json` and `experiment`."""
     described = program()
     for word in command:
         described = next(one for one in described["commands"] if one["name"] == word)
@@ -79,18 +79,18 @@ def options_of(command: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 
 def python_name(option: str) -> str:
-    """`--lpf-limit` as an argument of Python: `lpf_limit`."""
+    """The Python argument of an option: `lpf_limit` for `--lpf-limit`."""
     return {"--dim": "dimensions", "--choice": "choices"}.get(option, option.lstrip("-").replace("-", "_"))
 
 
 def argument_of(command: tuple[str, ...], option: str) -> str:
-    """The same where a function has another name for it."""
+    """The argument of a command's function for an option, which may differ from `python_name()`."""
     if option == "--out":
         return "output"
     return "settings" if option == "--set" else python_name(option)
 
 
-# Options whose text is a place for a file or folder.
+# Options whose value is the path of a file or folder.
 _PATHS = frozenset({
     "--codes", "--export-csv", "--log", "--mapping-out", "--out", "--output", "--plan-out", "--quantise", "--report",
     "--save", "--scales", "--stacks-out", "--store", "--study", "--svg",
@@ -110,7 +110,7 @@ def _text(value: object, argument: str) -> str:
 
 
 def _one(option: Mapping[str, Any], value: object, argument: str) -> str:
-    """Of an option of one value."""
+    """The text of an option's single value."""
     if option["kind"] == "integer" and not (isinstance(value, str) and option["name"] == "--lpf-limit"):
         least = 0 if option["name"] in ("--budget", "--seed") else -(2**63)
         return str(arguments.whole(argument, value, least, 2**64 - 1))
@@ -142,7 +142,7 @@ def _list(option: Mapping[str, Any], value: object, argument: str) -> list[str]:
 
 
 def arguments_of(command: tuple[str, ...], values: Mapping[str, object], positional: Sequence[str]) -> list[str]:
-    """The words of a call; `values` by option. None and False are left out."""
+    """The words of a command line. `values`: by option; None and False are left out."""
     known = options_of(command)
     words = list(command)
     for name, value in values.items():
@@ -160,7 +160,7 @@ def arguments_of(command: tuple[str, ...], values: Mapping[str, object], positio
 
 
 def in_python(command: tuple[str, ...], text: str) -> str:
-    """What the command line says, with the names that its options have in Python."""
+    """A text of the command line, with its options by their names in Python."""
     known = options_of(command)
 
     def named(found: re.Match[str]) -> str:
@@ -171,7 +171,7 @@ def in_python(command: tuple[str, ...], text: str) -> str:
 
 @contextlib.contextmanager
 def told_in_python(command: tuple[str, ...]) -> Iterator[None]:
-    """What is wrong with an argument is told by its name in Python."""
+    """Rewrites errors about arguments so that they use the names in Python."""
     try:
         yield
     except _monet.InputError as error:
@@ -184,7 +184,7 @@ def told_in_python(command: tuple[str, ...]) -> Iterator[None]:
         raise told from None
     except ValueError as error:
         text = in_python(command, str(error))
-        if text == str(error) or type(error) is not ValueError:  # another may be of the caller's own
+        if text == str(error) or type(error) is not ValueError:  # a subclass may be the caller's
             raise
         raise ValueError(text) from None
 
@@ -198,7 +198,7 @@ def run_command(
     progress: Progress = None,
     own: object = None,
 ) -> Ran:
-    """Runs a command. What is wrong with an argument is a ValueError that names it."""
+    """Runs a command. Raises a ValueError that names the argument if one is invalid."""
     words = arguments_of(command, values, positional)
     given = inputs or Inputs()
     with progress_of(progress) as told:
@@ -207,7 +207,8 @@ def run_command(
 
 
 class Ran:
-    """What a command gave: its exit code, its table, the JSON of `--json -` and what it said."""
+    """The output of a command: its exit code, its table, the JSON of `--json -` and its
+    messages."""
 
     def __init__(self, code: int, table: str, json_text: str, messages: str) -> None:
         self.code = code
@@ -217,7 +218,7 @@ class Ran:
 
 
 class Answer:
-    """A command's result: by key what its JSON has (docs/reference/result.md names every key)."""
+    """The result of a command: a mapping of its JSON (docs/reference/result.md lists every key)."""
 
     def __init__(self, ran: Ran) -> None:
         self._ran = ran
@@ -245,26 +246,28 @@ class Answer:
         return self._figures.items()
 
     def to_json(self) -> str:
-        """What the command prints with `--json -`, byte for byte."""
+        """The output of the command with `--json -`, byte for byte."""
         return self._ran.json
 
     def to_dict(self) -> dict[str, Any]:
-        """A copy as Python has it."""
+        """A copy of the result as a dict."""
         return dict(json.loads(self._ran.json))
 
     @property
     def interrupted(self) -> bool:
-        """Ctrl-C or an end of time came first: this is the best, or all, so far."""
+        """Whether Ctrl-C or a time limit ended the command: the result is then the best, or all, so
+        far."""
         return self._ran.code == INTERRUPTED or bool(self._figures.get("interrupted", False))
 
     @property
     def warnings(self) -> list[MonetWarning]:
-        """What was ignored, guessed, clipped or assumed of the input; the call has warned of it."""
+        """Warnings about input that was ignored, guessed, clipped or assumed. The call has issued
+        them."""
         return [MonetWarning(one["where"], one["message"], one["hint"]) for one in self.get("warnings", [])]
 
     @property
     def messages(self) -> str:
-        """What the command line says beside its results."""
+        """Messages of the command line other than its results."""
         return self._ran.messages
 
     def __str__(self) -> str:

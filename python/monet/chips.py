@@ -14,7 +14,7 @@ from monet.warning import warned
 
 
 class Chip:
-    """Cores, memories, links and the off-chip memory. Made by `read_chip()`."""
+    """Cores, memories, links and the off-chip memory. Created by `read_chip()`."""
 
     def __init__(self, handle: _monet.Chip, source: FileOrDict | None) -> None:
         self._handle = arguments.instance("handle", handle, _monet.Chip, "read_chip()")
@@ -26,30 +26,32 @@ class Chip:
 
     @property
     def area_mm2(self) -> float:
-        """Of arrays and memories of the compute cores; 0 where the files give none."""
+        """Area of the arrays and memories of the compute cores; 0 if the files have no areas."""
         return self._handle.area_mm2
 
     @property
     def frequency_hz(self) -> float:
-        """0 where the file gives none."""
+        """Clock frequency; 0 if the file has none."""
         return self._handle.frequency_hz
 
     @property
     def cores(self) -> list[dict[str, Any]]:
-        """name, kind, lanes and memories, each (name, bits of an instance, instances)."""
+        """Dicts with name, kind, lanes and memories; each memory is (name, bits of an instance,
+        instances)."""
         return self._handle.cores
 
     def to_dict(self) -> dict[str, Any]:
-        """The system file with its core files in it: what `read_chip()` takes."""
+        """The system file with its core files included, as `read_chip()` accepts it."""
         if self._source is None:
             raise TypeError("a design of a space has no file: see Space.hardware_files()")
         return _whole(self._source)
 
     def with_(self, changes: Mapping[str, Any] | None = None, *, dram_bandwidth_bits: int | None = None, **keys: Any) -> Chip:
-        """The chip with some of its figures changed. `changes`: places of `to_dict()` and their values,
-        such as {"cores.0.memories.l2.size": 8 * 2**20}; numbers count items of lists. Further keywords
-        are keys of the system file (frequency_hz=...). `dram_bandwidth_bits`: bits per cycle of every
-        port of the off-chip memory, and of links to it. KeyError where there is no such place."""
+        """A copy of the chip with some figures changed. `changes`: places in `to_dict()` and their
+        values, such as {"cores.0.memories.l2.size": 8 * 2**20}; numbers are indices of lists.
+        Further keywords are keys of the system file (frequency_hz=...). `dram_bandwidth_bits`: bits
+        per cycle of every port of the off-chip memory, and of links to it. Raises KeyError for a
+        place that does not exist."""
         chip = self.to_dict()
         for place, value in {**arguments.mapping("changes", changes), **keys}.items():
             _set(chip, place, value)
@@ -59,7 +61,7 @@ class Chip:
         return read_chip(chip)
 
     def _add_to(self, inputs: Inputs) -> str:
-        """Its name for the command line."""
+        """Adds the chip to `inputs`. Returns its name for the command line."""
         if not isinstance(self._source, Mapping):
             if self._source is None:
                 raise TypeError(f"{self.name}: a design of a space has no file")
@@ -79,20 +81,21 @@ class Chip:
         return pictures.chip_html(self)
 
 
-# What a memory costs: told its core's name, its own and what the file says of it, gives keys such as
-# r_cost, w_cost (pJ an access) and area (mm2) in place of the file's; None: as the file has it.
+# Returns the costs of a memory from its core's name, its name and its entry in the file: keys such
+# as r_cost, w_cost (pJ per access) and area (mm2) that replace the file's. None keeps the file's.
 MemoryCosts = Callable[[str, str, Mapping[str, Any]], Mapping[str, float] | None]
-# Likewise of a core's operational_array: unit_energy (pJ an operation), unit_area (mm2).
+# Returns the costs of a core's operational_array: unit_energy (pJ per operation), unit_area (mm2).
 ArrayCosts = Callable[[str, Mapping[str, Any]], Mapping[str, float] | None]
 
 
 def read_chip(
     chip: FileOrDict, *, memory_costs: MemoryCosts | None = None, array_costs: ArrayCosts | None = None
 ) -> Chip:
-    """A system or core file (docs/reference/hardware.md), or a system as a dict, whose `cores` may be dicts as
-    well as names of core files. `memory_costs` and `array_costs`: functions that say what memories and
-    arrays cost, in place of the files' figures or models; called once each, here. InputError with every
-    problem, at its line or key."""
+    """Reads a system or core file (docs/reference/hardware.md), or a system as a dict, whose
+    `cores` may be dicts or names of core files. `memory_costs` and `array_costs`: functions that
+    return the costs of memories and arrays, in place of the files' figures or models. They are
+    called once for each, during this call. Raises InputError with every problem, at its line or
+    key."""
     if memory_costs is not None or array_costs is not None:
         arguments.function("memory_costs", memory_costs)
         arguments.function("array_costs", array_costs)
@@ -108,10 +111,10 @@ def read_chip(
 
 
 def _whole(chip: FileOrDict) -> dict[str, Any]:
-    """A system with its core files in it."""
+    """A system as a dict that includes its core files."""
     path = "dict" if isinstance(chip, Mapping) else arguments.path("chip", chip)
     if isinstance(chip, Mapping):
-        _texts(chip)  # what no file could hold
+        _texts(chip)  # raises for values that no file could hold
     system: dict[str, Any] = plain(chip) if isinstance(chip, Mapping) else _monet.read_yaml(path)
     for holder, key, _ in _core_places(system):
         if isinstance(holder[key], str):
@@ -120,7 +123,8 @@ def _whole(chip: FileOrDict) -> dict[str, Any]:
 
 
 def _core_places(system: dict[Any, Any]) -> list[tuple[dict[Any, Any], Any, str]]:
-    """Where a system has cores: the dict, the key in it, and what errors call a core that is a dict."""
+    """The places of a system's cores: the dict, the key in it, and the name in errors of a core
+    that is a dict."""
     cores = system.get("cores")
     places = [(cores, number, f"core {number}") for number in cores] if isinstance(cores, dict) else []
     return [*places, (system, "offchip_core", "off-chip core")] if "offchip_core" in system else places
@@ -129,7 +133,7 @@ def _core_places(system: dict[Any, Any]) -> list[tuple[dict[Any, Any], Any, str]
 def _priced(chip: dict[str, Any], memory_costs: MemoryCosts | None, array_costs: ArrayCosts | None) -> dict[str, Any]:
     for core in [holder[key] for holder, key, _ in _core_places(chip)] or [chip]:
         if not isinstance(core, dict) or not isinstance(core.get("memories"), dict):
-            continue  # the reader says what is wrong with it
+            continue  # the reader reports the problem
         name = str(core.get("name", ""))
         for memory, says in core["memories"].items():
             costs = memory_costs(name, memory, says) if memory_costs is not None else None
@@ -145,7 +149,7 @@ def _priced(chip: dict[str, Any], memory_costs: MemoryCosts | None, array_costs:
 
 
 def _texts(chip: Mapping[str, Any]) -> tuple[DictText, list[DictText]]:
-    """The text of a system, and those of cores that are dicts."""
+    """The text of a system, and the texts of cores that are dicts."""
     cores = []
     system = dict(chip)
     if isinstance(system.get("cores"), Mapping):
@@ -159,7 +163,8 @@ def _texts(chip: Mapping[str, Any]) -> tuple[DictText, list[DictText]]:
 
 
 def _part(value: Any, key: str) -> Any:
-    """The key of a dict, or the index of a list, that a part of a place names; None: there is none."""
+    """The key of a dict, or the index of a list, that a part of a place names; None if it does not
+    exist."""
     if isinstance(value, list):
         return int(key) if key.isdigit() and int(key) < len(value) else None
     if not isinstance(value, dict):
@@ -182,7 +187,7 @@ def _set(chip: dict[str, Any], place: str, value: Any) -> None:
 
 
 def _set_dram_bandwidth(chip: dict[str, Any], bits: int) -> None:
-    core, offchip = chip.get("offchip_core"), str(len(chip.get("cores") or ()))  # which is the last core
+    core, offchip = chip.get("offchip_core"), str(len(chip.get("cores") or ()))  # the last core
     if core is None:
         offchip = str(chip.get("offchip_core_id"))
         number = _part(chip.get("cores"), offchip)
@@ -200,6 +205,6 @@ def _set_dram_bandwidth(chip: dict[str, Any], bits: int) -> None:
 
 
 def _cores_of_link(link: Any) -> list[str]:
-    """{"cores": [0, 1], ...}, [0, 1] or "0, 1"."""
+    """The cores of a link, which is {"cores": [0, 1], ...}, [0, 1] or "0, 1"."""
     cores = link["cores"] if isinstance(link, dict) else link
     return re.findall("[0-9]+", cores) if isinstance(cores, str) else [str(core) for core in cores]

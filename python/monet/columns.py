@@ -13,8 +13,8 @@ from monet import _monet, arguments
 
 
 class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
-    """Columns of equal length by name, as NumPy arrays. Those of a schedule are read-only views of
-    the library's own rows and keep the result alive."""
+    """Columns of equal length by name, as NumPy arrays. Columns of a schedule are read-only views
+    of the library's rows and keep the result alive."""
 
     def __init__(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
         if not isinstance(columns, Mapping):
@@ -28,8 +28,8 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> Columns:
-        """Columns of these values of rows; without names, of every key of the rows that is a number or
-        text in all that have it. None (in numbers NaN) where a row has none."""
+        """Columns of the values `names` of each row. Without names, every key is used whose values
+        are all numbers or text. A missing value is None, or NaN among numbers."""
         keys = names or list(dict.fromkeys(key for row in rows for key in row))
         columns = {}
         for key in keys:
@@ -53,8 +53,8 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
         return len(next(iter(self._columns.values()))) if self._columns else 0
 
     def front(self, *, minimise: Sequence[str] = (), maximise: Sequence[str] = ()) -> Columns:
-        """The rows than which none is as good in all of these columns and better in one, best in the first
-        first; equal rows all stay, those with NaN do not."""
+        """The Pareto front: rows that no other row dominates in the given columns, sorted by the
+        first of them. All equal rows remain, and rows with NaN do not."""
         signs = [*((name, 1.0) for name in arguments.several("minimise", minimise)),
                  *((name, -1.0) for name in arguments.several("maximise", maximise))]  # fmt: skip
         if not signs:
@@ -64,7 +64,7 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
         left = left[np.lexsort(points[left].T[::-1])]
         kept = []
         while len(left):
-            kept.append(left[0])  # nothing left is better
+            kept.append(left[0])  # no remaining row dominates it
             left = left[1:]
             others, best = points[left], points[kept[-1]]
             left = left[(others < best).any(axis=1) | (others == best).all(axis=1)]
@@ -79,23 +79,23 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
         return np.asarray(column, dtype=np.float64)
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame (which copies). ImportError without pandas."""
+        """A pandas.DataFrame, which copies the columns. Raises ImportError without pandas."""
         return importlib.import_module("pandas").DataFrame(self._columns)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """A record batch by Arrow's C data interface: pyarrow.record_batch(columns), and whatever else
-        takes it. Views of rows are copied into columns, which Arrow wants side by side."""
+        """A record batch in Arrow's C data interface, for pyarrow.record_batch(columns) and other
+        consumers. Views of rows are copied, because Arrow requires contiguous columns."""
         return _monet.arrow_array(self._columns)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A table of one batch: pyarrow.table(columns), polars.DataFrame(columns)."""
+        """A table of one batch, for pyarrow.table(columns) and polars.DataFrame(columns)."""
         return _monet.arrow_stream(self._columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Columns, ({name: np.ascontiguousarray(column) for name, column in self._columns.items()},)
 
     def _rows_shown(self) -> tuple[list[list[str]], str]:
-        """Texts of the first rows, and of how many more there are."""
+        """The texts of the first rows, and a note on the number of further rows."""
         shown = min(self.rows, _ROWS_SHOWN)
         rows = [[_text(column[i]) for column in self._columns.values()] for i in range(shown)]
         return rows, f"{self.rows - shown:,} more rows" if self.rows > shown else ""

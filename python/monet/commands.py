@@ -1,7 +1,7 @@
-"""Cores, NPUs, clusters, number formats, training and whole experiments: the command line's own commands.
+"""Commands of the command line: cores, NPUs, clusters, number formats, training and experiments.
 
-Arguments have the names and defaults of its options; where it takes a file, a dict does as well. An
-answer is a mapping of what the command prints with `--json -`."""
+Arguments have the names and defaults of the command's options, and a dict may replace a file. An
+answer is a mapping of the JSON that the command prints with `--json -`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Hardware = Chip | File | Options
 
 
 def hardware_name(hardware: Hardware, inputs: Inputs) -> str:
-    """A chip, a file or a dict, as the command line is given it."""
+    """The name of a chip, file or dict for the command line."""
     if isinstance(hardware, Mapping):
         hardware = read_chip(hardware)
     return hardware._add_to(inputs) if isinstance(hardware, Chip) else arguments.path("hardware", hardware)
 
 
 class CoreCost(Answer):
-    """What layers cost on one core."""
+    """The cost of layers on one core."""
 
     @property
     def latency_cycles(self) -> float:
@@ -48,7 +48,8 @@ class CoreCost(Answer):
 
     @cached_property
     def layers(self) -> Columns:
-        """A layer a row: name, op_type, macs, latency_cycles, ideal_cycles, utilisation, energy_pj, ..."""
+        """One row per layer: name, op_type, macs, latency_cycles, ideal_cycles, utilisation,
+        energy_pj, ..."""
         return Columns.of_rows(self["layers"])
 
     def __repr__(self) -> str:
@@ -72,8 +73,9 @@ def core(
     mixed: bool = False,
     data_locality: bool = False,
 ) -> CoreCost:
-    """What every layer of a network, or of a list of layers as ZigZag's, costs on one core. `model`:
-    monet, or zigzag-3.8 to the last bit; `choices`: of `monet core --help`, by name."""
+    """The cost on one core of every layer of a network, or of a list of layers in ZigZag's form.
+    `model`: monet, or zigzag-3.8, which is exact to the last bit. `choices`: those of `monet core
+    --help`, by name."""
     inputs = Inputs()
     values = _workload(workload, inputs)
     values |= {
@@ -105,9 +107,9 @@ def schedule_as_stream(
     core_costs: Sequence[File] = (),
     pooling: str = "stream",
 ) -> Answer:
-    """Inference as the reference scheduler Stream schedules it, to the last cycle (`monet schedule --model
-    stream-coala`). `core_costs`: recorded costs, files or folders, in place of our own; `pooling`: stream,
-    or once for each channel."""
+    """Schedules inference as the reference scheduler Stream does, exact to the last cycle (`monet
+    schedule --model stream-coala`). `core_costs`: files or folders of recorded costs, in place of
+    modelled ones. `pooling`: stream, or once for each channel."""
     arguments.instance("network", network, Network, "read_network()")
     arguments.instance("chip", chip, Chip, "read_chip()")
     inputs = Inputs()
@@ -120,7 +122,7 @@ def schedule_as_stream(
 
 
 class BackwardCost(Answer):
-    """dX and dW of every layer, by every technique."""
+    """The cost of dX and dW of every layer, by technique."""
 
     @cached_property
     def layers(self) -> Columns:
@@ -154,7 +156,8 @@ def backward(
     progress: Progress = None,
 ) -> BackwardCost:
     """Maps dX and dW of every layer together on an NPU. `gemm`: (M, K, N) in place of a workload.
-    `study`: every figure of a study in place of one network, beside the published ones."""
+    `study`: computes every figure of a study, next to the published ones, in place of one
+    network."""
     inputs = Inputs()
     values = {} if workload is None else _workload(workload, inputs)
     if batch is not None:
@@ -178,8 +181,8 @@ def cluster(
     output: File | None = None,
     progress: Progress = None,
 ) -> Answer:
-    """A training step, divided over the devices of a cluster. `settings`: keys of the experiment's
-    `parallel` and what they are instead; `output`: a folder for the page."""
+    """Models a training step that is divided over the devices of a cluster. `settings`:
+    replacements for keys of the experiment's `parallel`. `output`: a folder for the report page."""
     inputs = Inputs()
     name = inputs.name(experiment, "experiment")
     values = {"--set": _settings(settings), "--allow-overflow": allow_overflow, "--output": output, "--json": "-"}
@@ -187,7 +190,8 @@ def cluster(
 
 
 class Statistics(Answer):
-    """The graph of a step: operators by phase, parameters, memory, and what `execute` came to."""
+    """Statistics of a step's graph: operators by phase, parameters, memory, and the results of
+    `execute`."""
 
 
 def graph(
@@ -207,7 +211,7 @@ def graph(
     progress: Progress = None,
 ) -> Statistics:
     """Statistics of a step's graph. A network is differentiated with the default options, as `monet
-    graph` does; `Step.execute()` gives arrays in place of norms."""
+    graph` does. `Step.execute()` returns arrays in place of norms."""
     inputs = Inputs()
     if isinstance(step, Network):
         network, values = step, step._values()
@@ -240,8 +244,8 @@ def run(
     verify: bool = False,
     progress: Progress = None,
 ) -> Answer:
-    """Models an experiment and writes its report into the folder `output`: what result.json has, or of
-    steps that take turns iteration.json."""
+    """Models an experiment and writes its report into the folder `output`. Returns the content of
+    result.json or, for steps that take turns, of iteration.json."""
     inputs = Inputs()
     name, output = inputs.name(experiment, "experiment"), arguments.path("output", output)
     values = {"--output": output, "--batch": batch, "--dim": dimensions, "--precision": _precision(precision),
@@ -251,7 +255,7 @@ def run(
 
 
 class Curves(Answer):
-    """What training came to."""
+    """The results of a training run."""
 
 
 def train(
@@ -264,8 +268,9 @@ def train(
     memory_limit: str = "80%",
     progress: Progress = None,
 ) -> Curves:
-    """Trains a network, numerically, variant by variant and seed by seed; the folder `output` gets
-    result.json, curves and checkpoints. Ctrl-C gives what there is so far, and `resume` goes on."""
+    """Trains a network numerically, for every variant and seed. Writes result.json, curves and
+    checkpoints into the folder `output`. Ctrl-C returns the results so far, and `resume` continues
+    the run."""
     inputs = Inputs()
     name, output = inputs.name(experiment, "experiment"), arguments.path("output", output)
     values = {"--output": output, "--resume": resume, "--jobs": jobs, "--instructions": instructions,
@@ -275,8 +280,8 @@ def train(
 
 
 def report(result: File | Mapping[str, Any], output: File) -> str:
-    """Makes the page of a result.json or explore.json, or of what `to_dict()` of a result gave. Returns
-    its path."""
+    """Writes the report page of a result.json or explore.json, or of the dict from a result's
+    `to_dict()`. Returns its path."""
     inputs = Inputs()
     name, page = inputs.name(result, "result"), arguments.path("output", output)
     run_command(("report",), {"--output": page}, [name], inputs=inputs)
@@ -289,11 +294,11 @@ class Formats(Answer):
     def __init__(self, ran: Ran, array: Array | None = None, scales: Array | None = None, codes: Array | None = None):
         super().__init__(ran)
         self.array = array
-        """What was rounded, or the product; None where nothing was."""
+        """The rounded array, or the product; None without either."""
         self.scales = scales
-        """Of blocks."""
+        """Scales of blocks, or None."""
         self.codes = codes
-        """Of elements."""
+        """Codes of elements, or None."""
 
 
 def formats(
@@ -392,18 +397,18 @@ def _settings(settings: Options | None) -> dict[str, object]:
 
 
 def _unless(default: int | str, value: object) -> object:
-    """None for the default: an option that was given asks for others."""
+    """None for the default, because an explicit option may require other options."""
     return None if type(value) is type(default) and value == default else value
 
 
 def _shape(name: str, value: object) -> str:
-    """Rows and columns."""
+    """Rows and columns as text, joined by "x"."""
     sizes = enumerate(arguments.several(name, value, 2))
     return "x".join(str(arguments.whole(f"{name}[{i}]", size, 1, 2**31)) for i, size in sizes)
 
 
 def _number(name: str, value: object) -> str:
-    """Any number, infinities and NaN too."""
+    """Any number as text, including infinities and NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: {arguments.kind_of(value)} is no number")
     try:
@@ -413,8 +418,8 @@ def _number(name: str, value: object) -> str:
 
 
 def _with_file(ran: Ran, folder: File) -> Ran:
-    """The result.json that a command wrote, as `--json -` would have printed it; of steps that take turns
-    iteration.json, which is then the last line of the table."""
+    """The command's output with the JSON file that it wrote in place of `--json -`: result.json or,
+    for steps that take turns, iteration.json. The last line of the table then names the latter."""
     takes_turns = ran.table.rstrip().rpartition("\n")[2].startswith("iteration: ")
     text = Path(folder, "iteration.json" if takes_turns else "result.json").read_text(encoding="utf-8")
     return Ran(ran.code, ran.table, text, ran.messages)

@@ -1,4 +1,4 @@
-"""Dicts in place of files: as text that errors can be traced through."""
+"""Dicts in place of files, as text whose places in errors map back to keys."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from monet.arguments import input_error, kind_of, unicode
 Path = tuple[Union[str, int], ...]
 T = TypeVar("T")
 
-DEPTH = 64  # as in files
+DEPTH = 64  # maximum nesting, also of files
 _UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class DictText:
-    """JSON with one key or item a line, and which that is. Numbers may be NumPy's, paths are text;
-    TypeError or ValueError, with the key, for what no file could hold."""
+    """JSON text with one key or item per line, and the key of each line. Numbers may be NumPy's,
+    and paths become text. Raises TypeError or ValueError, with the key, for values that no file
+    could hold."""
 
     def __init__(self, value: Any, name: str) -> None:
         self.name = name
         self.paths: list[Path] = []
         self._lines: list[str] = []
-        self._within: list[int] = []  # ids of what is being written
+        self._within: list[int] = []  # ids of the containers being written
         self._write(value, (), "", "")
         self.text = "\n".join(self._lines) + "\n"
 
     @property
     def value(self) -> Any:
-        """As Python has it; a copy."""
+        """A copy of the value as plain Python objects."""
         return json.loads(self.text)
 
     def _write(self, value: Any, path: Path, prefix: str, suffix: str) -> None:
@@ -86,7 +87,7 @@ class DictText:
         return json.dumps(value)
 
     def _text(self, value: str, path: Path) -> str:
-        """Quoted as YAML reads it: it has no pairs of surrogates."""
+        """Text quoted for YAML, which has no pairs of surrogates."""
         quoted = json.dumps(unicode(self.where(path), value), ensure_ascii=False)
         return _UNPRINTED.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
@@ -98,7 +99,7 @@ class DictText:
         return self.name + "".join(f"[{part!r}]" for part in path)
 
     def place(self, text: str) -> str:
-        """A place "name:line:column..." as the key that is there."""
+        """Replaces places of the form "name:line:column" in a text with the keys on those lines."""
 
         def key(match: re.Match[str]) -> str:
             line = int(match.group(1))
@@ -108,7 +109,8 @@ class DictText:
 
 
 def plain(value: Any) -> Any:
-    """A copy in dicts, lists and Python's own numbers and text, of what DictText takes."""
+    """A copy of a value that DictText accepts, in dicts, lists and Python's own numbers and
+    text."""
     if isinstance(value, Mapping):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -123,11 +125,11 @@ def plain(value: Any) -> Any:
 
 
 def read_dict(text: DictText, read: Callable[[], T]) -> T:
-    """`read()`, with places in the text told as keys of the dict."""
+    """Calls `read()`. Errors name keys of the dict in place of lines of the text."""
     try:
         return read()
     except InputError as error:
         told = InputError(text.place(str(error)))
-        problems = getattr(error, "problems", [])  # a callback's own has none
+        problems = getattr(error, "problems", [])  # an error of a callback has no problems
         told.problems = [(text.place(where), text.place(what), hint) for where, what, hint in problems]
         raise told from None

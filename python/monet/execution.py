@@ -1,4 +1,4 @@
-"""Steps executed numerically."""
+"""Numeric execution of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Numbers = Mapping[str, Any]
 
 
 class Arrays(Mapping[str, Array]):
-    """Arrays by name, each made when it is asked for."""
+    """Arrays by name, each created on access."""
 
     def __init__(self, names: Mapping[str, str], read: Callable[[str], Array]) -> None:
         self._names = dict(names)
@@ -34,9 +34,10 @@ class Arrays(Mapping[str, Array]):
 
 
 class Execution:
-    """A step that has been computed. Arrays are float64, whatever the arithmetic was.
+    """An executed step. Arrays are float64 for every arithmetic.
 
-    `execution["tensor"]` is any tensor that is kept: results, and with keep_all all of them."""
+    `execution["tensor"]` returns any tensor that was kept: results or, with keep_all, all of
+    them."""
 
     def __init__(self, handle: _monet.Execution) -> None:
         self._handle = arguments.instance("handle", handle, _monet.Execution, "Step.execute()")
@@ -48,14 +49,14 @@ class Execution:
 
     @property
     def loss(self) -> float:
-        """That of the last step."""
+        """The loss of the last step."""
         if not self.losses:
             raise AttributeError("inference has no loss")
         return self.losses[-1]
 
     @property
     def gradients(self) -> Arrays:
-        """By parameter, as the last step had them, clipped where it clips."""
+        """Gradients of the last step by parameter, after clipping if the step clips."""
         return Arrays(dict(self._handle.gradients()), self._handle.array)
 
     @property
@@ -65,12 +66,12 @@ class Execution:
 
     @property
     def outputs(self) -> Arrays:
-        """What the network gives, by name."""
+        """Outputs of the network, by name."""
         return Arrays({name: name for name in self._handle.outputs()}, self._handle.array)
 
     @property
     def tensors(self) -> Arrays:
-        """Every tensor that is kept."""
+        """All tensors that were kept, by name."""
         return Arrays({name: name for name in self._handle.tensors()}, self._handle.array)
 
     def __getitem__(self, name: str) -> Array:

@@ -1,4 +1,5 @@
-"""Spaces of hardware: their designs evaluated by a strategy, of the library or one's own."""
+"""Exploration of hardware spaces: a strategy, of the library or of the caller, selects the designs
+to evaluate."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Value = int | float | str
 
 
 class Figures(NamedTuple):
-    """Of one run (inference or training) of a design."""
+    """Figures of one run (inference or training) of a design."""
 
     latency_cycles: int
     energy_pj: float
@@ -27,21 +28,21 @@ class Figures(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What the evaluation of a design came to."""
+    """The result of evaluating a design."""
 
     id: int
     values: dict[str, Value]
-    """Of the space's parameters."""
+    """Values of the space's parameters, by name."""
     feasible: bool
     reason: str
-    """Why it is not."""
+    """The reason why the design is infeasible, or empty."""
     area_mm2: float
     peak_power_w: float
     frequency_hz: float
     runs: dict[str, Figures]
-    """By name; empty where it is infeasible."""
+    """Figures by name of the run; empty if the design is infeasible."""
     metrics: dict[str, float]
-    """Of short trainings and clusters, and own figures."""
+    """Metrics of short trainings and clusters, and the caller's figures."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Design:
@@ -50,15 +51,15 @@ class Design(NamedTuple):
 
 
 class Strategy(Protocol):
-    """Which designs are evaluated. What it asks for may depend on what it was told and on its own seed, on
-    nothing else, so that a run that was cut short can be repeated from a store."""
+    """Selects the designs to evaluate. The selection may depend only on the received results and on
+    a seed of the strategy, so that an interrupted run can be repeated from a store."""
 
     def ask(self) -> Iterable[int]:
-        """Designs to evaluate next, by number; each once in a run, and none that the space's constraints
-        exclude. None left: the exploration ends."""
+        """The numbers of the designs to evaluate next. Each may occur only once in a run, and the
+        space's constraints must allow it. An empty answer ends the exploration."""
 
     def tell(self, designs: Sequence[Design]) -> None:
-        """What those that were asked for last came to, in that order."""
+        """Receives the results of the designs of the last `ask()`, in that order."""
 
 
 Constraint = Callable[[Design], bool | str | None]
@@ -66,8 +67,8 @@ Figure = Callable[[Design], float]
 
 
 class Space:
-    """A space of hardware (docs/reference/space-file.md). Made by `read_space()`. Designs are numbers, 0 to
-    `size` - 1, those that constraints exclude among them."""
+    """A space of hardware (docs/reference/space-file.md). Created by `read_space()`. Designs are
+    numbers from 0 to `size` - 1, including those that constraints exclude."""
 
     def __init__(self, handle: _monet.Space, source: FileOrDict) -> None:
         self._handle = arguments.instance("handle", handle, _monet.Space, "read_space()")
@@ -83,38 +84,39 @@ class Space:
 
     @property
     def runs(self) -> list[str]:
-        """Of "inference" and "training"."""
+        """Runs of each design: "inference", "training" or both."""
         return self._handle.runs
 
     @property
     def parameters(self) -> dict[str, list[Value]]:
-        """Their values, by name."""
+        """The values of each parameter, by name."""
         return dict(self._handle.parameters)
 
     def values(self, design: int) -> dict[str, Value]:
-        """Of the parameters. IndexError beyond the space."""
+        """The parameter values of a design. Raises IndexError outside of the space."""
         return self._handle.values(design)
 
     def choices(self, design: int) -> list[int]:
-        """Index of the value of each parameter."""
+        """The index of a design's value of each parameter."""
         return self._handle.choices(design)
 
     def id_of(self, choices: Sequence[int]) -> int:
-        """The design of these indices. IndexError where there are none such."""
+        """The design with the given index for each parameter. Raises IndexError for an invalid
+        index."""
         return self._handle.id_of([arguments.whole(f"choices[{i}]", choice, 0, 2**63 - 1)
                                    for i, choice in enumerate(arguments.several("choices", choices))])  # fmt: skip
 
     def broken_constraint(self, design: int) -> str:
-        """Which constraint of the file excludes the design; "" where none does."""
+        """The constraint of the file that excludes the design, or "" if it is allowed."""
         return self._handle.broken_constraint(design)
 
     def first_design(self) -> int:
-        """The first that constraints keep."""
+        """The first design that the constraints allow."""
         return self._handle.first_design()
 
     def neighbours(self, design: int) -> list[int]:
-        """Designs that constraints keep with one parameter a value further or back, the first parameter
-        first, back before further."""
+        """Allowed designs that differ by one step in the value of one parameter, in the order of
+        parameters, with the earlier value first."""
         near = []
         choices = self.choices(design)
         sizes = [len(values) for values in self.parameters.values()]
@@ -127,11 +129,12 @@ class Space:
         return near
 
     def hardware_files(self, design: int) -> dict[str, str]:
-        """system.yaml and the core files it names: text by name."""
+        """The texts of system.yaml and of the core files that it names, by name."""
         return self._handle.hardware_files(design)
 
     def chip(self, design: int) -> Chip:
-        """InputError where the file's expressions make none."""
+        """The chip of a design. Raises InputError if the file's expressions result in no valid
+        chip."""
         with warned():
             return Chip(self._handle.chip(design), None)
 
@@ -144,15 +147,17 @@ class Space:
 
 
 def read_space(space: FileOrDict) -> Space:
-    """A space's file, or a dict of its keys. InputError with every problem, at its line or key."""
+    """Reads a space file, or a dict of its keys. Raises InputError with every problem, at its line
+    or key."""
     inputs = Inputs()
     name = inputs.name(space, "space")
     return Space(inputs.reading(lambda: _monet.read_space(name, inputs.texts)), space)
 
 
 class Exploration(Answer):
-    """What an exploration came to: `for design in exploration` goes through its designs. Of very many the
-    JSON has those on fronts and a sample; a store has all (`read_store()`)."""
+    """The result of an exploration. `for design in exploration` iterates over its designs. If there
+    are very many, the JSON has only those on fronts and a sample; a store has all
+    (`read_store()`)."""
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -177,13 +182,13 @@ class Exploration(Answer):
 
     @cached_property
     def designs(self) -> Columns:
-        """A design a row: id, parameters, reason ("" where it is feasible, else its kind: # for each
-        number), area_mm2, peak_power_w, frequency_hz, and of each run latency_cycles, energy_pj and
-        peak_memory_bytes."""
+        """One row per design: id, parameters, reason ("" if feasible, else its kind, with # for
+        each number), area_mm2, peak_power_w, frequency_hz, and latency_cycles, energy_pj and
+        peak_memory_bytes of each run."""
         return Columns.of_rows(self._rows, self["columns"])
 
     def front(self, name: str | None = None) -> Columns:
-        """The designs on a front, those of the first without a name; names: `fronts`."""
+        """The designs on a front, by default the first one. `fronts` lists the names."""
         fronts = self["fronts"]
         rows = fronts[name or next(iter(fronts))]["designs"]
         return Columns.of_rows([{**row["parameters"], **row} for row in rows])
@@ -197,7 +202,7 @@ class Exploration(Answer):
 
 
 class OwnParts:
-    """What the library asks of Python. Its calls come one at a time."""
+    """The parts of an exploration that the caller defines. The library calls them one at a time."""
 
     def __init__(
         self, strategy: Strategy | None, constraint: Constraint | None, figures: Mapping[str, Figure]
@@ -237,7 +242,7 @@ class OwnParts:
 
     @property
     def identity(self) -> str:
-        """Of what is judged by: a store is of one."""
+        """A hash of the constraint and the figures. A store holds designs of one identity only."""
         texts = [_source(self.constraint)] if self.constraint else []
         texts += [f"{name}: {_source(figure)}" for name, figure in self.figures.items()]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
@@ -259,12 +264,12 @@ def explore(
     export_csv: File | None = None,
     progress: Progress = None,
 ) -> Exploration:
-    """Evaluates the designs of a space. `strategy`: exhaustive, random, lhs, climb, nsga2, racing, or an
-    object with `ask` and `tell` (see Strategy). `constraint` is told every design that can run, and says
-    False, or why not; `figures` are numbers beside those of the library, by name. Both are called by one
-    thread at a time, and results do not depend on `jobs` (0: all cores). `store`: an SQLite file that has
-    every design as soon as it is evaluated; `resume` goes on with it. Ctrl-C ends it with the designs so
-    far."""
+    """Evaluates the designs of a space. `strategy`: exhaustive, random, lhs, climb, nsga2, racing,
+    or an object with `ask` and `tell` (see Strategy). `constraint` receives every design that can
+    run, and returns False or a reason to exclude it. `figures`: functions by name that compute
+    further figures of a design. Both are called by one thread at a time, and results do not depend
+    on `jobs` (0: all cores). `store`: an SQLite file that receives every design as soon as it is
+    evaluated; `resume` continues it. Ctrl-C ends the exploration with the designs so far."""
     source = space._source if isinstance(space, Space) else space
     inputs = Inputs()
     name = inputs.name(source, "space")
@@ -281,24 +286,24 @@ def explore(
 
 
 def compare_explorations(a: File, b: File, *, of: tuple[str, str] | None = None, output: File | None = None) -> Answer:
-    """Two explorations (explore.json files or stores) side by side. `of`: the run of each."""
+    """Compares two explorations (explore.json files or stores). `of`: the run of each."""
     values = {"--compare": [arguments.path("a", a), arguments.path("b", b)], "--of": of, "--out": output, "--json": "-"}
     return Answer(run_command(("explore",), values))
 
 
 class Store:
-    """The designs that an SQLite file of an exploration has. Made by `read_store()`."""
+    """The designs in the SQLite file of an exploration. Created by `read_store()`."""
 
     def __init__(self, name: str, content_hash: str, designs: Sequence[Design]) -> None:
         self.name = name
-        """Of the space."""
+        """Name of the space."""
         self.content_hash = content_hash
-        """Of the space's text and files, and of what else designs were judged by."""
+        """Hash of the space's text and files, and of the caller's constraint and figures."""
         self.designs = list(designs)
-        """In order of id."""
+        """Designs in order of id."""
 
     def columns(self) -> Columns:
-        """A design a row, as `Exploration.designs` has them."""
+        """One row per design, like `Exploration.designs`."""
         rows = []
         for design in self.designs:
             row: dict[str, Any] = {"id": design.id, **design.values, "feasible": design.feasible}
@@ -309,7 +314,7 @@ class Store:
         return Columns.of_rows(rows)
 
     def __str__(self) -> str:
-        """The table of its first designs."""
+        """The table of the first designs."""
         return str(self.columns())
 
     def _repr_html_(self) -> str:
@@ -320,7 +325,7 @@ class Store:
 
 
 def read_store(path: File) -> Store:
-    """InputError where it is no store."""
+    """Reads the SQLite file of an exploration. Raises InputError if it is not a store."""
     file = arguments.path("path", path)
     with warned():
         name, content_hash, rows = _monet.read_store(file)
@@ -339,7 +344,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _source(function: Callable[..., Any]) -> str:
-    """What tells a function from another: its text, or its name where it has none."""
+    """The identity of a function: its source text, or its name if the text is unavailable."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):

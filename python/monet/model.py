@@ -1,4 +1,4 @@
-"""Networks, and the steps that are made of them."""
+"""Networks, and the training and inference steps that are built from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TensorInfo(NamedTuple):
 
 
 class Network:
-    """A network of an ONNX file. Made by `read_network()`."""
+    """A network from an ONNX file. Created by `read_network()`."""
 
     def __init__(self, handle: _monet.Network, batch: int | None, dimensions: Mapping[str, int]) -> None:
         self._handle = arguments.instance("handle", handle, _monet.Network, "read_network()")
@@ -38,12 +38,12 @@ class Network:
 
     @property
     def operators(self) -> int:
-        """Operators of the graph as it is read for inference."""
+        """Number of operators of the graph as read for inference."""
         return self._handle.operators
 
     @property
     def parameters(self) -> int:
-        """Elements of all parameters."""
+        """Number of elements of all parameters."""
         return self._handle.parameters
 
     @property
@@ -55,9 +55,9 @@ class Network:
         return [TensorInfo(name, tuple(shape), kind) for name, shape, kind in self._handle.outputs]
 
     def training_step(self, options: FileOrDict | None = None, **more: Any) -> TrainingStep:
-        """A step of training: `options` is a training file or a dict of its keys, and further
-        keyword arguments are keys of it, too (loss, optimizer, precision, storage, ...; see
-        docs/reference/training-file.md). InputError for what is wrong with them, at the key."""
+        """A training step of the network. `options` is a training file or a dict of its keys.
+        Further keyword arguments are also keys of it (loss, optimizer, precision, storage, ...; see
+        docs/reference/training-file.md). Raises InputError for invalid options, with the key."""
         arguments.instance("network", self, Network, "read_network()")
         if options is not None and not isinstance(options, Mapping):
             if more:
@@ -73,8 +73,9 @@ class Network:
         return TrainingStep(handle, self, given)
 
     def inference(self, precision: str | Options | None = None) -> InferenceStep:
-        """The network alone. `precision`: an element type for all, or roles such as {"weights":
-        "int8", "accumulate": "int32"}; none: as the file has it."""
+        """An inference step of the network. `precision`: an element type for all tensors, or types
+        by role such as {"weights": "int8", "accumulate": "int32"}. None keeps the types of the
+        file."""
         arguments.instance("network", self, Network, "read_network()")
         inputs = Inputs()
         text = ""
@@ -101,7 +102,7 @@ class Network:
 
 
 class Step:
-    """What is modelled: a network's training step, or its inference."""
+    """A computation to model: a network's training step, or its inference."""
 
     def __init__(self, handle: _monet.Step, network: Network) -> None:
         self._handle = arguments.instance("handle", handle, _monet.Step, "Network.training_step()")
@@ -123,12 +124,12 @@ class Step:
         verify: bool = False,
         progress: Progress = None,
     ) -> Result:
-        """Models the step on the chip, as `monet schedule` does; arguments are its options.
+        """Models the step on the chip, as `monet schedule` does, with its options as arguments.
 
-        `jobs`: threads (0: all cores); results do not depend on it. `progress`: True for a display, or
-        what is called with the name of each stage. The interpreter's lock is free meanwhile, and Ctrl-C
-        ends the call. Raises InputError, InfeasibleError (which operand, memory and how many bits),
-        ValueError for an argument, KeyboardInterrupt."""
+        `jobs`: number of threads (0: all cores), which does not affect results. `progress`: True
+        for a display, or a callable that receives the name of each stage. The call releases the
+        interpreter's lock, and Ctrl-C ends it. Raises InputError, InfeasibleError (with operand,
+        memory and number of bits), ValueError for an invalid argument, KeyboardInterrupt."""
         arguments.instance("step", self, Step, "Network.training_step()")
         inputs = Inputs()
         given = _schedule_arguments(
@@ -150,11 +151,11 @@ class Step:
         memory_limit: str = "80%",
         keep_all: bool = False,
     ) -> Execution:
-        """Computes the step. `numbers`: arrays for weights, inputs and states by name; the network's file
-        has others, and the rest is drawn by `seed`. `steps` are taken on the same batch. `arithmetic`:
-        fp64, fp32, or formats (each operator rounds to the types of its tensors). `keep_all`: every
-        tensor can be looked at, not only results. InputError for a name or shape that is wrong,
-        InfeasibleError beyond `memory_limit`."""
+        """Computes the step numerically. `numbers`: arrays of weights, inputs and states by name.
+        Missing values are read from the network's file, or else drawn at random from `seed`. All
+        `steps` use one batch. `arithmetic`: fp64, fp32, or formats (each operator rounds to the
+        types of its tensors). `keep_all` keeps every tensor, not only results. Raises InputError
+        for a wrong name or shape, InfeasibleError beyond `memory_limit`."""
         arguments.instance("step", self, Step, "Network.training_step()")
         given = (
             arguments.arrays("numbers", numbers),
@@ -169,11 +170,11 @@ class Step:
             return Execution(_monet.execute(self._handle, *given))
 
     def _values(self, inputs: Inputs) -> dict[str, object]:
-        """Options of the command line that make this step."""
+        """Command-line options of this step."""
         raise NotImplementedError
 
     def _of(self, network: Network) -> Step:
-        """The same step of another network."""
+        """A step of another network with the options of this one."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -181,7 +182,7 @@ class Step:
 
 
 class TrainingStep(Step):
-    """Forward, loss, backward and update. Made by `Network.training_step()`."""
+    """Forward pass, loss, backward pass and update. Created by `Network.training_step()`."""
 
     def __init__(self, handle: _monet.Step, network: Network, options: str | DictText) -> None:
         super().__init__(handle, network)
@@ -202,7 +203,7 @@ class TrainingStep(Step):
 
 
 class InferenceStep(Step):
-    """The network alone. Made by `Network.inference()`."""
+    """The forward pass alone. Created by `Network.inference()`."""
 
     def __init__(self, handle: _monet.Step, network: Network, precision: str) -> None:
         super().__init__(handle, network)
@@ -219,8 +220,8 @@ class InferenceStep(Step):
 
 
 def read_network(path: File, *, batch: int | None = None, dimensions: Mapping[str, int] | None = None) -> Network:
-    """Reads an ONNX file. `batch` is the value of a symbolic first axis of its inputs, `dimensions`
-    those of other symbolic ones. InputError with the node, or the file, that is wrong."""
+    """Reads an ONNX file. `batch` sets the symbolic first axis of the inputs, and `dimensions` sets
+    other symbolic axes by name. Raises InputError with the node or the file that is wrong."""
     given = arguments.sizes("dimensions", dimensions)
     size = None if batch is None else arguments.whole("batch", batch, 1, 2**40)
     file = arguments.path("path", path)
@@ -232,7 +233,7 @@ def _read_again(path: str, batch: int | None, dimensions: Mapping[str, int]) -> 
     return read_network(path, batch=batch, dimensions=dimensions)
 
 
-_MOST_BYTES = 2**24  # of a text, as the library reads
+_MOST_BYTES = 2**24  # maximum size of a text, also in the library
 
 
 def _read_text(path: str) -> str:
@@ -267,7 +268,7 @@ def _schedule_arguments(
     jobs: int,
     verify: bool,
 ) -> _monet.ScheduleArguments:
-    """Checked; what is wrong is named."""
+    """Checks the arguments of `Step.schedule()`. Errors name the invalid argument."""
     arguments.instance("chip", chip, Chip, "read_chip()")
     rules = ("links", "multicast", "overlap", "pieces", "spills", "routing")
     given = _monet.ScheduleArguments()

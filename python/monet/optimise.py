@@ -1,8 +1,8 @@
-"""Searches for better ways to run a step, and how much better any could be.
+"""Searches for better ways to run a step, with bounds on any improvement.
 
-Each takes a step and a chip, and options of the command line by name. `progress` is called with how
-far the search is; what it raises ends it. Ctrl-C ends a search with the best so far: `interrupted` of
-the result tells."""
+Each search takes a step and a chip, and options of the command line by name. `progress` is called
+with the state of the search, and an exception that it raises ends the search. Ctrl-C ends a search
+with the best result so far, whose `interrupted` is then True."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from monet.progress import Progress
 
 
 class SearchResult(Answer):
-    """The best that a search found, and its bound: no answer is below."""
+    """The best value that a search found, and a lower bound of all values."""
 
     @property
     def best(self) -> float | None:
-        """Of what is minimised; None where nothing was found."""
+        """The best value of the objective; None if nothing was found."""
         return _number(self.get("best"))
 
     @property
@@ -33,12 +33,12 @@ class SearchResult(Answer):
 
     @property
     def gap(self) -> float | None:
-        """(best - bound) / bound; None where the bound says nothing."""
+        """(best - bound) / bound; None if the gap is unknown."""
         return _number(self.get("gap"))
 
     @cached_property
     def front(self) -> Columns:
-        """Where the search gives a front: a point a row."""
+        """The front, one row per point, for searches that return one."""
         rows = self.get("front") or self.get("rows") or self.get("points") or []
         return Columns.of_rows([row for row in rows if isinstance(row, Mapping)])
 
@@ -64,7 +64,7 @@ def allocation(
     stacks_out: File | None = None,
     **common: Any,
 ) -> SearchResult:
-    """Which core runs each operator. Further keywords: see `fusion()`."""
+    """Searches for the core that runs each operator. Further keywords: see `fusion()`."""
     own = {
         "--objective": objective, "--evaluations": evaluations, "--population": population,
         "--generations": generations, "--random": random, "--mapping-out": mapping_out, "--stacks-out": stacks_out,
@@ -84,9 +84,10 @@ def fusion(
     stacks_out: File | None = None,
     **common: Any,
 ) -> SearchResult:
-    """Which operators run together, slice by slice. Further keywords, of every search: mapping, mode,
-    stacks, halo, priority, stream_like (as `Step.schedule()` has them), core_objective, lpf_limit, seed,
-    time_limit (seconds), jobs, report (a folder), verify, progress."""
+    """Searches for the operators that run together, slice by slice. Further keywords, of every
+    search: mapping, mode, stacks, halo, priority, stream_like (as in `Step.schedule()`),
+    core_objective, lpf_limit, seed, time_limit (seconds), jobs, report (a folder), verify,
+    progress."""
     own = {"--objective": objective, "--method": method, "--with-original": with_original, "--evaluations": evaluations,
            "--stacks-out": stacks_out}
     _both(step, chip)
@@ -110,8 +111,8 @@ def einsum(
     jobs: int = 1,
     progress: Progress = None,
 ) -> SearchResult:
-    """Fusion on one core, Einsum by Einsum, exactly (`monet optimise fusion --model einsum`): a step, or
-    a chain of products `matmuls` = (M, N0, N1, ...)."""
+    """Searches for the optimal fusion on one core, Einsum by Einsum (`monet optimise fusion --model
+    einsum`), for a step or for a chain of products `matmuls` = (M, N0, N1, ...)."""
     own = {
         "--model": "einsum", "--matmuls": matmuls, "--buffer": buffer, "--bits": bits, "--front": front,
         "--unfused": unfused, "--resident": resident, "--reference-rules": reference_rules,
@@ -140,9 +141,9 @@ def checkpointing(
     output: File | None = None,
     **common: Any,
 ) -> SearchResult:
-    """Which activations are kept for the backward pass, and which are made again. `budget`: bytes, "64
-    MiB" or "50%"; `sweep`: a front of budgets. `log`: a recorded step in place of step and chip. Further
-    keywords: see `fusion()`."""
+    """Searches for the activations to keep for the backward pass; the others are recomputed.
+    `budget`: bytes, "64 MiB" or "50%". `sweep`: a front of budgets. `log`: a recorded step in place
+    of step and chip. Further keywords: see `fusion()`."""
     own = {
         "--log": log, "--budget": budget, "--sweep": sweep, "--steps": steps, "--least": least, "--memory": memory,
         "--objective": objective, "--method": method, "--population": population, "--generations": generations,
@@ -165,7 +166,8 @@ def joint(
     plan_out: File | None = None,
     **common: Any,
 ) -> SearchResult:
-    """Fusion, checkpointing and allocation together. Further keywords: see `fusion()`."""
+    """Searches for fusion, checkpointing and allocation together. Further keywords: see
+    `fusion()`."""
     own = {
         "--objective": objective, "--budget": budget, "--levels": levels, "--rounds": rounds,
         "--evaluations": evaluations, "--group-evaluations": group_evaluations,
@@ -185,8 +187,9 @@ def parallelism(
     output: File | None = None,
     progress: Progress = None,
 ) -> SearchResult:
-    """How a training step is divided over the devices of a cluster; an experiment of `cluster()` whose
-    `parallel` has lists, or leaves keys out. `settings`: keys of it and their value or list instead."""
+    """Searches for the division of a training step over the devices of a cluster. `experiment`: one
+    for `cluster()` whose `parallel` may have lists or omit keys. `settings`: replacements for keys
+    of `parallel`, as values or lists."""
     inputs = Inputs()
     name = inputs.name(experiment, "experiment")
     values = {"--objective": objective, "--set": _settings(settings), "--time-limit": time_limit, "--jobs": jobs,

@@ -1,7 +1,8 @@
 """Optimisers as options of a training step: `net.training_step(optimizer=monet.Adam(lr=1e-3))`.
 
-Each is the dict that a training file has (docs/reference/optimizers.md), with PyTorch's short names beside
-the file's: lr for learning_rate, eps for epsilon. What is wrong is told when the step is made."""
+Each function returns the dict of a training file (docs/reference/optimizers.md). It accepts
+PyTorch's short names as well: lr for learning_rate, eps for epsilon. Invalid options raise an error
+when the step is created."""
 
 from __future__ import annotations
 
@@ -21,45 +22,46 @@ def _options(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def SGD(**settings: Any) -> dict[str, Any]:  # noqa: N802 (as PyTorch calls them)
-    """lr, momentum, dampening, weight_decay, nesterov."""
+    """Options: lr, momentum, dampening, weight_decay, nesterov."""
     return _options("sgd", settings)
 
 
 def Adam(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, betas, eps, weight_decay, amsgrad."""
+    """Options: lr, betas, eps, weight_decay, amsgrad."""
     return _options("adam", settings)
 
 
 def AdamW(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, betas, eps, weight_decay, amsgrad."""
+    """Options: lr, betas, eps, weight_decay, amsgrad."""
     return _options("adamw", settings)
 
 
 def RMSprop(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, alpha, eps, weight_decay, momentum, centered."""
+    """Options: lr, alpha, eps, weight_decay, momentum, centered."""
     return _options("rmsprop", settings)
 
 
 def Adagrad(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, lr_decay, weight_decay, initial_accumulator, eps."""
+    """Options: lr, lr_decay, weight_decay, initial_accumulator, eps."""
     return _options("adagrad", settings)
 
 
 def Lion(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, betas, weight_decay."""
+    """Options: lr, betas, weight_decay."""
     return _options("lion", settings)
 
 
 def Adafactor(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, decay_rate, clip_threshold, epsilon2, relative_step, scale_parameter, weight_decay."""
+    """Options: lr, decay_rate, clip_threshold, epsilon2, relative_step, scale_parameter,
+    weight_decay."""
     return _options("adafactor", settings)
 
 
 def LAMB(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, betas, eps, weight_decay."""
+    """Options: lr, betas, eps, weight_decay."""
     return _options("lamb", settings)
 
 
 def Muon(**settings: Any) -> dict[str, Any]:  # noqa: N802
-    """lr, momentum, nesterov, newton_schulz_steps, weight_decay."""
+    """Options: lr, momentum, nesterov, newton_schulz_steps, weight_decay."""
     return _options("muon", settings)

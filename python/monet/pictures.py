@@ -1,6 +1,6 @@
-"""What networks, chips and results look like as the last line of a notebook's cell: HTML with SVG inside.
+"""HTML with SVG that notebooks show for networks, chips and results.
 
-All text of files is escaped, and every picture is XML that stands alone."""
+Text from files is escaped, and every picture is self-contained XML."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from monet.model import Network
     from monet.results import Result
 
-Operator = tuple[str, str, Collection[int]]  # name, type, the operators that it reads
+Operator = tuple[str, str, Collection[int]]  # name, type, indices of the operators that it reads
 Wire = tuple[list[int], int, str]  # cores, bits per cycle, kind
 
 _TEXT = "#16202b"
 _MUTED = "#5c6773"
 _EDGE = "#7a8794"
 _MOST_NODES = 200
-_LARGEST_PAGE = 8 << 20  # bytes of a report that a cell takes
+_LARGEST_PAGE = 8 << 20  # maximum bytes of a report in a cell
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-# As web/src/report.css has them: of these kinds of core.
+# Colours by kind of core, as in web/src/report.css.
 _CORES = {"array": "#cfe6f5", "vector": "#cdeadf", "pooling": "#f6d9b8", "offchip": "#f3d3e2"}
 _PRODUCTS = re.compile(r"Conv|Gemm|MatMul|Einsum|LSTM|GRU|RNN|Attention")
-_SHARED = re.compile(r"Norm|Softmax|Pool|Reduce|LRN")  # one result of many elements
+_SHARED = re.compile(r"Norm|Softmax|Pool|Reduce|LRN")  # a result depends on many elements
 
 
 def network_html(network: Network) -> str:
-    """The graph, and what goes in and out."""
+    """A network as HTML: operators, parameters, inputs, outputs and the graph."""
     facts = [("operators", f"{network.operators:,}"), ("parameters", f"{network.parameters:,}")]
     facts += [("input", _tensor_text(tensor)) for tensor in network.inputs]
     facts += [("output", _tensor_text(tensor)) for tensor in network.outputs]
@@ -50,7 +50,7 @@ def network_html(network: Network) -> str:
 
 
 def chip_html(chip: Chip) -> str:
-    """The block diagram, and area and clock where the files give them."""
+    """A chip as HTML: the block diagram, and area and clock if the files have them."""
     compute = [core for core in chip.cores if core["kind"] != "offchip"]
     facts = [("compute cores", str(len(compute))), ("lanes", f"{sum(core['lanes'] for core in compute):,}")]
     if chip.frequency_hz > 0:
@@ -62,7 +62,8 @@ def chip_html(chip: Chip) -> str:
 
 
 def result_html(result: Result) -> str:
-    """The figures of each phase, and the report, folded, where it is not too large."""
+    """A result as HTML: the figures of each phase, and the report, folded, unless it is too
+    large."""
     figures = result._figures
     inference = figures.get("inference")
     seconds = figures.get("latency_seconds")
@@ -88,7 +89,7 @@ _LAYER_HEAD = ("layer", "phase", "critical path (cycles)", "share", "span (cycle
 
 
 def _layer_rows(result: Result) -> list[tuple[str, ...]]:
-    """The layers that cost most of the time, and one row for all others, as in the terminal."""
+    """The layers with the longest critical path, and one row for all others, as in the terminal."""
     layers = result.layers
 
     def row(name: str, phase: str, span: str, chosen: Any) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def _layer_rows(result: Result) -> list[tuple[str, ...]]:
 
 
 def _figure_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Names at the left, figures at the right."""
+    """An HTML table with names on the left and figures on the right."""
     heads = "".join(f'<th style="text-align:right">{name}</th>' for name in head)
     body = "".join(
         f'<tr><th style="text-align:left">{html.escape(_clean(row[0]))}</th>' + "".join(map(_number, row[1:])) + "</tr>"
@@ -119,7 +120,7 @@ def _figure_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _row_of(figures: dict[str, Any], macs: int) -> tuple[str, ...]:
     return (
         f"{figures['latency_cycles']:,}",
-        f"{figures.get('critical_path_cycles', figures['latency_cycles']):,}",  # a whole step has all of it
+        f"{figures.get('critical_path_cycles', figures['latency_cycles']):,}",  # a whole step's is its latency
         units.energy(figures["energy_pj"]),
         units.si(macs),
         units.size(figures["peak_memory_bytes"]),
@@ -127,7 +128,7 @@ def _row_of(figures: dict[str, Any], macs: int) -> tuple[str, ...]:
 
 
 def _report_html(result: Result) -> str:
-    if len(result._json) > _LARGEST_PAGE:  # the page has all of it
+    if len(result._json) > _LARGEST_PAGE:  # the page includes the JSON
         return "<p>The report is too large for a cell: <code>result.report(folder)</code> writes it.</p>"
     with tempfile.TemporaryDirectory() as folder:
         page = Path(result.report(folder)).read_text(encoding="utf-8")
@@ -162,7 +163,7 @@ def _tensor_text(tensor: tuple[str, tuple[int, ...], str]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what XML cannot say."""
+    """The text with characters that XML does not allow replaced."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -183,8 +184,9 @@ class _Node(NamedTuple):
 
 
 def network_svg(graph: Sequence[Operator], most: int = _MOST_NODES) -> str:
-    """Operators top-down by the longest path to them. Chains are one box each where there are more
-    than `most` operators, and runs of neighbours in the graph's order where that is not enough."""
+    """The graph as SVG, with operators in rows by the longest path to them. If there are more than
+    `most` operators, each chain becomes one box. If that is not enough, each run of consecutive
+    operators does."""
     nodes = _collapsed(graph, most)
     placed = _placed([node.reads for node in nodes])
     wide, tall, row = 132, 22, 44
@@ -204,7 +206,7 @@ def network_svg(graph: Sequence[Operator], most: int = _MOST_NODES) -> str:
             below, top = centre(end)
             middle = (y + tall + top) / 2
             text += f"C{x:.0f} {middle:.0f} {below:.0f} {middle:.0f} {below:.0f} {top:.0f}"
-            if end >= len(nodes):  # passes by
+            if end >= len(nodes):  # the edge passes this row
                 text += f"V{top + tall:.0f}"
             x, y = below, top
         lines.append(f'<path d="{text}"/>')
@@ -223,7 +225,8 @@ def network_svg(graph: Sequence[Operator], most: int = _MOST_NODES) -> str:
 
 
 def _types_text(types: Sequence[str]) -> str:
-    """All where they are short, or what stands for them and how many more there are."""
+    """The types of a box: all of them if they are short, else the main type and the number of
+    others."""
     text = ", ".join(types)
     if len(text) <= 21:
         return text
@@ -247,13 +250,13 @@ def _collapsed(graph: Sequence[Operator], most: int) -> list[_Node]:
                 readers[source].append(i)
         lone = {i for i, (_, _, inputs) in enumerate(graph) if not inputs and len(readers[i]) == 1}
         for i, (_, _, inputs) in enumerate(graph):
-            sources = set(inputs) - lone  # those, of weights mostly, go with their readers
+            sources = set(inputs) - lone  # lone sources, mostly of weights, join their readers
             if len(sources) == 1 and len(readers[source := sources.pop()]) == 1 and source < i:
                 group[i] = group[source]
         for i in lone:
             group[i] = group[readers[i][0]]
     order = sorted(set(group))
-    if len(order) > most:  # runs of operators that follow each other; edges still point forwards
+    if len(order) > most:  # runs of consecutive operators; edges still point forwards
         size = math.ceil(count / most)
         group = [i // size for i in range(count)]
         order = sorted(set(group))
@@ -272,22 +275,22 @@ def _collapsed(graph: Sequence[Operator], most: int) -> list[_Node]:
 
 class _Placed(NamedTuple):
     at: list[tuple[float, int]]  # centre and row of nodes, then of points where edges pass rows
-    paths: list[list[int]]  # of edges, from the upper end
+    paths: list[list[int]]  # the points of edges, from the upper end
 
 
 def _placed(reads: list[list[int]]) -> _Placed:
-    """Rows by depth, and places within them that keep edges short (after Sugiyama): an edge over
-    several rows has a point in each, shared by the edges of one source."""
+    """Places nodes in rows by depth, and within rows so that edges stay short (after Sugiyama). An
+    edge over several rows has a point in each, which the edges of one source share."""
     count = len(reads)
     depth = [0] * count
-    for node in range(count):  # topological
+    for node in range(count):  # in topological order
         depth[node] = max((depth[source] + 1 for source in reads[node] if source < node), default=0)
     first_reader: dict[int, int] = {}
     for node, sources in enumerate(reads):
         for source in sources:
             first_reader[source] = min(first_reader.get(source, depth[node]), depth[node])
     for node, sources in enumerate(reads):
-        if not sources:  # beside what reads it: weights' transposes
+        if not sources:  # one row above its first reader: transposed weights
             depth[node] = max(first_reader.get(node, 1) - 1, 0)
     row_of = list(depth)
     above: list[list[int]] = [[] for _ in range(count)]
@@ -331,11 +334,11 @@ def _mean(values: list[float], other: float) -> float:
 
 
 def _pack(level: list[int], wanted: list[float], x: list[float], wide: list[float]) -> None:
-    """Centres `x` of a row's nodes, in the order of those that they want and as near to them as
-    fits: nodes that touch form blocks, which stand where the sum of squares is least."""
+    """Sets the centres `x` of a row's nodes, in the order of their `wanted` centres and as near to
+    them as possible. Touching nodes form blocks, each placed at its least sum of squares."""
     order = sorted(range(len(level)), key=lambda i: (wanted[i], i))
     level[:] = [level[i] for i in order]
-    blocks: list[tuple[float, float, int]] = []  # sum of the left ends that nodes want, width, nodes
+    blocks: list[tuple[float, float, int]] = []  # sum of wanted left ends, width, number of nodes
     for node, i in zip(level, order):
         block = (wanted[i] - wide[node] / 2, wide[node], 1)
         while blocks and blocks[-1][0] / blocks[-1][2] + blocks[-1][1] > block[0] / block[2]:
@@ -352,22 +355,22 @@ def _pack(level: list[int], wanted: list[float], x: list[float], wide: list[floa
 
 # --- A chip ---------------------------------------------------------------------------------------
 
-_BOX = 164  # wide
+_BOX = 164  # width
 _ROW_GAP = 34
 _TRACKS = ("#0072b2", "#d55e00", "#00865f", "#b04f8c", "#997700", "#4aa3d8", "#332288", "#7b8794")
 
 
 class _Track(NamedTuple):
-    """Cores that hang on one line: a bus, or links that differ only in where they lead."""
+    """Cores on one drawn line: a bus, or links that differ only in their ends."""
 
     cores: list[int]
     text: str
 
 
 def chip_svg(cores: Sequence[dict[str, Any]], links: Sequence[Wire]) -> str:
-    """Arrays in a square and other compute cores beside them, the off-chip memory below; memories
-    inside from the outermost to the array. A link of neighbours is a line between them; buses, and
-    links from one core to many, are tracks below that their cores hang on."""
+    """The chip as SVG: arrays in a square with other compute cores at the right, and the off-chip
+    memory below. Cores list memories from the outermost to the array. Links between neighbours are
+    lines. Buses, and links from one core to many, are tracks below the cores."""
     joined = _joined(links)
     seats = max(
         (_seats(cores, snake) for snake in (False, True)),
@@ -405,7 +408,8 @@ def chip_svg(cores: Sequence[dict[str, Any]], links: Sequence[Wire]) -> str:
 
 
 def _seats(cores: Sequence[dict[str, Any]], snake: bool) -> dict[int, tuple[int, int]]:
-    """Row and column of compute cores; `snake`: every other row backwards, as rings and chains go."""
+    """Row and column of each compute core. `snake` reverses every other row, as rings and chains
+    need."""
     arrays = [i for i, core in enumerate(cores) if core["kind"] == "array"]
     others = [i for i, core in enumerate(cores) if core["kind"] not in ("array", "offchip")]
     columns = max(1, math.ceil(math.sqrt(len(arrays))))
@@ -422,8 +426,8 @@ def _seats(cores: Sequence[dict[str, Any]], snake: bool) -> dict[int, tuple[int,
 
 
 def _joined(links: Sequence[Wire]) -> dict[tuple[int, int], str]:
-    """What links two cores; those each way together."""
-    widths: dict[tuple[int, int], dict[int, list[int]]] = {}  # by pair and the core that comes first
+    """The text of the links between each pair of cores, with both directions together."""
+    widths: dict[tuple[int, int], dict[int, list[int]]] = {}  # by pair, then by a link's first core
     for members, bits, _ in links:
         if len(members) == 2:
             ways = widths.setdefault((min(members), max(members)), {})
@@ -434,7 +438,7 @@ def _joined(links: Sequence[Wire]) -> dict[tuple[int, int], str]:
             " + ".join(f"{many} x {bits:,} b" if many > 1 else f"{bits:,} b" for bits, many in Counter(ways[first]).items())
             for first in sorted(ways)
         ]
-        texts[pair] = " / ".join(dict.fromkeys(both))  # once where both ways are alike
+        texts[pair] = " / ".join(dict.fromkeys(both))  # once if both directions are equal
     return texts
 
 
@@ -451,7 +455,7 @@ def _wiring(
     links: Sequence[Wire],
     seats: dict[int, tuple[int, int]],
 ) -> tuple[list[tuple[tuple[int, int], str]], list[_Track]]:
-    """Lines between neighbours, and tracks for everything else."""
+    """Lines for links between neighbours, and tracks for all other links."""
     left = dict(joined)
     tracks = []
 
@@ -463,13 +467,13 @@ def _wiring(
         tracks.append(_Track([hub, *others], f"{hub} to {_numbers(others)}: {text} each" if len(others) > 1
                              else f"{hub} to {others[0]}: {text}"))  # fmt: skip
 
-    for hub, core in enumerate(cores):  # what serves all arrays
+    for hub, core in enumerate(cores):  # hubs that serve many cores
         if core["kind"] != "array":
             texts = Counter(text for pair, text in left.items() if hub in pair)
             for text in [text for text, many in texts.items() if many > 2]:
                 star(hub, text)
     direct = [(pair, text) for pair, text in left.items() if _neighbours(seats, *pair)]
-    for text in sorted(set(left.values())):  # everyone with everyone
+    for text in sorted(set(left.values())):  # links between all pairs of a set
         pairs = [pair for pair, own in left.items() if own == text]
         members = sorted({core for pair in pairs for core in pair})
         if len(members) > 2 and len(pairs) == len(members) * (len(members) - 1) // 2:
@@ -549,8 +553,8 @@ def _line_svg(box: Boxes, tall: Sequence[int], seats: Seats, pair: tuple[int, in
 def _track_svg(
     track: _Track, number: int, y: float, box: Boxes, tall: Sequence[int], seats: Seats
 ) -> tuple[str, str]:
-    """A bar with a riser beside each column, and a stub to each of its cores; and its label, which
-    goes over all lines."""
+    """A bar with a riser next to each column and a stub to each of its cores, and the label, which
+    is drawn over all lines."""
     colour = _TRACKS[number % len(_TRACKS)]
     lines = ""
     dots = ""

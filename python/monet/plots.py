@@ -1,4 +1,4 @@
-"""Figures of a result, drawn with matplotlib in the colours and words of the reports' pages."""
+"""Plots of a result with matplotlib, in the colours and words of the report pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Those of web/src/report.css, light.
+# Colours of the light theme in web/src/report.css.
 PHASES = {
     "forward": "#0072b2",
     "loss": "#b04f8c",
@@ -45,26 +45,26 @@ MUTED = "#5c6773"
 LINE = "#e3e6ea"
 LANE = "#f3f5f8"
 
-_MOST_BARS = 20_000  # that are drawn one by one; beyond, those narrower than a column are summed
-_COLUMNS = 2_000  # of a timeline or a memory chart, finer than any print
+_MOST_BARS = 20_000  # maximum drawn one by one; beyond, bars narrower than a column are summed
+_COLUMNS = 2_000  # columns of a timeline or a memory chart, finer than print
 _WIDTH = 9.0  # inches
 
 
 class Plots:
-    """Figures of a result: `result.plot.timeline()` and its like.
+    """Plots of a result: `result.plot.timeline()` and others.
 
-    Each draws into `ax`, or into a figure of its own, and returns the matplotlib Axes; those have
-    `.figure.savefig("timeline.pdf")`. Titles stand above the legend: `ax.set_title(text, loc="left",
-    pad=22)` for another. ImportError without matplotlib."""
+    Each method draws into `ax`, or into a new figure, and returns the matplotlib Axes. Save it with
+    `.figure.savefig("timeline.pdf")`. The title is above the legend: `ax.set_title(text,
+    loc="left", pad=22)` replaces it. Raises ImportError without matplotlib."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
         self._matplotlib()
 
     def timeline(self, ax: Any = None, *, lanes: int = 6) -> Any:
-        """What every core runs, by phase, and below what the busiest `lanes` links and the ports of
-        the off-chip memory carry. Beyond some 20,000 bars, those narrower than a two-thousandth of
-        the step are summed: fainter where less of the time is filled."""
+        """The runs of every core, by phase, and below them the transfers of the busiest `lanes`
+        links and of the off-chip ports. Beyond 20,000 bars, those narrower than 1/2000 of the step
+        are summed, and drawn fainter where they fill less of the time."""
         figures = self._figures
         rows = self._timeline_rows(arguments.whole("lanes", lanes, 0, 2**31))
         ax = self._axes(ax, 1.0 + 0.25 * max(len(rows), 2))
@@ -100,7 +100,7 @@ class Plots:
         return self._titled(ax, self._result.name)
 
     def memory(self, ax: Any = None) -> Any:
-        """Live bytes by owner over the step, every tensor once, wherever its copies are."""
+        """Live bytes by owner over the step. Each tensor counts once, regardless of its copies."""
         figures = self._figures
         ax = self._axes(ax, 2.9)
         samples = self._result.memory_over_time
@@ -143,8 +143,8 @@ class Plots:
         return self._titled(ax, self._result.name)
 
     def energy(self, ax: Any = None, *, by: str = "phase") -> Any:
-        """Bars by phase, or by operator type (`by="type"`, without what memories leak), of what
-        computing, memories, links and the off-chip memory take."""
+        """Energy by phase, or by operator type (`by="type"`, without leakage of memories), divided
+        into compute, memories, links and off-chip memory."""
         arguments.one_of("by", by, ("phase", "type"))
         rows = self._energy_by_phase() if by == "phase" else self._energy_by_type()
         ax = self._axes(ax, 1.1 + 0.3 * max(len(rows), 2))
@@ -179,11 +179,11 @@ class Plots:
         return self._titled(ax, self._result.name)
 
     def roofline(self, ax: Any = None) -> Any:
-        """Operators with multiply-accumulates: those per byte that passes the off-chip memory's port,
-        against those per cycle from its first tile to its last. The roofs are what the arrays
-        multiply in a cycle and what the ports carry. An operator whose operands were fetched before
-        its first tile may lie above the slope; one without off-chip bytes is a triangle at the
-        right edge."""
+        """Roofline of the operators with MACs: MACs per off-chip byte against MACs per cycle, from
+        an operator's first tile to its last. The roofs are the MACs per cycle of the arrays and the
+        bandwidth of the off-chip ports. An operator whose operands are fetched before its first
+        tile may lie above the slope. An operator without off-chip bytes is a triangle at the right
+        edge."""
         layers = self._result.layers
         ax = self._axes(ax, 4.2, 6.5)
         is_product = (layers["macs"] > 0) & (layers["span_cycles"] > 0)
@@ -234,14 +234,14 @@ class Plots:
         self._legend(ax, handles)
         return self._titled(ax, self._result.name)
 
-    # --- What is drawn -------------------------------------------------------------------------
+    # --- Data ----------------------------------------------------------------------------------
 
     @property
     def _figures(self) -> dict[str, Any]:
         return self._result._figures
 
     def _timeline_rows(self, lanes: int) -> list[_Row]:
-        """Cores with tiles, the busiest links that carry anything, and the off-chip ports."""
+        """Rows of the cores with tiles, of the busiest links in use, and of the off-chip ports."""
         figures = self._figures
         tiles = self._result.tiles
         rows = []
@@ -287,7 +287,7 @@ class Plots:
         return rows
 
     def _energy_by_type(self) -> list[tuple[str, dict[str, float]]]:
-        """The eight types that take most, and the others together."""
+        """The eight operator types with the most energy, and all others together."""
         types: dict[str, dict[str, float]] = {}
         for layer in self._figures["layers"]:
             held = types.setdefault(layer["op_type"], dict.fromkeys(PARTS, 0.0))
@@ -300,7 +300,7 @@ class Plots:
         return rows
 
     def _roofs(self) -> tuple[float, float]:
-        """MACs per cycle of all arrays together; bytes per cycle of the off-chip ports."""
+        """MACs per cycle of all arrays together, and bytes per cycle of the off-chip ports."""
         figures = self._figures
         used = {core for layer in figures["layers"] if layer["macs"] > 0 for core in layer["cores"]}
         peak = 0.0
@@ -311,7 +311,7 @@ class Plots:
                 peak += array["lanes"] * products / array.get("imc", {}).get("cycles_per_mac", 1)
         return peak, sum(port["bandwidth_bits_per_cycle"] for port in figures.get("ports", [])) / 8
 
-    # --- How it is drawn -----------------------------------------------------------------------
+    # --- Drawing -------------------------------------------------------------------------------
 
     @staticmethod
     def _matplotlib() -> Any:
@@ -370,7 +370,7 @@ class Plots:
         ax.set_xlabel("cycles" + (f" at {units.si(frequency, 'Hz')}" if frequency else ""))
 
     def _phase_band(self, ax: Any, bottom: float) -> None:
-        """The phases above the rows, and faint behind them."""
+        """Draws the phases above the rows, and faintly behind them."""
         at = 0.0
         for phase in self._figures["phases"]:
             wide = phase["latency_cycles"]
@@ -390,7 +390,7 @@ class Plots:
             text = f"off-chip: {bandwidth:g} B per cycle"
             x = max(low, ax.get_ylim()[0] / bandwidth)
             middle = math.exp((math.log(x) + math.log(knee)) / 2)
-            slope = math.degrees(math.atan(bandwidth))  # in data, which the axes turn to 1:1 on paper
+            slope = math.degrees(math.atan(bandwidth))  # in data coordinates; the text is rotated with them
             rotation = {"rotation": slope, "rotation_mode": "anchor", "transform_rotates_text": True}
             ax.text(middle, bandwidth * middle * 1.12, text, ha="center", va="bottom", fontsize=8, color=MUTED,
                     **rotation)  # fmt: skip
@@ -401,7 +401,7 @@ class Plots:
 
 
 class _Row:
-    """Bars of a core, link or port."""
+    """The bars of a core, link or port."""
 
     def __init__(self, group: str, label: str, start: Array, end: Array, operator: Array) -> None:
         self.group = group
@@ -422,7 +422,7 @@ def _row_label(name: str, figures: Mapping[str, Any]) -> str:
 
 
 class _Bars:
-    """Draws rows; narrow bars as columns where there are very many."""
+    """Draws the bars of rows. If there are very many, narrow ones are summed in columns."""
 
     def __init__(self, ax: Any, collections: Any, latency: int, many: int) -> None:
         self._ax = ax
@@ -444,15 +444,15 @@ class _Bars:
             left, right = start[chosen], row.end[chosen].astype(float)
             low, high = np.full(len(left), y), np.full(len(left), y + height)
             corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
-            # The edge keeps the thinnest visible.
+            # The edge keeps very thin bars visible.
             bars = self._polygons(corners, facecolors=PHASES[names[i]], edgecolors="face", linewidths=0.2, zorder=3,
                                   rasterized=len(left) > 2_000)  # fmt: skip
             bars.set_gid(("tiles " if row.group == "CORES" else "transfers ") + names[i])
             self._ax.add_collection(bars, autolim=False)
 
     def _columns(self, at: Array, wide: Array, phase: Array, y: float, height: float, names: Sequence[str]) -> None:
-        """A column has the colour of the phase that fills most of it, and is fainter the less of it
-        is filled."""
+        """Draws narrow bars as columns. A column has the colour of the phase that fills most of it,
+        and is fainter if less of it is filled."""
         column = np.minimum((at / self._latency * _COLUMNS).astype(np.int64), _COLUMNS - 1)
         filled = np.bincount(column * len(names) + phase, np.maximum(wide / self._latency * _COLUMNS, 0.05 / _COLUMNS),
                              _COLUMNS * len(names)).reshape(_COLUMNS, len(names))  # fmt: skip
@@ -467,8 +467,8 @@ class _Bars:
 
 
 def _highest_samples(samples: Columns, latency: int) -> tuple[Array, dict[str, Array]]:
-    """Cycles and bytes by owner, up to the end of the step; of very many samples the highest of
-    each column."""
+    """Cycles and bytes by owner, up to the end of the step. If there are very many samples, only
+    the highest of each column remains."""
     cycles = samples["cycle"].astype(np.int64)
     held = {owner: samples[f"{owner}_bytes"].astype(np.int64) for owner in OWNERS}
     if len(cycles) > 4 * _COLUMNS:
@@ -487,7 +487,7 @@ def _parts(energy: Mapping[str, float]) -> dict[str, float]:
 
 
 def _round_ticks(to: float, count: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, about `count` of them."""
+    """Ticks at multiples of 1, 2 or 5 times a power of ten, about `count` of them."""
     if not to > 0:
         return [0.0]
     power = 10.0 ** math.floor(math.log10(to / count))
@@ -496,7 +496,7 @@ def _round_ticks(to: float, count: int) -> list[float]:
 
 
 def _cycles(value: float, step: float) -> str:
-    """With digits enough to tell neighbours apart."""
+    """A number of cycles with enough digits to distinguish neighbouring ticks."""
     scale, prefix = next(((s, p) for s, p in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= s), (1.0, ""))
     decimals = max(0, min(9, math.ceil(-math.log10(step / scale) - 1e-9)))
     text = f"{value / scale:.{decimals}f}"

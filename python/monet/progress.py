@@ -1,4 +1,4 @@
-"""How far a long call is."""
+"""Progress of long calls."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-# True: a display; a callable is told the name of each stage, and of a search a dict with phase, done,
-# total, best, bound and seconds_left.
+# True: a display. A callable receives the name of each stage and, for searches, a dict with phase,
+# done, total, best, bound and seconds_left.
 Progress = bool | Callable[[Any], object] | None
 
-_QUIET = 2.0  # seconds before anything is shown, and between lines
+_QUIET = 2.0  # seconds before the first output, and between lines
 
 
 class Display:
-    """Shows what a call is doing: a bar where tqdm is installed, else lines on stderr every two
-    seconds at most. Nothing of calls that end within two seconds.
+    """Shows the progress of a call: a bar if tqdm is installed, else lines on stderr, at most one
+    every two seconds. Shows nothing for calls that end within two seconds.
 
-    Called with the name of each stage, or with the state of a search: a dict, or an object, with any of
-    `phase`, `done`, `total`, `best`, `bound` and `seconds_left`. May be called from any thread. To be
-    closed, or used in a `with`."""
+    Call it with the name of each stage, or with the state of a search: a dict, or an object, with
+    any of `phase`, `done`, `total`, `best`, `bound` and `seconds_left`. Any thread may call it.
+    Close it at the end, or use it in a `with` statement."""
 
     def __init__(self, quiet: float = _QUIET) -> None:
         self._quiet = quiet
@@ -43,11 +43,11 @@ class Display:
                 self._update(self._show)
 
     def _update(self, show: _Lines | _Bar) -> None:
-        with contextlib.suppress(OSError, ValueError):  # a closed stderr ends no call
+        with contextlib.suppress(OSError, ValueError):  # a closed stderr must not end the call
             show.update(self._state, time.monotonic() - self._begin)
 
     def _tick(self) -> None:
-        """Stages may take minutes without a word: time goes on meanwhile."""
+        """Updates the shown time while a stage reports nothing, which may take minutes."""
         while not self._closed.wait(self._quiet):
             with self._lock:
                 if self._closed.is_set():
@@ -75,7 +75,7 @@ class Display:
 
 @contextlib.contextmanager
 def progress_of(progress: Progress) -> Iterator[Callable[[Any], object] | None]:
-    """What the library calls. TypeError for anything else than a Progress."""
+    """The callable for the library, or None. Raises TypeError unless `progress` is a Progress."""
     if progress is None or progress is False:
         yield None
     elif progress is True:
@@ -97,7 +97,7 @@ def _read(told: Any) -> dict[str, Any]:
 
 
 def _figures(state: Mapping[str, Any]) -> str:
-    """Best and bound, and how far apart they are."""
+    """Best and bound, the gap between them, and the time left, as text."""
     parts = [f"{name} {_figure(state[name])}" for name in ("best", "bound") if name in state]
     best, bound = state.get("best"), state.get("bound")
     if isinstance(best, (int, float)) and isinstance(bound, (int, float)) and bound > 0:
@@ -143,17 +143,18 @@ class _Lines:
 
 
 class _Bar:
-    """Of tqdm: with a length where the total is known, else the stage and the time."""
+    """A bar of tqdm. It has a length if the total is known, else it shows the stage and the
+    time."""
 
     _STAGE = "{desc} [{elapsed}{postfix}]"
     _SEARCH = "{desc} {percentage:3.0f}%|{bar:30}| {n_fmt} of {total_fmt} [{elapsed}{postfix}]"
 
     def __init__(self, tqdm: Any) -> None:
-        self._bar = tqdm(file=sys.stderr, bar_format=self._STAGE, delay=1e-9)  # silent until told something
+        self._bar = tqdm(file=sys.stderr, bar_format=self._STAGE, delay=1e-9)  # silent before an update
 
     def update(self, state: Mapping[str, Any], seconds: float) -> None:
         bar = self._bar
-        bar.start_t = time.time() - seconds  # of the call, not of the bar
+        bar.start_t = time.time() - seconds  # start of the call, not of the bar
         total = state.get("total") or None
         bar.total = total
         bar.bar_format = self._SEARCH if total else self._STAGE

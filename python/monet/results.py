@@ -1,4 +1,4 @@
-"""A step modelled on a chip."""
+"""The result of modelling a step on a chip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 class Energy(dict[str, float]):
-    """pJ by part, as the JSON names them, and as attributes."""
+    """Energy in pJ by part, with the JSON's names as keys, and as attributes."""
 
     @property
     def compute(self) -> float:
@@ -45,7 +45,7 @@ class Energy(dict[str, float]):
 
 
 class Memory(dict[str, int]):
-    """Bytes by owner at the moment of the peak, as the JSON names them, and as attributes."""
+    """Bytes by owner at the peak, with the JSON's names as keys, and as attributes."""
 
     @property
     def parameters(self) -> int:
@@ -69,12 +69,12 @@ class Memory(dict[str, int]):
 
     @property
     def peak(self) -> int:
-        """Of all owners together."""
+        """Total bytes of all owners."""
         return self.parameters + self.gradients + self.optimizer_state + self.stored_activations + self.temporaries
 
 
 class _Kept(NamedTuple):
-    """What a result is after pickle: what it says and its columns, without the library's objects."""
+    """An unpickled result: its texts and columns, without the library's objects."""
 
     name: str
     text: str
@@ -111,9 +111,9 @@ class _Kept(NamedTuple):
 
 
 class Result:
-    """A step modelled on a chip: figures, columns, and everything the command line writes.
+    """A step modelled on a chip: figures, columns, and all output of the command line.
 
-    Of a training step the figures of inference alone stand in `to_dict()["inference"]`."""
+    For a training step, `to_dict()["inference"]` has the figures of inference alone."""
 
     def __init__(self, handle: _monet.Result | _Kept) -> None:
         if not isinstance(handle, _Kept):
@@ -133,16 +133,17 @@ class Result:
         return dict(json.loads(self._json))
 
     def to_json(self) -> str:
-        """What `monet schedule --json -` prints, byte for byte."""
+        """The output of `monet schedule --json -`, byte for byte."""
         return self._json + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as Python has it; docs/reference/result.md names every key."""
+        """The result's JSON as a dict; docs/reference/result.md lists every key."""
         return dict(json.loads(self._json))
 
     @property
     def warnings(self) -> list[MonetWarning]:
-        """What was ignored, guessed, clipped or assumed of the network, chip and options."""
+        """Warnings about the network, chip and options: input that was ignored, guessed, clipped or
+        assumed."""
         return [MonetWarning(one["where"], one["message"], one["hint"]) for one in self._figures.get("warnings", [])]
 
     @property
@@ -151,7 +152,7 @@ class Result:
 
     @property
     def latency_seconds(self) -> float | None:
-        """None where the chip has no frequency."""
+        """Latency in seconds; None if the chip has no frequency."""
         return self._figures.get("latency_seconds")
 
     @property
@@ -160,22 +161,23 @@ class Result:
 
     @property
     def energy(self) -> Energy:
-        """pJ by part: compute, on_chip, links, off_chip, leakage."""
+        """Energy in pJ by part: compute, on_chip, links, off_chip, leakage."""
         return Energy(self._figures["energy"])
 
     @property
     def peak_memory_bytes(self) -> int:
-        """Most bytes live at a time, every tensor whole."""
+        """Maximum of live bytes, with every tensor counted whole."""
         return int(self._figures["peak_memory_bytes"])
 
     @property
     def peak_memory_by_slices_bytes(self) -> int | None:
-        """The same with fused tensors slice by slice; None where nothing is fused."""
+        """Maximum of live bytes, with fused tensors counted slice by slice; None if nothing is
+        fused."""
         return self._figures.get("peak_memory_by_slices_bytes")
 
     @property
     def memory(self) -> Memory:
-        """Bytes by owner at the moment of the peak, and `peak`, their sum."""
+        """Bytes by owner at the peak, and their sum, `peak`."""
         return Memory(self._figures["memory"])
 
     @property
@@ -184,9 +186,10 @@ class Result:
 
     @cached_property
     def layers(self) -> Columns:
-        """An operator a row: name, op_type, phase, operator (its index in `operators`), macs,
-        critical_path_cycles, span_cycles (first start to last end), energy_pj, start_cycle, end_cycle,
-        offchip_bytes. First the one with most critical_path_cycles, which add up to latency_cycles."""
+        """One row per operator: name, op_type, phase, operator (its index in `operators`), macs,
+        critical_path_cycles, span_cycles (first start to last end), energy_pj, start_cycle,
+        end_cycle, offchip_bytes. Sorted by critical_path_cycles, the most first; they add up to
+        latency_cycles."""
         rows = [{**row, "operator": i} for i, row in enumerate(self._figures["layers"])]
         rows.sort(key=lambda row: -row["critical_path_cycles"])
         texts = ("name", "op_type", "phase")
@@ -201,35 +204,36 @@ class Result:
 
     @cached_property
     def tiles(self) -> Columns:
-        """A run of a tile a row, by start: tile, operator (an index into `operators`), core,
+        """One row per run of a tile, by start: tile, operator (an index into `operators`), core,
         start_cycle, end_cycle. Views without a copy."""
         return Columns(self._handle.tiles())
 
     @cached_property
     def transfers(self) -> Columns:
-        """A transfer a row, by start: tensor, operator, kind (0 fetch, 1 stream, 2 write back, 3
-        spill), start_cycle, end_cycle, bits that each receiver gets."""
+        """One row per transfer, by start: tensor, operator, kind (0 fetch, 1 stream, 2 write back,
+        3 spill), start_cycle, end_cycle, bits per receiver."""
         return Columns(self._handle.transfers())
 
     @cached_property
     def memory_over_time(self) -> Columns:
-        """A change of live memory a row: cycle, and bytes of each owner from then on."""
+        """One row per change of live memory: cycle, and the bytes of each owner from then on."""
         return Columns(self._handle.memory_over_time())
 
     @cached_property
     def operators(self) -> list[str]:
-        """Names, as tiles and transfers number them."""
+        """Names of the operators, in the numbering of tiles and transfers."""
         return self._handle.operators()
 
     @property
     def plot(self) -> Plots:
-        """Figures of it: `.timeline()`, `.memory()`, `.energy()`, `.roofline()`. ImportError without
-        matplotlib."""
+        """Plots of the result: `.timeline()`, `.memory()`, `.energy()`, `.roofline()`. Raises
+        ImportError without matplotlib."""
         return Plots(self)
 
     def report(self, folder: File) -> str:
-        """Writes result.json, report.html, trace.json and, of a training step, training.onnx.
-        Returns the report's path. OSError where it cannot. Of a result that was pickled, the first two."""
+        """Writes result.json, report.html, trace.json and, for a training step, training.onnx. An
+        unpickled result writes only the first two. Returns the path of the report. Raises OSError
+        if writing fails."""
         return self._handle.write_report(arguments.path("folder", folder))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""A step on a chip, for every combination of some options."""
+"""Sweeps: a step modelled on a chip for every combination of options."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _FIGURES = ("latency_cycles", "energy_pj", "peak_memory_bytes")
 
 
 class Sweep:
-    """Rows of a sweep, as they are finished: iterate over it, or ask for `rows` or `to_pandas()`, which
-    wait for all. A row has the combination's options, `feasible`, `reason`, latency_cycles, energy_pj,
-    peak_memory_bytes and the parts of energy. Ctrl-C ends it; what is in the store stays."""
+    """The rows of a sweep in the order in which they finish. Iterate over it, or use `rows` or
+    `to_pandas()`, which wait for all rows. A row has the combination's options, `feasible`,
+    `reason`, latency_cycles, energy_pj, peak_memory_bytes and the parts of energy. Ctrl-C ends it,
+    and the store keeps its rows."""
 
     def __init__(
         self, step: Step, chip: Chip, axes: Mapping[str, Sequence[Any]], jobs: int, store: str | None, progress: Progress
@@ -43,13 +44,13 @@ class Sweep:
         self._store = store
         self._progress = progress
         self._done: dict[int, Row] | None = None
-        self._warnings: deque[Told] = deque()  # found by other threads, not given yet
+        self._warnings: deque[Told] = deque()  # found by other threads, not issued yet
         self._warned: set[Told] = set()
-        self._chips: dict[tuple[int, str, int | None], Chip | str] = {}  # a text: why there is none
+        self._chips: dict[tuple[int, str, int | None], Chip | str] = {}  # or why it is invalid
         self._steps: dict[int, Step] = {}
 
     def __len__(self) -> int:
-        """Combinations."""
+        """Number of combinations."""
         return len(self._all)
 
     def __repr__(self) -> str:
@@ -57,14 +58,14 @@ class Sweep:
         return f"Sweep({len(self._all)} combinations of {axes}: {'all' if self._done is not None else 'not all'} finished)"
 
     def __str__(self) -> str:
-        """The table of all rows, once all are finished; looking at a sweep does not run it."""
+        """The table of all rows, once all are finished. Printing a sweep does not run it."""
         return repr(self) if self._done is None else str(self.columns())
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>" if self._done is None else self.columns()._repr_html_()
 
     def __iter__(self) -> Iterator[Row]:
-        """Rows as they are finished; those of the store first."""
+        """Rows in the order in which they finish, those of the store first."""
         if self._done is not None:
             yield from self._done.values()
             return
@@ -80,7 +81,7 @@ class Sweep:
 
     @property
     def rows(self) -> list[Row]:
-        """All, in the order of the combinations."""
+        """All rows, in the order of the combinations."""
         for _ in self:
             pass
         assert self._done is not None
@@ -90,7 +91,8 @@ class Sweep:
         return Columns.of_rows(self.rows)
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame, in the order of the combinations. ImportError without pandas."""
+        """A pandas.DataFrame, in the order of the combinations. Raises ImportError without
+        pandas."""
         return self.columns().to_pandas()
 
     def _run(self) -> Iterator[tuple[int, Row]]:
@@ -114,7 +116,7 @@ class Sweep:
                 stored.close()
 
     def _evaluate(self, numbers: Sequence[int]) -> Iterator[tuple[int, Row]]:
-        """On threads, at most a few ahead of who reads."""
+        """Models combinations on threads, at most a few ahead of the reader."""
         waiting = iter(numbers)
         running: dict[Future[Row], int] = {}
         pool = ThreadPoolExecutor(self._jobs)
@@ -132,7 +134,7 @@ class Sweep:
             pool.shutdown(cancel_futures=True)
 
     def _warn(self) -> None:
-        """Gives what the rows so far warn of, each warning once in a sweep."""
+        """Issues the warnings of the rows so far, each once per sweep."""
         new: dict[Told, None] = {}
         while self._warnings:
             new[self._warnings.popleft()] = None
@@ -164,7 +166,8 @@ class Sweep:
         return {"feasible": True, "reason": "", **figures, **result.energy}
 
     def _changed(self, chip: Chip, places: Mapping[str, Any], bandwidth: int | None) -> Chip:
-        """InfeasibleError where there is no such chip: a DRAM with too few channels, say."""
+        """A chip with changes. Raises InfeasibleError if it is invalid, such as a DRAM with too few
+        channels."""
         key = (id(chip), json.dumps(places, default=str), bandwidth)
         if key not in self._chips:
             try:
@@ -183,14 +186,15 @@ class Sweep:
         return self._steps[batch]
 
     def _identity(self) -> str:
-        """Of what all rows have in common: the library, the network, the options of the step."""
+        """The identity of the inputs that all rows share: library, network, and options of the
+        step."""
         inputs = Inputs()
         values = self._step._values(inputs)
         files = [self._step.network.path, *(value for value in values.values() if isinstance(value, str))]
         return json.dumps([_monet.version, values, inputs.texts, [_digest(file) for file in files]], default=str)
 
     def _key(self, combination: Mapping[str, Any], identity: str, hardware: dict[int, str]) -> str:
-        """Of everything that decides a row."""
+        """The key of a row: a hash of all inputs that determine it."""
         chip = combination.get("chip", self._chip)
         if id(chip) not in hardware:
             hardware[id(chip)] = json.dumps(chip.to_dict(), sort_keys=True, default=str)
@@ -213,10 +217,10 @@ def sweep(
         monet.sweep(step, chip, batch=[1, 2, 4], mode=["layer-by-layer", "fused"]).to_pandas()
 
     Axes: options of `Step.schedule()`; `batch`; `chip` (a list of chips); `dram_bandwidth_bits`,
-    `frequency_hz`, and with `**{"cores.0.memories.l2.size": [...]}` any place of `Chip.with_()`. An option
-    that is no list is that for all. A combination that cannot run is a row with its reason. `jobs`: threads
-    (0: all cores). `store`: an SQLite file that has every row as soon as it is finished; rows that it has
-    are not modelled again."""
+    `frequency_hz`; and, with `**{"cores.0.memories.l2.size": [...]}`, any place of `Chip.with_()`.
+    An option that is not a list applies to all combinations. A combination that cannot run has a
+    row with the reason. `jobs`: number of threads (0: all cores). `store`: an SQLite file that
+    receives every row as soon as it is finished; rows in it are not modelled again."""
     arguments.instance("step", step, Step, "Network.training_step()")
     arguments.instance("chip", chip, Chip, "read_chip()")
     jobs = arguments.whole("jobs", jobs, 0, 4096)
@@ -240,7 +244,7 @@ def sweep(
 
 
 class _Store:
-    """Rows by key in an SQLite file, each there for good once it is put."""
+    """Rows by key in an SQLite file. `put()` stores a row permanently."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -260,7 +264,7 @@ class _Store:
 
 
 def _shown(value: Any) -> Any:
-    """A mapping or stacks of a file count by what the file has."""
+    """A value for the key of a row. A file, such as a mapping or stacks, counts by its content."""
     return [os.fspath(value), _digest(os.fspath(value))] if isinstance(value, str | os.PathLike) else value
 
 

@@ -1,4 +1,4 @@
-"""The gradients of PyTorch beside ours."""
+"""Comparison of the library's gradients with those of PyTorch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from monet.torch_models import (
     the_torch,
 )
 
-ROUNDING = 1e-10  # of the largest gradient: one below that is zero but for rounding
+ROUNDING = 1e-10  # share of the largest gradient below which a gradient is only rounding
 
 
 def compare_with_torch(
@@ -36,21 +36,23 @@ def compare_with_torch(
     batch: int | None = None,
     seed: int = 0,
 ) -> TorchComparison:
-    """Runs forward, loss and backward of the module by PyTorch and by the library, both in double
-    precision with the same weights and inputs, and says how much gradients differ.
+    """Runs forward pass, loss and backward pass of the module in PyTorch and in the library, and
+    compares the gradients. Both use double precision and equal weights and inputs.
 
-    `loss` is one of a training file (docs/reference/training-file.md), taken of the module's first output;
-    "network" where the module computes the loss itself. `target`: labels or what the loss compares
-    with; without it, random ones of `seed`. `batch` takes the first so many rows of the inputs.
+    `loss`: a loss of a training file (docs/reference/training-file.md), computed from the module's
+    first output, or "network" if the module computes the loss itself. `target`: labels or target
+    values; without it, random ones from `seed`. `batch`: the number of rows of the inputs to use,
+    from the first on.
 
-    The module is copied; the copy is in training mode, but for parts that were put into evaluation
-    mode by hand: of batch normalisations all or none. Its dropout modules are turned off, named in
-    `dropout_off`, as masks of two programs do not agree. A module that still draws random numbers
-    cannot be compared: ValueError. Updated weights and running statistics are not compared.
+    The module is copied. The copy is in training mode, except parts that were set to evaluation
+    mode separately; of batch normalisations, that must be all or none. Its dropout modules are
+    turned off and listed in `dropout_off`, because the masks of two programs differ. Raises
+    ValueError if the module still draws random numbers. Updated weights and running statistics are
+    not compared.
 
-    Differences of 1e-8 come from settings that are no short decimals (1/6 of a Hardsigmoid), which
-    the file holds in single precision; where gradients differ by more, finite differences tell who
-    is right."""
+    Differences of 1e-8 come from settings without a short decimal form (1/6 of a Hardsigmoid),
+    which the file stores in single precision. If gradients differ by more, finite differences show
+    which side is right."""
     torch = the_torch()
     require_module(torch, module)
     kind, settings = _loss(loss)
@@ -77,9 +79,9 @@ def compare_with_torch(
 
 
 class TorchComparison(Columns):
-    """A trained parameter a row: name, shape, max_gradient (PyTorch's largest magnitude),
-    max_difference, and relative_difference: to max_gradient, or where that is nothing but rounding
-    (a bias in front of a batch normalisation), to the largest gradient of all."""
+    """One row per trained parameter: name, shape, max_gradient (PyTorch's largest magnitude),
+    max_difference, relative_difference. The last is relative to max_gradient or, if that is only
+    rounding (a bias before a batch normalisation), to the largest gradient of all parameters."""
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class TorchComparison(Columns):
         self.torch_loss = theirs.loss
         self.dropout_off = list(dropout_off)
         self.network: Network | None = network
-        """As it was executed; None where the comparison was pickled."""
+        """The executed network; None after unpickling."""
         self.output_differences = {
             name: _largest(ours.outputs[name] - output)
             for name, output in theirs.outputs.items()
@@ -178,7 +180,7 @@ _FUNCTIONS = {
 
 
 class _Numbers:
-    """What a step of training computes. A gradient is None where there is none."""
+    """Loss, outputs and gradients of a training step, with None for missing gradients."""
 
     def __init__(self, loss: float, outputs: Mapping[str, Any], gradients: Mapping[str, Any]) -> None:
         self.loss = loss
@@ -197,13 +199,14 @@ def _loss(loss: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _double_twin(torch: Any, module: Any) -> tuple[Any, list[str]]:
-    """A copy in double precision on the CPU, in training mode, without dropout; who had some."""
+    """A copy in double precision on the CPU, in training mode without dropout, and the names of the
+    parts that had dropout."""
     memo: dict[int, Any] = {}
-    for part in module.modules():  # weights that are computed are no leaves, which cannot be copied
+    for part in module.modules():  # computed weights are not leaves and cannot be copied
         for value in vars(part).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 memo[id(value)] = value.detach().clone()
-    if isinstance(module, torch.jit.ScriptModule):  # whose deep copy has parameters that are no leaves
+    if isinstance(module, torch.jit.ScriptModule):  # its deep copy has parameters that are not leaves
         stream = io.BytesIO()
         torch.jit.save(module, stream)
         stream.seek(0)
@@ -226,8 +229,8 @@ def _double_twin(torch: Any, module: Any) -> tuple[Any, list[str]]:
 
 
 def _exported_twin(torch: Any, twin: Any, inputs: ModuleInputs) -> Network:
-    """In double precision as far as PyTorch can: what it makes of sizes (of an interpolation) is of
-    the default type, where ONNX wants single precision."""
+    """The exported copy, in double precision if possible. PyTorch computes values from sizes (of an
+    interpolation) in the default type, for which ONNX requires single precision."""
     try:
         return read_exported(torch, twin, inputs, None, False, OPSET, None)
     except _monet.InputError as error:
@@ -240,7 +243,8 @@ def _exported_twin(torch: Any, twin: Any, inputs: ModuleInputs) -> Network:
 
 
 def _statistics(torch: Any, module: Any) -> str:
-    """The training file's `batch_norm`: where all that have running statistics use them, or none."""
+    """The training file's `batch_norm`: "inference" if all batch normalisations with running
+    statistics use them, "training" if they all update them. Raises ValueError for a mixture."""
     norms = [
         (name or type(part).__name__, part.training)
         for name, part in module.named_modules()
@@ -263,7 +267,7 @@ def _default_type(torch: Any, kind: Any) -> Iterator[None]:
 
 
 def _repeatable_output(torch: Any, module: Any, inputs: ModuleInputs) -> Any:
-    """The first output; ValueError if it is another one each time."""
+    """The first output. Raises ValueError if it differs between two runs."""
     made = []
     for seed in (1, 2):
         with as_it_was(torch, module), torch.no_grad():
@@ -281,7 +285,7 @@ def _repeatable_output(torch: Any, module: Any, inputs: ModuleInputs) -> Any:
 
 
 def _class_axis(output: Any) -> int:
-    """As the training file's cross_entropy finds it."""
+    """The axis of the classes, by the rule of the training file's cross_entropy."""
     return int(output.dim() - 1) if output.dim() == 3 else 1
 
 
@@ -343,8 +347,9 @@ def _by_torch(
 
 @contextlib.contextmanager
 def _contiguous_gradients(torch: Any, module: Any) -> Iterator[None]:
-    """PyTorch 1.13's gradients of a batch or instance normalisation of one sample are wrong where the
-    gradient of its result lies in memory with channels last, as in front of a transposition."""
+    """Makes gradients contiguous where PyTorch 1.13 needs that. Its gradients of a batch or
+    instance normalisation of one sample are wrong if the gradient of the result has channels last
+    in memory, as before a transposition."""
 
     def hook(part: Any, given: Any, output: Any) -> None:
         if output.requires_grad:
@@ -378,7 +383,8 @@ def _torch_loss(torch: Any, output: Any, kind: str, settings: Mapping[str, Any],
 
 
 def _aliases(module: Any) -> dict[str, list[str]]:
-    """Every name of a parameter by its first: a file has a shared one under any of them."""
+    """All names of each parameter, by its first name. A file may list a shared parameter under any
+    of them."""
     first = {id(tensor): name for name, tensor in module.named_parameters()}
     names: dict[str, list[str]] = {name: [name] for name in first.values()}
     for name, tensor in module.state_dict(keep_vars=True).items():

@@ -1,7 +1,6 @@
 """Networks from PyTorch.
 
-PyTorch is not imported before it is asked for: the package does not need it.
-"""
+PyTorch is imported on first use, because the package does not require it."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from monet import _monet, arguments
 from monet.model import Network, read_network
 
 OPSET = 17
-LEAST_OPSET = 12  # before it dropout and batch normalisation have no training mode
-PARAMETER_LIST = "monet.parameters"  # metadata of the file: which initialisers are trained
+LEAST_OPSET = 12  # earlier, dropout and batch normalisation have no training mode
+PARAMETER_LIST = "monet.parameters"  # key in the file's metadata: names of trained initialisers
 
 
 def from_torch(
@@ -39,20 +38,20 @@ def from_torch(
     input_names: Sequence[str] | None = None,
 ) -> Network:
     """A network from a torch.nn.Module, traced in training mode with `example_inputs`: a tensor, a
-    sequence of them, or a mapping from arguments of `forward` to them.
+    sequence of tensors, or a mapping from arguments of `forward` to tensors.
 
-    The first axis of inputs that are as long as the first input is the batch, which `batch` sets
-    to another size; `symbolic_batch=False` keeps every size as it is in the examples, for modules
+    The batch is the first axis of every input that has the length of the first input there. `batch`
+    sets it to another size. `symbolic_batch=False` keeps every size of the examples, for modules
     that work with one batch only. Parameters have the names of `named_parameters()`; those without
-    `requires_grad` are not trained. Module, buffers and random numbers are left as they were. The
-    file lives as long as the network (`path`).
+    `requires_grad` are not trained. Module, buffers and random state stay unchanged. The file
+    (`path`) is deleted with the network.
 
-    An autograd.Function is read as what its forward part computes, without its own gradient.
-    Batch normalisation in evaluation mode takes the step's `batch_norm: inference`. Dropout of a
-    part that was put into evaluation mode by hand is left out.
+    An autograd.Function is exported as its forward computation, without its custom gradient. Batch
+    normalisation in evaluation mode needs the step's `batch_norm: inference`. Dropout is omitted in
+    parts that were set to evaluation mode separately.
 
-    InputError names the operator, and the modules that call it, that cannot be exported or read;
-    exceptions of the module's own code pass as they are. ImportError without PyTorch."""
+    Raises InputError with the operator that cannot be exported or read, and with the modules that
+    call it. Raises ImportError without PyTorch. Exceptions of the module's code are passed on."""
     torch = the_torch()
     return read_exported(torch, module, example_inputs, batch, symbolic_batch, opset, input_names)
 
@@ -72,7 +71,7 @@ def require_module(torch: Any, module: Any) -> None:
 
 
 class ModuleInputs:
-    """Tensors in the order of `forward`, and what the file calls them."""
+    """Input tensors in the order of `forward`, and their names in the file."""
 
     def __init__(self, tensors: list[Any], names: list[str], by_keyword: list[str] | None) -> None:
         self.tensors = tensors
@@ -94,7 +93,7 @@ class ModuleInputs:
 
     @property
     def batch(self) -> int | None:
-        """None: the first input has no axes."""
+        """The length of the first input's first axis; None if it has no axes."""
         return int(self.tensors[0].shape[0]) if self.tensors[0].dim() else None
 
     def has_batch(self, tensor: Any) -> bool:
@@ -146,7 +145,7 @@ def inputs_of(torch: Any, module: Any, given: Any, argument: str, names: Sequenc
 
 
 def _arguments(module: Any) -> list[str]:
-    """Names of what forward takes; empty where it does not say."""
+    """Names of the arguments of `forward`; empty if its signature is unknown."""
     try:
         signature = inspect.signature(module.forward)
     except (TypeError, ValueError):
@@ -180,7 +179,7 @@ def read_exported(
     if batch is not None and not symbolic_batch and batch != inputs.batch:
         raise ValueError(f"batch: {batch} is not that of example_inputs, {inputs.batch}, and symbolic_batch is False")
     symbolic = symbolic_batch and inputs.batch is not None
-    if symbolic and inputs.batch == 1:  # a traced 1 would be mistaken for an axis that is broadcast
+    if symbolic and inputs.batch == 1:  # a traced 1 would look like a broadcast axis
         inputs = inputs.twice(torch)
     folder = tempfile.mkdtemp(prefix="monet-")
     try:
@@ -201,7 +200,8 @@ def read_exported(
 
 @contextlib.contextmanager
 def as_it_was(torch: Any, module: Any) -> Iterator[None]:
-    """Running a module in training mode moves running statistics and draws random numbers."""
+    """Restores modes, buffers and random state at exit. Running a module in training mode updates
+    running statistics and draws random numbers."""
     flags = [(part, part.training) for part in module.modules()]
     buffers = [
         (part, name, buffer, None if buffer is None else buffer.detach().clone())
@@ -242,7 +242,7 @@ def _export(torch: Any, module: Any, inputs: ModuleInputs, path: str, symbolic: 
                 module,
                 inputs.for_export(),
                 path,
-                # The mode that the module is in: TRAINING would undo what is in evaluation mode.
+                # Keeps the mode of each part: TRAINING would reset parts in evaluation mode.
                 training=torch.onnx.TrainingMode.PRESERVE,
                 do_constant_folding=False,
                 opset_version=opset,
@@ -252,8 +252,8 @@ def _export(torch: Any, module: Any, inputs: ModuleInputs, path: str, symbolic: 
                 **settings,
             )
     except BaseException as error:
-        # Frames of the exporter hold graphs of PyTorch that are freed already: its next graph at
-        # the address of one of them would crash. So they go, and the exception with them.
+        # Frames of the exporter refer to graphs that PyTorch has freed already. A new graph at the
+        # address of one of them would crash, so the frames and the exception are released.
         traceback.clear_frames(error.__traceback__)
         if not isinstance(error, Exception):
             raise
@@ -266,8 +266,8 @@ def _export(torch: Any, module: Any, inputs: ModuleInputs, path: str, symbolic: 
 
 
 class _Statistics:
-    """Puts buffers back as soon as the module has been traced: the file takes their numbers after
-    that. In NumPy, which the tracer does not see."""
+    """Restores buffers as soon as the module has been traced, because the exporter writes their
+    values later. It uses NumPy, which the tracer does not see."""
 
     def __init__(self, torch: Any, module: Any) -> None:
         self._views = []
@@ -276,7 +276,7 @@ class _Statistics:
                 view = buffer.detach().numpy()
                 self._views.append((view, view.copy()))
         self._hook = None
-        with contextlib.suppress(RuntimeError):  # a scripted module takes no hooks
+        with contextlib.suppress(RuntimeError):  # a scripted module accepts no hooks
             self._hook = module.register_forward_hook(self._restore)
 
     def _restore(self, *_: Any) -> None:
@@ -299,8 +299,8 @@ def flat(torch: Any, output: Any) -> list[Any]:
 
 
 def _list_parameters(module: Any, path: str) -> None:
-    """Says in the file's metadata what is trained, as there is no place for it in ONNX: a field
-    metadata_props behind the others, which is where Protobuf takes it as well."""
+    """Lists the trained parameters in the file's metadata, because ONNX has no field for them.
+    Appends a field metadata_props at the end of the file, where Protobuf reads it as well."""
 
     def field(tag: int, data: bytes) -> bytes:
         length, size = b"", len(data)
@@ -309,7 +309,7 @@ def _list_parameters(module: Any, path: str) -> None:
             size >>= 7
         return bytes([tag << 3 | 2]) + length + bytes([size]) + data
 
-    buffers = dict(module.named_buffers())  # optimisers do not move them, even those with gradients
+    buffers = dict(module.named_buffers())  # optimisers do not update buffers, even with gradients
     state = module.state_dict(keep_vars=True)
     names = "\n".join(name for name, tensor in state.items() if tensor.requires_grad and name not in buffers)
     with open(path, "ab") as file:
@@ -325,17 +325,18 @@ def _read(path: str, name: str, batch: int | None) -> Network:
         raise told from None
 
 
-# --- What cannot be exported -----------------------------------------------------------------
+# --- Errors of the export --------------------------------------------------------------------
 
 
 def _cannot_be_exported(
     torch: Any, module: Any, inputs: ModuleInputs, opset: int, error: str, says: str
 ) -> _monet.InputError:
-    """What the exporter says in an exception of a type, with the operator and the modules it is in."""
+    """The InputError for an exception of the exporter, with the operator and the modules that call
+    it. `error`: type of the exception; `says`: its message."""
     first = (says.strip().splitlines() or [error])[0]
     first = re.sub(r" *(Please (feel free|open|report)|\[Caused by the value|https?:).*", "", first).rstrip()
     whole = type(module).__name__
-    if error == "SymbolicValueError":  # the exporter knows where it is, but of which operator it speaks
+    if error == "SymbolicValueError":  # the message has a scope, and may name an operator
         called = re.search(r"operator (\w+::\w+)", first)
         places = _places(torch, module, inputs, called.group(1)) if called else []
         if places:
@@ -366,13 +367,14 @@ def _input_error(problems: list[tuple[str, str, str]]) -> _monet.InputError:
 
 
 def _places(torch: Any, module: Any, inputs: ModuleInputs, kind: str) -> list[tuple[str, str]]:
-    """Modules that call an operator, by their names in the traced graph, and the line that does."""
+    """Modules that call an operator, by their names in the traced graph, with the line of the
+    call."""
     try:
         with as_it_was(torch, module), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             traced = torch.jit.trace(module, inputs.for_export(), check_trace=False)
             graph = traced.inlined_graph
-    except Exception:  # whatever a module does to a tracer: then the operator alone is named
+    except Exception:  # tracing may fail in any way; then only the operator is named
         return []
     types = {name: type(part).__name__ for name, part in module.named_modules()}
     places: dict[str, str] = {}

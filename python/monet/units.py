@@ -1,4 +1,4 @@
-"""Figures and names as the reports' pages write them: three digits, the unit scaled."""
+"""Formats figures and names as the report pages do: three digits and a scaled unit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENERGY: Scales = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1, "pJ"
 _SECONDS: Scales = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BINARY: Scales = ((2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 _SPACE = "\u202f"
-_ALMOST = 0.9995  # 999.6 k would round to 1000 k: one step up where rounding does
+_ALMOST = 0.9995  # 999.6 k would round to 1000 k, so it becomes 1 M
 _LABELS = {
     "onchip_memory": "on-chip memory",
     "offchip": "off-chip",
@@ -37,7 +37,7 @@ def _scaled(value: float, scales: Scales) -> str:
 
 
 def si(value: float, unit: str = "") -> str:
-    """1234567 -> "1.23 M"; the unit follows its prefix."""
+    """A number with an SI prefix and its unit: 1234567 becomes "1.23 M" followed by the unit."""
     return _scaled(value, [(scale, prefix + unit) for scale, prefix in _SI])
 
 
@@ -50,7 +50,7 @@ def seconds(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes, in KiB, MiB and so on."""
+    """A number of bytes, in KiB, MiB and so on."""
     return _scaled(value, _BINARY)
 
 
@@ -62,5 +62,5 @@ def percent(fraction: float) -> str:
 
 
 def label(key: str) -> str:
-    """A key of result.json without its unit, as words."""
+    """A key of result.json, without its unit, as words."""
     return _LABELS.get(key, key.replace("_", " "))

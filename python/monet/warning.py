@@ -1,4 +1,4 @@
-"""Warnings of the library as Python's."""
+"""Warnings of the library as Python warnings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Told = tuple[str, str, str]  # place, what, hint
 
 
 class MonetWarning(UserWarning):
-    """What was ignored, guessed, clipped or assumed of the input."""
+    """A warning about input that was ignored, guessed, clipped or assumed."""
 
     def __init__(self, where: str, what: str, hint: str = "") -> None:
         super().__init__(where, what, hint)
@@ -22,7 +22,7 @@ class MonetWarning(UserWarning):
         """A line of a file, a node of a network, or the key of a dict; may be empty."""
         self.what = what
         self.hint = hint
-        """May be empty."""
+        """A suggestion; may be empty."""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -30,7 +30,8 @@ class MonetWarning(UserWarning):
 
 
 class _Collected(threading.local):
-    """Where this thread's warnings go in place of Python's `warnings`; None: nowhere else."""
+    """The list for this thread's warnings, in place of Python's `warnings`. None if they are not
+    collected."""
 
     into: list[Told] | None = None
 
@@ -40,7 +41,7 @@ _collected = _Collected()
 
 @contextlib.contextmanager
 def collected() -> Iterator[list[Told]]:
-    """The warnings of this thread meanwhile, for another to give."""
+    """Collects the warnings of this thread, so that another thread can issue them."""
     before, _collected.into = _collected.into, []
     try:
         yield _collected.into
@@ -50,13 +51,13 @@ def collected() -> Iterator[list[Told]]:
 
 @contextlib.contextmanager
 def warned(as_python: Callable[[str], str] = str) -> Iterator[None]:
-    """Gives the warnings of a call of the library, at its end, also by an exception. `as_python`: a text of
-    the command line as Python's user knows it."""
-    _monet.take_warnings()  # of calls that were not asked for theirs
+    """Issues the warnings of a library call when it ends, also by an exception. `as_python`
+    converts a text of the command line to the names in Python."""
+    _monet.take_warnings()  # drops warnings of earlier calls that did not take them
     try:
         yield
     except BaseException:
-        with contextlib.suppress(MonetWarning):  # as errors they would hide what went wrong
+        with contextlib.suppress(MonetWarning):  # a warning as an error would hide the exception
             warn(_taken(as_python))
         raise
     warn(_taken(as_python))
@@ -67,7 +68,7 @@ def _taken(as_python: Callable[[str], str]) -> list[Told]:
 
 
 def warn(told: Iterable[Told]) -> None:
-    """`warnings.warn()` for each distinct one, at the line that called the package."""
+    """Calls `warnings.warn()` for each distinct warning, at the line that called the package."""
     for one in dict.fromkeys(told):
         if _collected.into is not None:
             _collected.into.append(one)
@@ -76,7 +77,8 @@ def warn(told: Iterable[Told]) -> None:
 
 
 def _callers_level() -> int:
-    """As `warnings.warn()` counts from the function that called this one."""
+    """The `stacklevel` of the line that called the package, for `warnings.warn()` in the calling
+    function."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

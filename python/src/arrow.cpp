@@ -1,3 +1,5 @@
+// Exports columns through Arrow's C data interface. Called by python/monet/columns.py for consumers
+// such as pandas and polars.
 #include "arrow.hpp"
 
 #include <fmt/core.h>
@@ -14,7 +16,7 @@
 
 namespace py = pybind11;
 
-// The structures have these names and members in every producer and consumer.
+// Arrow's specification prescribes the names and members of these structures.
 extern "C" {
 struct ArrowSchema {
   const char* format;
@@ -54,12 +56,12 @@ namespace {
 
 constexpr std::int64_t kNullable = 2; // ARROW_FLAG_NULLABLE
 
-/// A column's type and bytes. Numbers are NumPy's own, which is kept alive.
+/// The type and buffers of a column. Numbers stay in the NumPy array, which `owner` keeps alive.
 struct ArrowColumn {
   std::string name;
   std::string format;
   std::int64_t nulls = 0;
-  std::vector<const void*> buffers; ///< the first is of what is there
+  std::vector<const void*> buffers; ///< first the validity bits, null if all values are valid
   py::object owner;
   std::vector<std::uint8_t> valid;
   std::vector<std::uint8_t> bits;
@@ -67,13 +69,13 @@ struct ArrowColumn {
   std::string text;
 };
 
-/// What both structures of a table point into, for as long as either lives.
+/// The data of a table. Its exported schema and array both point into it and keep it alive.
 struct ArrowTable {
   std::deque<ArrowColumn> columns;
   std::int64_t rows = 0;
 
   ~ArrowTable() {
-    const py::gil_scoped_acquire lock; // consumers release whenever they like
+    const py::gil_scoped_acquire lock; // consumers may release a table at any time
     columns.clear();
   }
 };
@@ -162,7 +164,7 @@ SharedArrowTable arrow_table_of(const py::dict& columns) {
   return table;
 }
 
-/// A structure with its children, and the table they point into.
+/// The children of an exported structure, and the table that they point into.
 template <class Structure>
 struct Held {
   SharedArrowTable table;
@@ -176,14 +178,14 @@ void release(Structure* structure) {
   auto* const held = static_cast<Held<Structure>*>(structure->private_data);
   for (std::int64_t i = 0; i < structure->n_children; ++i) {
     Structure* const child = structure->children[i];
-    if (child->release != nullptr) // nobody has moved it elsewhere
+    if (child->release != nullptr) // null if a consumer has moved the child elsewhere
       child->release(child);
   }
   structure->release = nullptr;
   delete held;
 }
 
-/// A child that was moved out of its table lives on by itself.
+/// Releases a child. A child that was moved out of its parent may outlive it.
 template <class Structure>
 void release_child(Structure* child) {
   delete static_cast<SharedArrowTable*>(child->private_data);
@@ -234,7 +236,7 @@ void export_array(const SharedArrowTable& table, ArrowArray& array) {
   array.private_data = held.release();
 }
 
-/// One batch.
+/// The state of a stream with one batch.
 struct Stream {
   SharedArrowTable table;
   bool given = false;
@@ -261,7 +263,7 @@ void export_stream(SharedArrowTable table, ArrowArrayStream& stream) {
   stream.private_data = new Stream{std::move(table)};
 }
 
-/// Releases what no consumer has taken.
+/// A capsule that releases its structure if no consumer has taken it.
 template <class Structure>
 py::capsule capsule(std::unique_ptr<Structure> structure, const char* name) {
   return py::capsule(structure.release(), name, [](PyObject* held) {

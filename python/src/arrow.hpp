@@ -1,5 +1,5 @@
-// Columns as Arrow has them: the C data interface and the PyCapsules that carry it
-// (https://arrow.apache.org/docs/format/CDataInterface.html), without a library.
+// Columns in Arrow's C data interface, carried by PyCapsules
+// (https://arrow.apache.org/docs/format/CDataInterface.html). Needs no Arrow library.
 #pragma once
 
 #include <pybind11/pybind11.h>

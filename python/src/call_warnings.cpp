@@ -1,3 +1,5 @@
+// Collects the warnings of calls into the library. python/monet/warning.py reads them after each
+// call.
 #include "call_warnings.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Warnings of the library, kept until Python asks for them.
+// Warnings of the library, kept until Python reads them with take_warnings().
 #pragma once
 
 #include "console.hpp"
@@ -11,7 +11,7 @@
 
 namespace monet::python {
 
-/// Collects the warnings of one call and, at its end, keeps them for take_warnings() of the same
+/// Collects the warnings of one call. At its end, they are kept for take_warnings() of the same
 /// thread. Other threads of the call adopt the scope.
 class CallWarnings {
 public:
@@ -40,8 +40,8 @@ private:
   WarningScope* outer_;
 };
 
-/// Adds take_warnings() to the module: the warnings of this thread's calls since it was last
-/// called, a list of (place, what, hint).
+/// Adds take_warnings() to the module. It returns the warnings of this thread's calls since its
+/// last call, as a list of (place, what, hint).
 void add_warnings(pybind11::module_& module);
 
 } // namespace monet::python

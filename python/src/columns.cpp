@@ -1,3 +1,4 @@
+// Views of a timeline's rows as NumPy columns. Called by the bindings of Result in module.cpp.
 #include "columns.hpp"
 
 #include "monet/report/text.hpp"
@@ -8,7 +9,7 @@ namespace monet::python {
 
 namespace {
 
-/// A field of every row as a read-only array over the rows themselves.
+/// A field of all rows as a read-only array that shares the memory of the rows.
 template <class Field, class Row>
 py::array column(const std::vector<Row>& rows, const Field& first, const py::object& owner) {
   const auto count = static_cast<py::ssize_t>(rows.size());
@@ -49,7 +50,7 @@ py::dict transfer_columns(const Result& result, const py::object& owner) {
   columns["start_cycle"] = column(timeline.transfers, first.start.value, owner);
   columns["end_cycle"] = column(timeline.transfers, first.end.value, owner);
   const auto count = static_cast<py::ssize_t>(timeline.transfers.size());
-  py::array_t<std::int64_t> bits(count); // stored once for transfers that are alike
+  py::array_t<std::int64_t> bits(count); // copied: the timeline stores equal sizes only once
   for (py::ssize_t i = 0; i < count; ++i)
     bits.mutable_at(i) = timeline.bits_of(timeline.transfers[static_cast<std::size_t>(i)]).value;
   columns["bits"] = bits;

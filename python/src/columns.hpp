@@ -1,4 +1,4 @@
-// Rows of C++ as NumPy arrays, a column each.
+// The rows of a timeline as NumPy arrays, one per column.
 #pragma once
 
 #include "objects.hpp"
@@ -8,7 +8,8 @@
 
 namespace monet::python {
 
-/// Views of the timeline's rows, without a copy: `owner` stays alive as long as any of them.
+/// Columns of a timeline's rows by name. They share memory with the rows, except the bits of
+/// transfers, and keep `owner` alive.
 pybind11::dict tile_columns(const Result& result, const pybind11::object& owner);
 pybind11::dict transfer_columns(const Result& result, const pybind11::object& owner);
 pybind11::dict memory_columns(const Result& result, const pybind11::object& owner);

@@ -1,3 +1,5 @@
+// Runs subcommands of the command line in this process, and describes their options. Called by
+// python/monet/commands.py.
 #include "commands.hpp"
 
 #include "call_warnings.hpp"
@@ -22,7 +24,7 @@ namespace monet::python {
 
 namespace {
 
-/// What a command printed and returned.
+/// The exit code and the outputs of a command.
 struct Ran {
   int code = 0;
   std::string results;

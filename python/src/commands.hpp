@@ -1,5 +1,4 @@
-// The subcommands of the command line, run in this process on files or on texts that stand for
-// them.
+// The subcommands of the command line, run in this process on files or on texts in place of files.
 #pragma once
 
 #include <pybind11/pybind11.h>

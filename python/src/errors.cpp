@@ -1,3 +1,5 @@
+// Creates the exceptions of the Python package and translates those of the library into them.
+// Called once, when the module is loaded.
 #include "errors.hpp"
 
 #include "console.hpp"
@@ -11,7 +13,8 @@ namespace monet::python {
 
 namespace {
 
-/// Kept for as long as the interpreter runs, as exceptions may be thrown until then.
+/// The classes of the package's exceptions. They are never released, because exceptions may be
+/// thrown until the interpreter ends.
 struct Exceptions {
   PyObject* error = nullptr;
   PyObject* input = nullptr;

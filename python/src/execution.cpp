@@ -1,3 +1,5 @@
+// Executes steps numerically and returns tensors as NumPy arrays. Called by
+// python/monet/execution.py.
 #include "execution.hpp"
 
 #include "commands/step_numbers.hpp"
@@ -24,11 +26,11 @@ namespace monet::python {
 
 namespace {
 
-/// A step that has run; its graph outlives the numbers.
+/// An executed step. The graph must outlive the execution, which refers to it.
 struct PyExecution {
   std::unique_ptr<const TrainingGraph> step;
   std::unique_ptr<Execution> execution;
-  std::vector<double> losses; ///< of every step; empty where there is none
+  std::vector<double> losses; ///< one per step; empty without a loss
   std::int64_t given = 0;
   std::int64_t stored = 0;
   std::int64_t generated = 0;
@@ -98,14 +100,14 @@ PyExecution run(const Step& step, const std::vector<GivenNumbers>& numbers, cons
   return made;
 }
 
-/// The numbers of a tensor as an array that owns them.
+/// The values of a tensor as an array that owns them.
 py::array array_of(const PyExecution& made, TensorId id) {
   const Tensor& tensor = made.step->graph.tensor(id);
   auto numbers = std::make_unique<std::vector<double>>(made.execution->get(id));
   const double* const data = numbers->data();
   const py::capsule owner(numbers.get(),
                           [](void* held) { delete static_cast<std::vector<double>*>(held); });
-  static_cast<void>(numbers.release()); // the capsule's
+  static_cast<void>(numbers.release()); // the capsule owns them now
   return py::array(py::dtype::of<double>(), tensor.shape, data, owner);
 }
 
@@ -123,7 +125,7 @@ py::array array_named(const PyExecution& made, const std::string& name) {
       fmt::format("the step has no tensor '{}'{}{}", name, hint.empty() ? "" : "; ", hint));
 }
 
-/// Names of weights, with the names of the tensors of one kind that belong to them.
+/// Pairs of a weight's name and the name of its tensor of the given kind, such as its gradient.
 std::vector<std::pair<std::string, std::string>> of_parameters(const PyExecution& made,
                                                                TensorId ParameterRecord::*kind) {
   std::vector<std::pair<std::string, std::string>> names;

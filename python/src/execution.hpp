@@ -1,4 +1,4 @@
-// Steps executed numerically: arrays in, arrays out.
+// Numeric execution of steps, with NumPy arrays as inputs and outputs.
 #pragma once
 
 #include <pybind11/pybind11.h>

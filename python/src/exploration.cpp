@@ -1,3 +1,5 @@
+// Binds spaces and stores of designs, and calls strategies, constraints and figures that are
+// written in Python. Called by python/monet/exploring.py.
 #include "exploration.hpp"
 
 #include "call_warnings.hpp"
@@ -44,7 +46,7 @@ py::dict values_of(const Space& space, DesignId id) {
   return values;
 }
 
-/// A row of a store as Python has it.
+/// A row of a store as a dict.
 py::dict design_of(const Space& space, const DesignResult& result) {
   py::dict design;
   design["id"] = result.id;
@@ -87,7 +89,7 @@ DesignId design_id(const Space& space, const py::handle& id) {
 
 } // namespace
 
-/// Asks Python, and checks that what it asks for is in the space and new.
+/// Calls a strategy in Python, and checks that its designs are in the space and new.
 class OwnCalls::OwnStrategy final : public Strategy {
 public:
   OwnStrategy(OwnCalls& calls, const Space& space) : calls_(calls), space_(space) {}
@@ -124,7 +126,7 @@ private:
   std::set<DesignId> known_;
 };
 
-/// What is evaluated is judged by Python's constraint, and gets Python's figures.
+/// Evaluates designs with another evaluator, then applies the constraint and the figures in Python.
 class OwnCalls::OwnEvaluator final : public DesignEvaluator {
 public:
   OwnEvaluator(OwnCalls& calls, const Space& space, std::unique_ptr<DesignEvaluator> inner,
@@ -180,7 +182,8 @@ OwnCalls::OwnCalls(const py::object& own) : own_(own) {
   }
 }
 
-/// Own figures are metrics, and what judges is a part of the space's identity.
+/// Adds the figures in Python to the metrics of a space, and the identity of the caller's parts to
+/// its hash.
 void OwnCalls::adapt(Space& space) {
   std::string identity;
   const bool read = raised_.guard(*stop_, [&] {
@@ -212,7 +215,7 @@ void OwnCalls::judge(const Space& space, DesignResult& result) {
       result.metrics.push_back({name.cast<std::string>(), value.cast<double>()});
   });
   if (!judged)
-    throw Stopped("own constraint or figures"); // nothing that is not judged is stored
+    throw Stopped("own constraint or figures"); // a design without judgement is not stored
 }
 
 namespace {

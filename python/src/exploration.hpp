@@ -1,4 +1,5 @@
-// Spaces and stores of designs, and the parts of an exploration that are written in Python.
+// Bindings of spaces and stores of designs, and of the parts of an exploration that are written in
+// Python.
 #pragma once
 
 #include "commands/explore.hpp"
@@ -8,16 +9,16 @@
 
 namespace monet::python {
 
-/// What the caller of an exploration brings (python/monet/exploring.py, OwnParts), as the library
-/// takes it.
+/// The caller's parts of an exploration (OwnParts in python/monet/exploring.py), adapted to the
+/// library's interfaces.
 class OwnCalls {
 public:
-  /// None: nothing.
+  /// `own`: an OwnParts, or None if the caller has no parts.
   explicit OwnCalls(const pybind11::object& own);
 
   bool given() const { return !own_.is_none(); }
   const cli::OwnParts& parts() const { return parts_; }
-  /// Set where a call raises; before anything runs.
+  /// Registers the flag that is set if a call into Python raises. Must precede all such calls.
   void stops(std::atomic<bool>& stop) { stop_ = &stop; }
   void rethrow() { raised_.rethrow(); }
 

@@ -1,3 +1,5 @@
+// Runs long calls of the library in a thread, without the interpreter's lock, while the calling
+// thread handles signals. Used by all bindings of long calls.
 #include "interruptible.hpp"
 
 #include "call_warnings.hpp"
@@ -16,7 +18,8 @@ namespace monet::python {
 
 namespace {
 
-/// With the lock, after a handler has raised: whether that is a Ctrl-C that only ends the work.
+/// Whether an exception of a signal handler is a Ctrl-C that only ends the work, and clears it if
+/// so. Needs the lock.
 bool is_end(OnInterrupt on_interrupt, bool stopped) {
   if (on_interrupt == OnInterrupt::raise || stopped ||
       PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0)
@@ -25,7 +28,7 @@ bool is_end(OnInterrupt on_interrupt, bool stopped) {
   return true;
 }
 
-/// Signals are for Python's main thread alone.
+/// Whether this is Python's main thread, the only one that handles signals.
 bool is_main_thread() {
   const py::module_ threading = py::module_::import("threading");
   const py::object here = threading.attr("get_ident")();
@@ -33,7 +36,7 @@ bool is_main_thread() {
   return here.equal(of_main);
 }
 
-/// Without the lock.
+/// Whether the interpreter is finalizing. Needs no lock.
 bool python_ends() {
 #if PY_VERSION_HEX >= 0x030D0000
   return Py_IsFinalizing() != 0;
@@ -92,7 +95,7 @@ void run_interruptible(const std::function<void(std::atomic<bool>& stop)>& work,
       interrupted = !is_end(on_interrupt, stop);
       stop = true;
     }
-    state = PyEval_SaveThread(); // where it is interrupted, the exception stays set
+    state = PyEval_SaveThread(); // after an interrupt, the exception stays set
   }
   thread.join();
   take_lock(state);

@@ -1,4 +1,5 @@
-// The extension module `monet._monet`. What users see is the Python beside it, in python/monet.
+// The extension module `monet._monet`: binds networks, chips and schedules, and adds the bindings
+// of the other files. Wrapped by the Python package in python/monet.
 #include "arrow.hpp"
 #include "call_warnings.hpp"
 #include "columns.hpp"
@@ -35,7 +36,7 @@ Result schedule_step(const Step& step, const PyChip& chip, const ScheduleArgumen
   return result;
 }
 
-/// Processor seconds of so many calls of the library alone, for bench/python_bench.py.
+/// Processor seconds of `calls` calls of schedule() without Python. Used by bench/python_bench.py.
 double schedule_seconds(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
                         int calls) {
   const ProgressCalls nobody{py::none()};
@@ -102,7 +103,7 @@ py::list operators_of(const Graph& graph) {
   return operators;
 }
 
-/// A YAML file as Python has it; numbers that are whole are whole.
+/// A YAML node as Python objects. Whole numbers become int, other numbers float.
 py::object python_of(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::sequence) {
     py::list items;

@@ -1,3 +1,5 @@
+// Reads networks, chips and steps, schedules a step on a chip, and writes results. Called by the
+// bindings in module.cpp.
 #include "objects.hpp"
 
 #include "call_warnings.hpp"
@@ -23,7 +25,7 @@ std::string stem(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
 
-/// A scope with these warnings, which results that are written meanwhile have.
+/// A scope with given warnings. Results that are written during its lifetime include them.
 class GivenWarnings {
 public:
   explicit GivenWarnings(const std::vector<InputProblem>& warnings) {
@@ -36,7 +38,7 @@ private:
   WarningScope scope_;
 };
 
-/// Each warning once, in the order in which a command writes them.
+/// The warnings of all parts without duplicates, in the order in which commands write them.
 std::vector<InputProblem> merged(const std::vector<std::vector<InputProblem>>& parts) {
   std::vector<InputProblem> all;
   for (const std::vector<InputProblem>& part : parts)
@@ -158,7 +160,7 @@ std::string json_of(const Result& result) {
   const GivenWarnings given(result.warnings);
   cli::CapturedOutput output;
   cli::write_json("-", result.model->json(result.name));
-  output.json.pop_back(); // the line's end
+  output.json.pop_back(); // the newline
   return std::move(output.json);
 }
 

@@ -1,3 +1,5 @@
+// Calls of Python functions from the library's threads: stages and progress of a session. Used by
+// module.cpp and commands.cpp.
 #include "python_calls.hpp"
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Calls back into Python from the library's threads.
+// Calls of Python functions from the library's threads. Used by bindings with progress or with
+// parts in Python.
 #pragma once
 
 #include "console.hpp"
@@ -14,24 +15,26 @@
 
 namespace monet::python {
 
-/// An exception of Python that ends what is under way; the first counts. Made and destroyed with
-/// the interpreter's lock.
+/// The first exception that Python code raises during a call of the library, which it stops. Create
+/// and destroy it with the interpreter's lock.
 class Raised {
 public:
-  /// Runs `call` with the lock; false where it raised, now or before: then `stop` is set.
+  /// Runs `call` with the lock. Returns false if it raises, and sets `stop`, or if an earlier call
+  /// raised.
   template <class Call>
   MONET_CATCHES_UNWINDING bool guard(std::atomic<bool>& stop, Call&& call) {
 #ifdef __GLIBCXX__
     try {
       return with_lock(stop, std::forward<Call>(call));
-    } catch (const abi::__forced_unwind&) { // before it has the lock
+    } catch (const abi::__forced_unwind&) { // before the lock is acquired
       sleep_until_the_end();
     }
 #else
     return with_lock(stop, std::forward<Call>(call));
 #endif
   }
-  /// Without the lock, in the thread that called the library.
+  /// Rethrows the exception, if any. Acquires no lock: call it in the thread that called the
+  /// library, after the work has ended.
   void rethrow() {
     if (exception_)
       std::rethrow_exception(exception_);
@@ -47,7 +50,7 @@ private:
       std::forward<Call>(call)();
       return true;
 #ifdef __GLIBCXX__
-    } catch (const abi::__forced_unwind&) { // in here: `lock` would give back what it has lost
+    } catch (const abi::__forced_unwind&) { // here, since `lock` would release a lost lock
       sleep_until_the_end();
 #endif
     } catch (...) {
@@ -60,16 +63,18 @@ private:
   std::exception_ptr exception_; ///< guarded by the lock
 };
 
-/// A callable that is told the name of every stage, and of searches how far they are: a dict with
-/// phase, done, total, best and bound (None where not known) and seconds_left.
+/// Calls a Python callable with the name of every stage, and with the progress of searches: a dict
+/// with phase, done, total, best, bound and seconds_left, with None for unknown values.
 class ProgressCalls {
 public:
-  /// None: nobody is told.
+  /// `callable`: may be None, which disables the calls.
   explicit ProgressCalls(pybind11::object callable) : callable_(std::move(callable)) {}
 
-  /// For as long as both live. Searches are told of a few times a second.
+  /// Registers the calls with a session, which this object and `stop` must outlive. Progress is
+  /// reported at most every 50 ms.
   void listen_to(cli::Session& session, std::atomic<bool>& stop) const;
-  /// run_interruptible(), and what a call raised in place of what came of that.
+  /// Calls run_interruptible(), then raises the exception of the callable, if any, in place of
+  /// other exceptions.
   void run(const std::function<void(std::atomic<bool>& stop)>& work,
            OnInterrupt on_interrupt = OnInterrupt::raise);
 

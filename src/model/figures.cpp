@@ -1,3 +1,5 @@
+// Computes the figures of a modelled step (latency, energy, memory, off-chip traffic) from its
+// timeline, and finds the memories that operands bypass. model_step() uses it.
 #include "monet/model/figures.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,14 +16,15 @@ namespace monet {
 
 namespace {
 
+/// Index into StepFigures::phases; recomputation counts as backward.
 std::size_t place_of(Phase phase) {
   return static_cast<std::size_t>(phase == Phase::recompute ? Phase::backward : phase);
 }
 
-/// Memory, operand and bits of an element.
+/// Memory name, operand, bits of an element and bits of the memory.
 using Key = std::tuple<std::string, MemoryOperand, std::int64_t, std::int64_t>;
 
-/// Those of one tile.
+/// Memories that operands of one tile bypass because an element does not fit.
 std::set<Key> bypassed_by(const CoreProblem& problem, const Core& core) {
   std::set<Key> found;
   if (problem.compute == ComputeKind::copy)

@@ -1,3 +1,5 @@
+// Models one step: makes tiles, costs them and schedules them, each as a stage that may be
+// verified. Commands and searches all call model_step().
 #include "monet/model/model_step.hpp"
 
 #include "monet/base/errors.hpp"
@@ -10,6 +12,8 @@ namespace monet {
 
 namespace {
 
+/// Runs `make` as a stage of the context, which calls `verify` on its product if it verifies
+/// stages. Without stages, only runs `make`.
 template <class Make, class Verify>
 auto as_stage(const ModelContext& context, const StepOptions& options, const char* what,
               Make&& make, Verify&& verify) {
@@ -19,6 +23,7 @@ auto as_stage(const ModelContext& context, const StepOptions& options, const cha
   return run_stage(*context.stages, name, std::forward<Make>(make), std::forward<Verify>(verify));
 }
 
+/// The step's tiles; throws InfeasibleError if they are more than options.max_tiles.
 TileGraph tiles_of(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                    const ModelContext& context) {
   TileGraph tiles;
@@ -34,6 +39,8 @@ TileGraph tiles_of(const TrainingGraph& step, const Chip& chip, const StepOption
   return tiles;
 }
 
+/// Costs and schedules the tiles. Returns an incomplete timeline if context.known accepts the
+/// costs.
 Timeline timeline_of(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                      const StepOptions& options, const ModelContext& context) {
   const ScheduleOptions& how = options.schedule;

@@ -1,3 +1,5 @@
+// Writes what `monet backward` found as JSON (docs/backward.schema.json); backward_table.cpp prints
+// tables from it.
 #include "monet/base/checked.hpp"
 #include "monet/report/backward_result.hpp"
 #include "monet/report/text.hpp"
@@ -16,11 +18,12 @@ std::int64_t whole_bytes(std::int64_t bits) {
   return (bits + 7) / 8;
 }
 
-/// A technique over any number of layers. Bytes are rounded layer by layer, so that they add up.
+/// Cost of one technique summed over layers. Bytes are rounded up per layer, so that layers add up
+/// to the total.
 struct TechniqueSum {
   std::int64_t latency = 0;
   std::int64_t bytes = 0;
-  std::int64_t update_bytes = 0; ///< of an update behind it
+  std::int64_t update_bytes = 0; ///< bytes of a separate update that follows
   BackwardTraffic traffic;
 
   void add(const PartitionedCost& cost, const GemmPair& pair, const BackwardOptions& options) {
@@ -44,7 +47,7 @@ Json traffic_json(const BackwardTraffic& traffic) {
           {"update_write", whole_bytes(traffic.update_write)}};
 }
 
-/// Part by which it is less; null where there is nothing to compare with.
+/// Relative reduction of `value` against `over`; null if `over` is missing or 0.
 Json gain_json(std::int64_t value, const std::optional<std::int64_t>& over) {
   if (!over || *over == 0)
     return nullptr;
@@ -56,7 +59,7 @@ Json gap_over(std::int64_t value, std::int64_t bound) {
                    : Json(nullptr);
 }
 
-/// All techniques of some layers with what they gain, and the bound.
+/// Sums of all techniques over a set of layers, with their gains and the lower bound.
 class TechniqueSums {
 public:
   explicit TechniqueSums(const BackwardPlan& plan) : plan_(plan), sums_(plan.techniques.size()) {}
@@ -91,7 +94,7 @@ private:
 
   Json technique(std::size_t t) const {
     const TechniqueSum& sum = sums_[t];
-    // Its bytes are of the update, too, of which the bound knows nothing.
+    // joint-update also moves the bytes of the update, which the bound does not include.
     const bool bounded = plan_.techniques[t] != Technique::joint_update;
     return {{"latency_cycles", sum.latency},
             {"dram_bytes", sum.bytes},

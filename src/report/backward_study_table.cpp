@@ -1,3 +1,4 @@
+// Statements, tables and CSV files of a study (study.json) for `monet backward --study`.
 #include "monet/report/backward_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kGoalPoints = 5;
 constexpr double kBatchPoints = 2;
 
-/// Ours; nothing where the study has no such figure or it does not fit.
+/// Our value of a figure; empty if the study has no such figure or no value for it.
 std::optional<double> figure_value(const Json& study, const std::string& id) {
   for (const Json& figure : study.at("figures")) {
     if (figure.at("id") == id && !figure.at("ours").is_null())
@@ -26,7 +27,8 @@ std::optional<double> figure_value(const Json& study, const std::string& id) {
   return std::nullopt;
 }
 
-/// Each value is above the one before, or at least as high.
+/// Whether the figures rise in the order of `ids`, strictly or at least without falling; null if
+/// one is missing.
 Json rises(const Json& study, const std::vector<std::string>& ids, bool strictly) {
   std::optional<double> before;
   bool holds = true;
@@ -50,7 +52,8 @@ std::vector<std::string> ids_beginning(const Json& study, const std::string& beg
   return ids;
 }
 
-/// Largest less smallest is below so many points.
+/// Whether the maximum of the figures minus their minimum is below `points`; null if one is
+/// missing.
 Json varies_less(const Json& study, const std::vector<std::string>& ids, double points) {
   std::optional<double> least, most;
   for (const std::string& id : ids) {
@@ -81,7 +84,7 @@ std::string csv_number(const Json& number) {
   return number.is_null() ? "" : fmt::format("{:.6g}", number.get<double>());
 }
 
-/// Words that fill lines of at most so many columns, the further ones indented.
+/// Text wrapped at `columns` columns; lines after the first begin with `indent`.
 std::string wrapped(const std::string& text, std::size_t columns, const std::string& indent) {
   std::string out;
   std::size_t column = 0;

@@ -1,3 +1,4 @@
+// Prints the tables of `monet backward` from the JSON of backward_json.cpp.
 #include "monet/base/text.hpp"
 #include "monet/report/backward_result.hpp"
 #include "monet/report/text.hpp"
@@ -17,7 +18,7 @@ using TextRow = std::vector<std::string>;
 constexpr std::size_t kNameColumns = 19;
 constexpr std::size_t kProductColumns = 23;
 
-/// Of the head of a column with a technique's time.
+/// Abbreviated name of a technique, for the head of its column.
 std::string short_name(const std::string& technique) {
   static const std::map<std::string, std::string> kShort{
       {"best-sequential", "b-seq"}, {"interleave", "inter"},    {"dx-major", "dX"},
@@ -61,7 +62,7 @@ std::string layers_table(const Json& json) {
   return aligned_table(rows);
 }
 
-/// Bytes of a tensor, read and written.
+/// Bytes of a tensor, read and written together, as text; `written` is empty for tensors only read.
 std::string tensor_text(const Json& traffic, const char* read, const char* written) {
   std::int64_t bytes = traffic.at(read).get<std::int64_t>();
   if (*written != '\0')

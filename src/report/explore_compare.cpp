@@ -1,3 +1,5 @@
+// Compares runs of two explorations (`monet explore --compare`) from their explore.json: fronts,
+// hypervolumes and best designs.
 #include "base/shared/pareto.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
@@ -22,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A design of a front, or of the table.
+/// Design of a front or of the table, with its values of the objectives.
 struct Point {
   const Json* design = nullptr;
   Objectives values;
@@ -34,7 +36,7 @@ double figure(const Json& design, const std::string& objective, bool in_seconds)
   return design.at(explore_text::key_of(objective)).get<double>();
 }
 
-/// All feasible designs have a frequency.
+/// Whether latencies of the front are in seconds: every feasible design has a frequency.
 bool has_seconds(const Json& front) {
   return front.at("designs").empty() || front.at("box").contains("latency_seconds");
 }
@@ -50,7 +52,7 @@ std::vector<Point> points_of(const Json& designs, const Json& objectives, bool i
   return points;
 }
 
-/// Those that some point of `others` dominates.
+/// Number of points that some point of `others` dominates.
 std::size_t dominated(const std::vector<Point>& points, const std::vector<Point>& others) {
   return static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [&](const Point& point) {
@@ -60,7 +62,7 @@ std::size_t dominated(const std::vector<Point>& points, const std::vector<Point>
       }));
 }
 
-/// Names and values of a design's parameters, whatever their order.
+/// Key of a design: the names and values of its parameters, independent of their order.
 std::string key_of(const Json& parameters) {
   std::map<std::string, std::string> sorted;
   for (const auto& [name, value] : parameters.items())
@@ -81,8 +83,8 @@ Json side_json(const std::vector<Point>& points, const std::vector<Point>& other
           {"designs", json_list(points, [](const Point& point) { return *point.design; })}};
 }
 
-/// The box from `best` to `worst` takes in that of all designs of the front's exploration, so that
-/// fronts of any two have parts of one box.
+/// Extends the box from `best` to `worst` to contain all designs of the front's exploration.
+/// Hypervolumes of both fronts are then fractions of one box.
 void widen(const Json& front, bool in_seconds, Objectives& best, Objectives& worst) {
   const Json& objectives = front.at("objectives");
   for (std::size_t i = 0; i < objectives.size(); ++i) {
@@ -121,7 +123,7 @@ Json front_json(const Json& a, const Json& b) {
           {"b", side_json(of_b, of_a, best, worst)}};
 }
 
-/// Fronts of a run by their objectives.
+/// Fronts of a run, by their objectives.
 std::map<std::vector<std::string>, const Json*> fronts_of(const ComparedRun& side) {
   const Json& runs = side.exploration->at("runs");
   if (std::find(runs.begin(), runs.end(), side.run) == runs.end())
@@ -134,7 +136,8 @@ std::map<std::vector<std::string>, const Json*> fronts_of(const ComparedRun& sid
   return fronts;
 }
 
-/// The figures that a table's row gives for a run, as a design; null where it has none.
+/// Figures in a table row for a run, in the form of a design; null if the row has none for that
+/// run.
 Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters,
                     const std::string& run) {
   Json design = Json::object();
@@ -146,7 +149,7 @@ Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters
   }
   design["area_mm2"] = row.at(parameters + 2);
   design["peak_power_w"] = row.at(parameters + 3);
-  const std::size_t figures = parameters + 5; // a parameter may be called so, too
+  const std::size_t figures = parameters + 5; // `error` may also be the name of a parameter
   const auto error =
       std::find(columns.begin() + static_cast<std::ptrdiff_t>(figures), columns.end(), "error");
   if (error != columns.end())
@@ -157,7 +160,8 @@ Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters
   return design;
 }
 
-/// What the same design comes to in another table: null where it is not there or infeasible.
+/// Figures of the design with the same parameters in the other table; null if it is missing or
+/// infeasible there.
 Json same_design(const Json& wanted, const ComparedRun& side) {
   const std::string key = key_of(wanted);
   const Json& parameters = side.exploration->at("space").at("parameters");

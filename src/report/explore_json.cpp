@@ -1,3 +1,5 @@
+// Writes explore.json (docs/explore.schema.json), the result of an exploration. Its table and
+// comparisons are made from it.
 #include "base/shared/pareto.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
@@ -21,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Kinds of reasons that are told apart.
+/// Maximum number of kinds of reasons; further ones are counted as "other".
 constexpr std::size_t kMaxReasons = 100;
 
 Json value_json(const ParameterValue& value) {
@@ -54,7 +56,7 @@ Json space_json(const Space& space) {
           {"content_hash", space.content_hash}};
 }
 
-/// The parameters' values of a design, in the space's order.
+/// Parameter values of a design, in the order of the space's parameters.
 std::vector<const ParameterValue*> values_of(const Space& space, DesignId id) {
   const std::vector<std::uint32_t> choices = space.choices(id);
   std::vector<const ParameterValue*> values;
@@ -92,8 +94,8 @@ const DesignResult& result_of(Results results, DesignId id) {
   return *at;
 }
 
-/// Best and worst values over all feasible designs, by figure; of the latency in cycles, and in
-/// seconds where all have a frequency.
+/// Minimum and maximum of each figure over all feasible designs. Latency is in cycles, and also in
+/// seconds if all of these designs have a frequency.
 Json box_json(Results results, const FrontRequest& request) {
   Json box = Json::object();
   const auto take = [&](const char* key, double value) {
@@ -123,8 +125,8 @@ Json box_json(Results results, const FrontRequest& request) {
   return box;
 }
 
-/// Of the box from the best to the worst value of each objective over all feasible designs, the
-/// part that the front dominates. An objective in which all are equal does not count.
+/// Fraction of a box that the front dominates. The box spans the best to the worst value of each
+/// objective over all feasible designs; objectives with a single value do not count.
 Json volume_json(Results results, std::span<const DesignId> front, const FrontRequest& request) {
   if (front.empty())
     return nullptr;
@@ -172,7 +174,8 @@ Json fronts_json(const Space& space, Results results, std::set<DesignId>& kept) 
   return fronts;
 }
 
-/// Equal designs are told apart by their other numbers, then by id.
+/// Best feasible design of a run for one objective; null if none is feasible. Ties are decided by
+/// the other objectives, then by id.
 const DesignResult* best_of(Results results, std::size_t run, Objective objective) {
   const FrontRequest order{
       run, {objective, Objective::latency, Objective::energy, Objective::area, Objective::memory}};
@@ -190,8 +193,8 @@ const DesignResult* best_of(Results results, std::size_t run, Objective objectiv
   return best;
 }
 
-/// Energies, areas and powers that the files do not give are all 0; errors are of spaces with
-/// `accuracy:`.
+/// Whether the objective has values. Energy, area and power are 0 in all designs if the files lack
+/// them; errors exist only in spaces with `accuracy:`.
 bool is_known(const Space& space, Results results, Objective objective) {
   if (objective == Objective::error)
     return std::ranges::find(space.workload.metrics, name_of(objective)) !=
@@ -205,8 +208,8 @@ bool is_known(const Space& space, Results results, Objective objective) {
   });
 }
 
-/// Designs that were skipped are on no front, but may be the best in what no front of the run asks
-/// for.
+/// Whether a front of the run has the objective. Skipped designs are on no front, but may be the
+/// best in an objective that no front has.
 bool is_in_a_front(const Space& space, std::size_t run, Objective objective) {
   return std::any_of(space.fronts.begin(), space.fronts.end(), [&](const FrontRequest& front) {
     return front.run == run && std::find(front.objectives.begin(), front.objectives.end(),
@@ -240,8 +243,8 @@ bool is_number(std::string_view word) {
          word.find_first_not_of("0123456789,.") == std::string_view::npos;
 }
 
-/// The same text for reasons that differ in numbers alone: # for each word that is one. Names and
-/// units with digits stay.
+/// Kind of a reason: its text with every word that is a number replaced by #. Names and units that
+/// contain digits are kept.
 std::string kind_of(std::string_view reason) {
   constexpr std::string_view kBetween = " \t()[]'\":;=%";
   std::string kind;
@@ -264,7 +267,8 @@ struct Reason {
   const DesignResult* example = nullptr;
 };
 
-/// Most frequent first; of the last, what is beyond kMaxReasons.
+/// Reasons for infeasible designs by kind, the most frequent first. Kinds beyond kMaxReasons are
+/// counted as "other".
 std::vector<Reason> reasons_of(Results results) {
   std::map<std::string, Reason> by_kind;
   for (const DesignResult& result : results) {
@@ -366,8 +370,8 @@ Json row_json(const Space& space, const DesignResult& design,
   return row;
 }
 
-/// Which results have a row: all, or those kept and those whose number, drawn from seed and id, is
-/// among the least.
+/// Results that have a row, ordered by id: all of them, or those in `kept` and a random sample of
+/// the others. The sample depends only on the seed and the ids.
 std::vector<const DesignResult*> rows_of(Results results, const std::set<DesignId>& kept,
                                          std::uint64_t seed) {
   std::vector<const DesignResult*> rows;

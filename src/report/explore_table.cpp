@@ -1,3 +1,5 @@
+// Prints the tables of `monet explore` from explore.json, and defines the texts of
+// explore_text.hpp.
 #include "report/explore_text.hpp"
 
 #include "monet/base/text.hpp"
@@ -80,7 +82,7 @@ std::string parameters(const Json& design) {
 
 namespace {
 
-/// Of longer fronts, rows spread evenly from end to end.
+/// Maximum number of rows of a front; longer fronts are thinned evenly, with both ends kept.
 constexpr std::size_t kMaxFrontRows = 12;
 constexpr std::size_t kMaxReasonRows = 10;
 
@@ -88,14 +90,15 @@ std::string count_of(const Json& value) {
   return group_digits(value.get<std::int64_t>());
 }
 
-/// Columns of tables of designs.
+/// Columns of the tables of designs.
 struct Columns {
   std::vector<std::string> parameters;
-  /// Energy, area, power and error where some design has them.
+  /// Energy, area, power and error, each if some design has a value.
   std::vector<std::string> objectives;
 };
 
-/// Of the best designs: clusters whose devices are kernel tables have none.
+/// Whether some best design has an energy; clusters whose devices are kernel tables have no
+/// energies.
 bool has_energies(const Json& exploration) {
   const Json& best = exploration.at("best");
   return std::any_of(best.begin(), best.end(), [](const Json& of_run) {

@@ -1,4 +1,4 @@
-// Designs of an exploration as people read them.
+// Texts for designs of an exploration, shared by its tables and comparisons.
 #pragma once
 
 #include "base/shared/pareto.hpp"
@@ -10,17 +10,17 @@
 
 namespace monet::explore_text {
 
-/// The figure's key in a design; of the latency, in cycles.
+/// JSON key of an objective's figure in a design; for latency, the key of its cycles.
 const char* key_of(const std::string& objective);
-/// Of the box from `best` to `worst`, the part that the points dominate; an objective in which the
-/// two are equal does not count. Null of too many points: four objectives take the cube of their
-/// number.
+/// Fraction of the box from `best` to `worst` that the points dominate; objectives in which both
+/// are equal do not count. Null for more than 20,000 points, or 1,000 with four objectives, since
+/// the time then grows with the cube of their number.
 nlohmann::ordered_json part_of_box(std::vector<Objectives> points, const Objectives& best,
                                    const Objectives& worst);
-/// Of a design's figures; "-" where it is not known.
+/// Value of an objective in a design, with its unit; "-" if it is unknown.
 std::string value(const nlohmann::ordered_json& design, const std::string& objective);
 std::string parameter(const nlohmann::ordered_json& value);
-/// "pe_x 4, pe_y 2".
+/// Parameters of a design: "pe_x 4, pe_y 2".
 std::string parameters(const nlohmann::ordered_json& design);
 
 } // namespace monet::explore_text

@@ -1,3 +1,5 @@
+// Writes the JSON of `monet formats` (docs/formats.schema.json); formats_table.cpp prints tables
+// from it.
 #include "report/json_list.hpp"
 
 #include "monet/numerics/blocks.hpp"
@@ -18,21 +20,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxListedBits = 8; ///< of formats whose values are all written
+constexpr int kMaxListedBits = 8; ///< width of formats whose values are all listed
 
-/// JSON has no infinities and no NaN: they are text.
+/// Number as JSON; infinities and NaN, which JSON lacks, are strings.
 Json number_json(double value) {
   return std::isfinite(value)
              ? Json(value)
              : Json(fmt::format("{}", std::isnan(value) ? std::abs(value) : value));
 }
 
-/// As many digits as the code has.
+/// Code in hexadecimal, with leading zeros for `bits` bits.
 std::string hex(std::uint64_t code, int bits) {
   return fmt::format("0x{:0{}X}", code, (bits + 3) / 4);
 }
 
-/// With blanks between sign, exponent and mantissa, or a point where a fixed format has it.
+/// Code in binary, with blanks between sign, exponent and mantissa, or with the point of a
+/// fixed-point format.
 std::string binary(const NumberFormat& format, std::uint64_t code) {
   std::string digits = fmt::format("{:0{}b}", code, format.bits());
   const auto split = [&](int from_right, char between) {
@@ -51,7 +54,7 @@ std::string binary(const NumberFormat& format, std::uint64_t code) {
   return text;
 }
 
-/// The positive codes of NaN, first and last; null where there are none.
+/// First and last positive code of NaN; null if the format has no NaN.
 Json nan_codes(const NumberFormat& format) {
   const auto last = encode(format, std::numeric_limits<double>::quiet_NaN());
   if (!last)
@@ -119,7 +122,7 @@ Json format_json(const NamedTensorFormat& named, bool with_values) {
   return json;
 }
 
-/// "stochastic:13".
+/// Name of a rounding, with the number of random bits if it is stochastic: "stochastic:13".
 std::string rounding_text(const Rounding& rounding) {
   std::string text(name_of(rounding.mode));
   if (rounding.mode == RoundTo::stochastic)
@@ -135,7 +138,7 @@ Json rounding_json(const Rounding& rounding) {
           {"symmetric", rounding.symmetric}};
 }
 
-/// The beginning of every answer about one format.
+/// Members that begin every answer about one format.
 Json head_json(const char* kind, const QuantisedResult& result) {
   const auto& blocks = result.format.format.blocks;
   return {{"schema_version", 1},
@@ -147,7 +150,7 @@ Json head_json(const char* kind, const QuantisedResult& result) {
           {"full_range", result.full_range}};
 }
 
-/// null where nothing was lost.
+/// JSON of an optional number; null if it is empty, as for a ratio to an error of 0.
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }

@@ -1,3 +1,4 @@
+// Prints the tables of `monet formats` from the JSON of formats_json.cpp.
 #include "monet/base/text.hpp"
 #include "monet/report/formats_result.hpp"
 #include "monet/report/text.hpp"
@@ -16,8 +17,8 @@ std::string word(const Json& json) {
   return json.is_null() ? "-" : printable(json.get<std::string>());
 }
 
-/// A number as JSON has it: null, or text where it is not finite. With all digits where they are
-/// few.
+/// Number with all its digits if they are few, else with seven. Other values (null, infinities,
+/// NaN) are words.
 std::string number_text(const Json& json) {
   constexpr std::size_t kFew = 10;
   if (!json.is_number())
@@ -26,7 +27,7 @@ std::string number_text(const Json& json) {
   return all.size() <= kFew ? all : fmt::format("{:.7g}", json.get<double>());
 }
 
-/// With all digits.
+/// Number with all its digits; other values are words.
 std::string exact_text(const Json& json) {
   return json.is_number() ? fmt::format("{}", json.get<double>()) : word(json);
 }
@@ -39,7 +40,8 @@ bool is_floating(const Json& format) {
   return format.at("kind") == "floating";
 }
 
-/// "4/3": exponent and mantissa; "8.13": before and behind the point.
+/// Numbers of bits of a format's parts: "4/3" for exponent and mantissa, "8.13" before and after
+/// the point.
 std::string split_text(const Json& format) {
   const bool floating = is_floating(format);
   return fmt::format("{}{}{}", format.at(floating ? "exponent_bits" : "whole_bits").get<int>(),
@@ -47,7 +49,7 @@ std::string split_text(const Json& format) {
                      format.at(floating ? "mantissa_bits" : "fraction_bits").get<int>());
 }
 
-/// Of the positive codes the first, with dots where there are more.
+/// First positive code of NaN, followed by dots if there are more codes.
 std::string nan_text(const Json& codes) {
   if (codes.is_null())
     return "-";
@@ -68,7 +70,7 @@ std::string block_text(const Json& blocks) {
                      blocks.at("columns").get<std::int64_t>());
 }
 
-/// "fp8_e4m3 in blocks of 1 x 32 with scales in e8m0 (floor)".
+/// Format in words: "fp8_e4m3 in blocks of 1 x 32 with scales in e8m0 (floor)".
 std::string in_blocks(const std::string& element, const Json& blocks) {
   if (blocks.is_null())
     return element;
@@ -120,7 +122,7 @@ std::string blocks_table(const Json& formats) {
   return rows.size() > 1 ? aligned_table(rows) : "";
 }
 
-/// Eight codes a line.
+/// Table of a format's values, with eight codes per row.
 std::string values_table(const Json& values, int bits) {
   constexpr std::size_t kColumns = 8;
   TextRow head{"code"};

@@ -1,3 +1,5 @@
+// Draws a training step as an SVG document for `monet graph --svg` and for the groups in
+// result.json.
 #include "monet/base/errors.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/text.hpp"
@@ -19,13 +21,13 @@ constexpr int kRowGap = 18;
 constexpr int kStackGap = 8;
 constexpr int kColumnGap = 90;
 constexpr int kMargin = 40;
-constexpr int kTop = 96; ///< title, legend and column heads
+constexpr int kTop = 96; ///< height of title, legend and column heads
 
 enum Column { kForward, kBackwardInput, kBackwardWeight, kUpdate, kColumns };
 constexpr std::array<const char*, kColumns> kHeads{"forward and loss", "gradients of activations",
                                                    "gradients of weights", "update"};
 
-/// Colours that people with colour-blindness tell apart (Okabe and Ito).
+/// Colour of an operator's box, from a palette for people with colour blindness (Okabe and Ito).
 const char* fill_of(const Operator& op, Column column) {
   switch (op.phase) {
   case Phase::forward:
@@ -42,7 +44,7 @@ const char* fill_of(const Operator& op, Column column) {
   return "#ffffff";
 }
 
-/// Of groups, in turn: light enough for black text.
+/// Colours of groups, used in turn; light enough for black text.
 constexpr std::array<const char*, 12> kGroupColours{"#cfe6f5", "#f6d9b8", "#cdeadf", "#f3d3e2",
                                                     "#fbf3b4", "#d9d2ee", "#dbe9b0", "#f5c9c3",
                                                     "#bfe3e6", "#e3d3b8", "#d5dae1", "#e4c4ee"};
@@ -56,7 +58,7 @@ struct Box {
 
 class Picture {
 public:
-  /// `groups` may be null.
+  /// Places the boxes of a step; `groups` may be null.
   Picture(const TrainingGraph& step, const std::vector<std::uint32_t>* groups)
       : graph_(step.graph), groups_(groups) {
     for (const TensorId id : step.stored_activations)
@@ -108,7 +110,8 @@ private:
     return kBackwardInput;
   }
 
-  /// Row of a backward or update operator: that of the forward operator behind it.
+  /// Row of an operator. Gradients and updates are in the row of their forward operator, or of the
+  /// last of their producers; `fresh` is the row for other operators.
   int row_of(OpId id, int fresh) const {
     const Operator& op = graph_.op(id);
     if (op.forward_op && op.forward_op->index() < id.index())
@@ -126,8 +129,8 @@ private:
 
   void place() {
     boxes_.resize(graph_.operators().size());
-    std::map<std::pair<int, int>, int> stacked; // boxes so far by row and column
-    std::map<int, int> highest;                 // tallest stack by row
+    std::map<std::pair<int, int>, int> stacked; // number of boxes so far, by row and column
+    std::map<int, int> highest;                 // boxes in the tallest stack, by row
     int rows = 0;
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
       Box& box = boxes_[i];
@@ -245,7 +248,8 @@ private:
                        html_escaped(printable(tensor.name)), shape_text(tensor));
   }
 
-  /// Neighbours in a column are joined straight, others in an arc beside it; columns by a curve.
+  /// SVG path between two boxes: a line between neighbours in a column, an arc past other boxes of
+  /// the column, or a curve between columns.
   static std::string path(const Box& a, const Box& b) {
     if (a.x == b.x) {
       const bool down = a.y < b.y;

@@ -1,3 +1,5 @@
+// Writes the area, peak power, arrays and memories of a chip's cores as JSON, for result.json and
+// `monet core`, and prints them as a table.
 #include "report/json_list.hpp"
 
 #include "monet/hardware/array_modes.hpp"
@@ -67,13 +69,14 @@ Json mode_json(const Core& core, const ArrayMode& mode, double frequency_hz) {
                {"products_per_cycle", core.lanes() * mode.products},
                {"energy_pj", mode.energy_pj}};
   constexpr double kGiga = 1e9;
-  if (frequency_hz > 0) // a product and its addition are two operations
+  if (frequency_hz > 0) // a multiplication and its addition are two operations
     json["peak_gops"] =
         2 * static_cast<double>(core.lanes() * mode.products) * frequency_hz / kGiga;
   return json;
 }
 
-/// Memories once each, those with the weights beside the array's own cells, as ZigZag sums them.
+/// Area of a core in mm2 as ZigZag computes it: the array and every memory once, including the
+/// memory that holds the weights in addition to the array's cells.
 double area_of_zigzag(const Core& core) {
   double area = imc_area_mm2(*core.imc).total();
   for (const Memory& memory : core.memories)
@@ -81,7 +84,7 @@ double area_of_zigzag(const Core& core) {
   return area;
 }
 
-/// The parts of an array that computes in memory, by ZigZag's names, and their sum as `total`.
+/// Parts of an array that computes in memory, by ZigZag's names, and their sum as `total`.
 Json imc_parts_json(const ImcParts& parts) {
   Json json = Json::object();
   for (const auto& [name, figure] : parts.named())
@@ -136,8 +139,8 @@ std::string fpga_text(const Json& figure) {
                                                : "");
 }
 
-/// The array of a core: its unit, its modes, what it takes on an FPGA. `frequency_hz` 0: no
-/// operations a second are given.
+/// Array of a core: its unit, modes and FPGA resources. Operations per second are left out if
+/// `frequency_hz` is 0.
 Json array_json(const Core& core, double frequency_hz) {
   Json json = {{"lanes", core.lanes()},
                {"operation_energy_pj", core.mac_energy_pj},
@@ -154,7 +157,7 @@ Json array_json(const Core& core, double frequency_hz) {
   return json;
 }
 
-/// Rows under the array's own in the table of hardware_table(), as wide as that.
+/// Appends the rows for an array's parts, with the columns of hardware_table().
 void add_array_rows(const Json& array, std::vector<std::vector<std::string>>& rows) {
   if (array.contains("imc"))
     add_imc_rows(array.at("imc"), rows);
@@ -186,7 +189,8 @@ void add_array_rows(const Json& array, std::vector<std::vector<std::string>>& ro
   }
 }
 
-/// What the model's table says, neither split nor repaired, of memories within its range.
+/// Figures of the model's table without splitting or repair (tabulated_sram()); empty for memories
+/// outside its range.
 std::optional<MemoryFigures> in_table(const ModelledMemory& model, const Memory& memory) {
   constexpr std::int64_t kKibibyte = 8192; // bits
   const bool size = memory.size.value >= kKibibyte && memory.size.value <= 32 * 1024 * kKibibyte;

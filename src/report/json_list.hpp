@@ -1,11 +1,11 @@
-// JSON arrays made entry by entry.
+// Builds JSON arrays from ranges; used by the writers of results.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace monet {
 
-/// f(entry) of every entry, as an array.
+/// JSON array of f(entry) for every entry of the range.
 template <class Json = nlohmann::ordered_json, class Range, class F>
 Json json_list(const Range& range, F f) {
   Json list = Json::array();

@@ -1,3 +1,4 @@
+// Sums energy, busy time and traffic of a timeline (ledger.hpp) for the JSON of a step.
 #include "report/ledger.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,7 +12,7 @@ namespace monet {
 
 namespace {
 
-/// Length of a union of intervals that come sorted by start.
+/// Total length of a union of intervals, which are added in order of their starts.
 struct BusyTime {
   Cycles until;
   Cycles total;
@@ -25,8 +26,8 @@ struct BusyTime {
   }
 };
 
-/// Splits an energy over the links in proportion to what each charges; the last one takes the
-/// rounding.
+/// Splits a transfer's energy over its links in proportion to their charges; the last link receives
+/// the rounding remainder.
 void book_links(const Timeline& timeline, const Transfer& transfer, const Chip& chip,
                 std::vector<LinkSums>& links) {
   const TransferCost& cost = timeline.cost_of(transfer);
@@ -80,7 +81,7 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     ledger.cores[i].busy = busy[i].total;
 }
 
-/// In equal parts; the last one takes the rounding.
+/// Splits an energy equally over cores; the last core receives the rounding remainder.
 void book_onchip(Energy energy, std::span<const CoreId> cores, Ledger& ledger) {
   Energy left = energy;
   for (std::size_t i = 0; i < cores.size(); ++i) {
@@ -134,7 +135,7 @@ void book_transfers(const Timeline& timeline, const Chip& chip, Ledger& ledger) 
 void book_memory(const Timeline& timeline, const Chip& chip, Ledger& ledger) {
   std::vector<Bits> held(ledger.cores.size());
   std::vector<CoreId> touched;
-  const auto settle = [&] { // what one cycle frees and what it allocates never lie there together
+  const auto settle = [&] { // memory freed and memory allocated in the same cycle never coexist
     for (const CoreId core : touched) {
       Bits& peak = ledger.cores[core.index()].peak;
       peak = std::max(peak, held[core.index()]);

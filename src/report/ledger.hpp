@@ -1,5 +1,5 @@
-// Sums over a timeline by layer, core and link. Energies are integers, so every split adds up to
-// the same total.
+// Sums over a timeline by layer, core and link, for the JSON of a step. Energies are integers, so
+// every split adds up to the same total.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -13,43 +13,44 @@
 namespace monet {
 
 struct LayerSums {
-  EnergySplit energy;             ///< of its runs and of the transfers done for it
-  Bits offchip;                   ///< moved from or to the off-chip memory for it
-  Cycles start;                   ///< of its first run
-  Cycles end;                     ///< of its last run
-  std::vector<CoreId> cores;      ///< ascending
-  std::set<std::string> variants; ///< how its runs compute it, where there is a choice
+  EnergySplit energy;             ///< of its runs and its transfers
+  Bits offchip;                   ///< bits moved from or to the off-chip memory for it
+  Cycles start;                   ///< start of its first run
+  Cycles end;                     ///< end of its last run
+  std::vector<CoreId> cores;      ///< cores of its runs, ascending
+  std::set<std::string> variants; ///< variants of its runs, if there is a choice
 };
 
 struct CoreSums {
-  /// Compute, on-chip memories and leakage; what a transfer costs on chip belongs to the core that
-  /// receives it, or to the sender when it leaves the chip. The off-chip core has all off-chip
-  /// energy.
+  /// Energy of compute, on-chip memories and leakage. The on-chip energy of a transfer belongs to
+  /// the receiving core, or to the sender if the data leave the chip. The off-chip core has all
+  /// off-chip energy.
   Energy energy;
-  Cycles busy; ///< of the off-chip core: some transfer reads or writes it
+  Cycles busy; ///< off-chip core: cycles in which a transfer accesses it
   std::int64_t tiles = 0;
   std::int64_t macs = 0;
-  Bits peak; ///< of its top memory; cores that share one have the same figure
+  Bits peak; ///< peak of its top memory; equal for cores that share it
 };
 
 struct LinkSums {
-  Energy energy; ///< a transfer over several links is split by what each charges for it
+  Energy energy; ///< a transfer's energy is split by the charges of its links
   Cycles busy;
   Bits bits;
 };
 
 struct Ledger {
-  std::vector<LayerSums> layers; ///< per operator
+  std::vector<LayerSums> layers; ///< sums per operator
   std::vector<CoreSums> cores;
   std::vector<LinkSums> links;
-  /// The off-chip memory's port, or the one that reads and the one that writes; their energy is
-  /// that of the off-chip core.
+  /// Ports of the off-chip memory: one shared port, or a read port and a write port. Their energy
+  /// is counted at the off-chip core.
   std::array<LinkSums, 2> ports;
 };
 
 Ledger make_ledger(const StepResult& result, const Chip& chip);
 
-/// Bits the core's top memories hold together; of the off-chip core, its capacity.
+/// Capacity in bits of a core's top memories together; for the off-chip core, of the off-chip
+/// memory.
 Bits capacity_of(const Chip& chip, CoreId core);
 
 } // namespace monet

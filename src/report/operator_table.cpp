@@ -1,3 +1,5 @@
+// Generates the table of supported operators that `monet graph --operators` prints
+// (docs/reference/operators.md).
 #include "monet/report/operator_table.hpp"
 
 #include "monet/base/errors.hpp"
@@ -62,7 +64,8 @@ std::string operator_table() {
   int executed = 0;
   for (const OperatorRule& rule : all_rules()) {
     const GradientSupport gradient = gradient_support(rule.domain, rule.op_type);
-    // Of ours only what a network may hold, and ONNX has not.
+    // MONET's own operators are listed only if they have a gradient and ONNX has no operator of the
+    // same name: a network may contain only these.
     const bool ours = rule.domain == kMonetDomain;
     if (ours && (gradient != GradientSupport::yes || find_rule("", rule.op_type) != nullptr))
       continue;

@@ -1,3 +1,5 @@
+// JSON and tables that compare steps before and after a search: figures, memory over time and
+// groups. Searches and `monet run` with `optimise:` write them.
 #include "monet/report/optimise_result.hpp"
 
 #include "report/timeline_json.hpp"
@@ -21,9 +23,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMoments = 1'000;
-constexpr std::size_t kLargestPicture = 4'000; ///< operators
+constexpr std::size_t kLargestPicture = 4'000; ///< maximum number of operators of a picture
 
-/// "12.3 k (85 %)": the second number is the part of `of`.
+/// Text with the percentage that `value` is of `of`: "12.3 k (85.0 %)".
 std::string beside(const std::string& text, double value, double of) {
   return of > 0 ? fmt::format("{} ({:.1f} %)", text, 100 * value / of) : text;
 }
@@ -88,7 +90,7 @@ std::vector<std::uint32_t> groups_of(const TileGraph& tiles) {
 
 namespace {
 
-/// Each objective of the searches once.
+/// Objectives of the searches in which the step after them is worse, each once with both values.
 Json worse_json(const std::vector<Json>& searches, const StepFigures& before,
                 const StepFigures& after) {
   Json rows = Json::array();
@@ -96,7 +98,7 @@ Json worse_json(const std::vector<Json>& searches, const StepFigures& before,
   for (const Json& search : searches) {
     const auto objective = objective_named(search.at("objective").get<std::string>());
     if (!objective || !seen.insert(*objective).second)
-      continue; // a front has none
+      continue; // the result of a front has no single objective
     const double was = before.value(*objective);
     const double is = after.value(*objective);
     if (is > was)

@@ -1,4 +1,4 @@
-// The files of web/dist, put into the library at build time.
+// Files of web/dist, embedded into the library at build time (embed_page.cmake).
 #pragma once
 
 #include <string_view>

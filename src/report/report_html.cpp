@@ -1,3 +1,4 @@
+// Builds report.html: the embedded viewer (page.hpp) with the JSON of a result inserted.
 #include "report/page.hpp"
 
 #include "monet/base/errors.hpp"
@@ -24,7 +25,8 @@ std::string report_html(const nlohmann::ordered_json& result) {
        {"<!--MONET_DATA-->", &data},
        {"<!--MONET_SCRIPT-->", &script}}};
 
-  // One pass in the template's order, so that a name that looks like a placeholder is not replaced.
+  // Placeholders are replaced in one pass in the template's order, so that data that look like a
+  // placeholder are not replaced.
   std::string html;
   html.reserve(page::kTemplate.size() + data.size() + style.size() + script.size());
   std::string_view rest = page::kTemplate;

@@ -1,4 +1,5 @@
-// The JSON of one modelled step; docs/reference/result.md describes every key.
+// Writes the JSON of one modelled step, the main part of result.json; docs/reference/result.md
+// describes every key.
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/timeline_json.hpp"
@@ -57,7 +58,8 @@ Json memory_json(const MemorySample& sample, std::size_t owners) {
   return json;
 }
 
-/// The largest sample that holds inside [start, end), the first of equals; cut to begin at `start`.
+/// Largest memory sample valid within [start, end), the earliest of equal ones. A sample that
+/// begins before `start` is moved to `start`.
 MemorySample peak_between(const std::vector<MemorySample>& live, Cycles start, Cycles end) {
   const auto after = [](Cycles time, const MemorySample& sample) { return time < sample.time; };
   auto at = std::upper_bound(live.begin(), live.end(), start, after);
@@ -75,7 +77,7 @@ double share(Cycles part, Cycles whole) {
   return whole.value > 0 ? static_cast<double>(part.value) / static_cast<double>(whole.value) : 0.0;
 }
 
-/// What leaks until a time, of what leaks until the end.
+/// Leakage energy until a time, proportional to its part of the makespan.
 Energy leaked(const Timeline& timeline, Cycles until) {
   const Energy all = energy_of(timeline).leakage;
   if (until >= timeline.makespan)
@@ -85,17 +87,17 @@ Energy leaked(const Timeline& timeline, Cycles until) {
   return {static_cast<std::int64_t>(static_cast<double>(all.units) * part)};
 }
 
-/// What is computed again runs as part of the backward phase.
+/// Phase that an operator is counted in: recomputation belongs to the backward phase.
 Phase span_of(const Operator& op) {
   return op.phase == Phase::recompute ? Phase::backward : op.phase;
 }
 
-/// Cycles in which a tile of the phase runs. Phases share time, but each ends no earlier than the
-/// one before it: what ends before that has no cycles of its own, however long it works.
+/// Number of cycles in which a tile of the phase runs. Phases overlap, and the span of a phase
+/// begins where the previous one ends, so a busy phase may have an empty span.
 Cycles working(const StepResult& result, Phase phase) {
   Cycles sum;
   Cycles end;
-  for (const TileRun& run : result.timeline->runs) { // by start
+  for (const TileRun& run : result.timeline->runs) { // sorted by start
     if (span_of(result.step->graph.op(run.op)) != phase || run.end <= end)
       continue;
     sum = sum + (run.end - std::max(run.start, end));
@@ -144,7 +146,7 @@ Json phases_json(const StepResult& result, const Ledger& ledger,
   return phases;
 }
 
-/// MACs that a core does, of those its multipliers could do in the time.
+/// MACs of a core as a fraction of what its multipliers could compute in the makespan.
 double mac_share(const CoreSums& sums, const Core& core, Cycles makespan) {
   const double most = max_products(core) * static_cast<double>(makespan.value);
   return most > 0 ? static_cast<double>(sums.macs) / most : 0.0;
@@ -169,7 +171,7 @@ Json cores_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   return cores;
 }
 
-/// A link or a port: its time in use, and the part of its bandwidth that is used over the step.
+/// Link or port: its time in use, and the fraction of its bandwidth that is used over the step.
 Json link_json(std::size_t id, const std::string& name, const LinkSums& sums,
                std::int64_t bandwidth, Cycles makespan) {
   const double most = static_cast<double>(bandwidth) * static_cast<double>(makespan.value);
@@ -193,7 +195,7 @@ Json links_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   return links;
 }
 
-/// The off-chip memory's ports: one for both ways, or one to read and one to write.
+/// Ports of the off-chip memory: one shared port, or a read port and a write port.
 Json ports_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   Json ports = Json::array();
   if (!chip.offchip)
@@ -240,7 +242,7 @@ struct GradientBits {
   bool paired = false;
   Bits x, w, dy, dx, dw, other;
 
-  /// Where bits of a tensor count that are moved for one of the gradients.
+  /// Counter for the bits of `moved` that are transferred for a gradient operator.
   Bits& of(const GradientTensors& tensors, TensorId moved) {
     if (moved == tensors.dy)
       return dy;
@@ -254,11 +256,10 @@ struct GradientBits {
   }
 };
 
-/// What the gradients of products move from and to the off-chip memory, by tensor. Per product of
-/// the step with a gradient, in the products' order: name, whether both gradients are computed by
-/// one operator, and the bytes that pass the off-chip port for the operators that compute them, by
-/// what is moved (X, W, dY, dX, dW, and what has to make room for these). Empty where nothing is
-/// differentiated.
+/// Traffic of gradients with the off-chip memory, one row per product that has a gradient, in the
+/// products' order. A row has the product's name, whether one operator computes both gradients, and
+/// the bytes that the gradient operators move. Bytes are listed by tensor: X, W, dY, dX, dW, and
+/// others that are evicted for these. Empty without gradients.
 Json gradient_bytes_json(const StepResult& result, const Chip& chip) {
   const Graph& graph = result.step->graph;
   std::map<OpId, GradientBits> rows; // by product
@@ -347,7 +348,8 @@ Json strings_json(const Map& strings) {
   return json;
 }
 
-/// Memories that operands pass by: memory, core, operand, bits, operators and the first one.
+/// Memories that operands bypass: memory, core, operand, bits, number of operators and the first of
+/// them.
 Json bypassed_json(const StepResult& result, const Chip& chip) {
   Json json = Json::array();
   for (const BypassedMemory& one : bypassed_memories(*result.step, *result.tiles, chip)) {

@@ -1,3 +1,4 @@
+// JSON and table of `monet schedule --model stream-coala`; stream_result.hpp lists the keys.
 #include "report/json_list.hpp"
 
 #include "monet/base/text.hpp"
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using stream::Cause;
 
-/// A whole number as one: times are fractional only where costs are.
+/// Number as a JSON integer if it is whole: times are fractional only if costs are.
 Json number(double value) {
   constexpr double kExact = 9007199254740992.0; // 2^53
   if (std::floor(value) == value && std::abs(value) < kExact)
@@ -119,7 +120,7 @@ void add_notes(const std::vector<stream::Note>& notes, Json& json) {
   }
 }
 
-/// The first note of each name, and how many more there are.
+/// Lines with the first note of each name, and the number of its further notes.
 std::string notes_text(const Json& notes) {
   std::string text;
   std::vector<std::string> names;

@@ -1,3 +1,4 @@
+// Prints the closing tables of `monet run` and `monet schedule` from result.json.
 #include "monet/base/text.hpp"
 #include "monet/report/result.hpp"
 #include "monet/report/text.hpp"
@@ -17,7 +18,7 @@ struct TableRow {
   std::string label;
   std::string where; ///< JSON pointer
   enum class Unit { count, energy, bytes } unit;
-  std::string of_step; ///< where a whole step has it, if elsewhere
+  std::string of_step; ///< pointer for a whole step, if it differs
 };
 
 std::vector<TableRow> rows_of_table() {
@@ -51,17 +52,17 @@ std::string cell(const Json& value, TableRow::Unit unit) {
 }
 
 std::int64_t total_macs(const Json& column) {
-  const Json& macs = column.at("macs"); // a number in a phase, split in a step
+  const Json& macs = column.at("macs"); // a number for a phase, an object for a step
   return macs.is_object() ? macs.at("total").get<std::int64_t>() : macs.get<std::int64_t>();
 }
 
-/// MACs that slices do again, where the column says so.
+/// MACs that slices recompute; 0 if the column has no such figure.
 std::int64_t recomputed(const Json& column) {
   const Json& macs = column.at("macs");
   return macs.is_object() ? macs.value("recomputed", std::int64_t{0}) : 0;
 }
 
-/// The same in words, a line each.
+/// Notes on memories that operands bypass, one line each.
 std::string bypassed_lines(const Json& bypassed) {
   constexpr std::size_t kNamed = 4;
   std::string text;
@@ -90,7 +91,7 @@ std::string heading(const Json& result) {
   text += fmt::format("{} parameters, {} compute cores",
                       group_digits(result.at("parameters").get<std::int64_t>()), compute_cores);
   const double area = result.at("area_mm2").get<double>();
-  if (area > 0) { // 0: the chip's files give none
+  if (area > 0) { // 0 if the chip's files contain no area
     text += fmt::format(", {:.5g} mm2", area);
     if (result.contains("hardware") && result.at("hardware").at("peak_power_w").is_number())
       text += fmt::format(", at most {:.4g} W", result["hardware"]["peak_power_w"].get<double>());
@@ -106,7 +107,8 @@ std::string heading(const Json& result) {
   return text + "\n";
 }
 
-/// Where fused tensors are there slice by slice, and that makes a difference.
+/// Line with the peak live memory if fused tensors are counted slice by slice; empty if the peak is
+/// the same.
 std::string slices_line(const Json& result) {
   const auto found = result.find("peak_memory_by_slices_bytes");
   if (found == result.end() || *found == result.at("peak_memory_bytes"))
@@ -115,7 +117,7 @@ std::string slices_line(const Json& result) {
                      human_bytes(found->get<std::int64_t>()));
 }
 
-/// Layers by their cycles on the critical path, most first.
+/// Layers by their cycles on the critical path, in descending order.
 std::vector<const Json*> by_critical_path(const Json& layers) {
   std::vector<const Json*> sorted;
   for (const Json& layer : layers)
@@ -132,7 +134,7 @@ std::string percent(std::int64_t part, std::int64_t whole) {
              : "";
 }
 
-/// The last cells of a row of the layer table.
+/// Cells of a row of the layer table, after layer and phase.
 std::vector<std::string> layer_cells(std::int64_t cycles, std::int64_t latency, const Json* span,
                                      double energy, std::int64_t bytes) {
   return {group_digits(cycles), percent(cycles, latency),
@@ -140,7 +142,7 @@ std::vector<std::string> layer_cells(std::int64_t cycles, std::int64_t latency, 
           human_bytes(bytes)};
 }
 
-/// The layers for which most of the latency counts, and all others in one row.
+/// Table of the layers with most cycles on the critical path, and one row for all others.
 std::string layer_table(const Json& result) {
   constexpr std::size_t kListed = 10;
   const auto latency = result.at("latency_cycles").get<std::int64_t>();
@@ -216,7 +218,7 @@ std::string summary_table(const Json& result) {
   for (const TableRow& row : rows_of_table()) {
     std::vector<std::string> line{row.label};
     const Json::json_pointer where(row.where);
-    if (!columns.front().second->contains(where)) // what not every step has
+    if (!columns.front().second->contains(where)) // not in every step
       continue;
     const Json::json_pointer of_step(row.of_step);
     for (const auto& [label, column] : columns) {

@@ -1,3 +1,5 @@
+// Makes text from user files safe for terminals, HTML and JSON, and aligns tables; used by all
+// reports.
 #include "monet/report/text.hpp"
 
 #include <fmt/core.h>
@@ -13,7 +15,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Length of the well-formed sequence at the front of `s` (Unicode 15, table 3-7), or 0.
+/// Length in bytes of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7),
+/// or 0.
 std::size_t sequence_length(std::string_view s) {
   const auto byte = [&](std::size_t i) {
     return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U;
@@ -39,7 +42,7 @@ std::size_t sequence_length(std::string_view s) {
   return 0;
 }
 
-/// Of a well-formed sequence.
+/// Code point of a well-formed UTF-8 sequence.
 char32_t code_point(std::string_view sequence) {
   constexpr unsigned kOfFirst[]{0x7F, 0x1F, 0x0F, 0x07};
   char32_t code = static_cast<unsigned char>(sequence[0]) & kOfFirst[sequence.size() - 1];
@@ -59,12 +62,14 @@ bool is_in(const CodeRange (&ranges)[n], char32_t code) {
   });
 }
 
-/// Controls; marks and overrides of direction; separators of lines; what has no width.
+/// Characters that are never printed: controls, direction marks and overrides, line separators, and
+/// characters without width.
 constexpr CodeRange kUnseen[]{{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
                               {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
                               {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
 
-/// The large blocks of Unicode 15 whose characters are wide, and of those that have no width.
+/// Large blocks of Unicode 15 with wide characters (kWide) and with characters without width
+/// (kMarks).
 constexpr CodeRange kWide[]{
     {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
     {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
@@ -95,7 +100,7 @@ std::string cleaned(std::string_view bytes, Keep&& keep) {
   return text;
 }
 
-constexpr std::size_t kMaxColumns = 100; ///< of a cell
+constexpr std::size_t kMaxColumns = 100; ///< maximum width of a cell
 
 std::string padded(std::string_view text, std::size_t width, bool right) {
   const std::string fill(width - std::min(width, terminal_columns(text)), ' ');
@@ -165,7 +170,8 @@ std::string json_text(const nlohmann::ordered_json& value) {
 }
 
 std::string script_json(const nlohmann::ordered_json& value) {
-  // Outside of strings JSON has none of these characters, so escaping the text escapes the strings.
+  // JSON contains none of these characters outside strings, so escaping the text escapes the
+  // strings.
   const std::string json = json_text(value);
   std::string safe;
   safe.reserve(json.size());

@@ -1,3 +1,4 @@
+// Writes the time-dependent parts of a step's JSON (timeline_json.hpp); step_json.cpp calls it.
 #include "report/timeline_json.hpp"
 
 #include "report/json_list.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Neighbours that are put into one row so that no more than `most` rows remain.
+/// Number of neighbours that are merged into one row so that at most `most` rows remain.
 std::size_t rows_to_merge(std::size_t count, std::size_t most) {
   return std::max<std::size_t>(1, (count + most - 1) / most);
 }
@@ -27,12 +28,12 @@ void sort_by_start(Json& rows, std::size_t column) {
   const auto before = [column](const Json& a, const Json& b) {
     return a[column].get<std::int64_t>() < b[column].get<std::int64_t>();
   };
-  if (!std::is_sorted(rows.begin(), rows.end(), before)) // it is unless rows were put together
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) // unsorted only after merging
     std::stable_sort(rows.begin(), rows.end(), before);
 }
 
-/// core, layer, start, end. Of runs put together, those of one core that follow each other: the
-/// layer is that of the first.
+/// Rows of tile runs: core, layer, start, end. A row merges up to `merge` consecutive runs of a
+/// core and has the layer of the first.
 Json runs_json(const Timeline& timeline, std::size_t cores, std::size_t merge) {
   struct Row {
     const TileRun* first = nullptr;
@@ -64,8 +65,8 @@ Json runs_json(const Timeline& timeline, std::size_t cores, std::size_t merge) {
   return rows;
 }
 
-/// Of transfers put together, those over one route that follow each other: their bits add up, the
-/// rest is that of the first.
+/// Rows of transfers. A row merges up to `merge` consecutive transfers over one route: it has the
+/// sum of their bits and the latest end, and otherwise the values of the first.
 Json transfers_json(const Timeline& timeline, std::size_t merge) {
   struct Row {
     const Transfer* first = nullptr;
@@ -105,8 +106,8 @@ Json transfers_json(const Timeline& timeline, std::size_t merge) {
   return rows;
 }
 
-/// What lies in the cores' memories at moments of the step: by memory, and by tensor for those that
-/// take most bit-cycles.
+/// Contents of the cores' memories over time: bytes by memory, and by tensor for the tensors with
+/// most bit-cycles.
 class MemoryTable {
 public:
   MemoryTable(const Timeline& timeline, const Graph& graph, const Chip& chip,
@@ -159,7 +160,7 @@ private:
     columns_.resize(chosen_.size());
   }
 
-  /// A sample per `merge` moments: the fullest of them, from the first of them on.
+  /// Adds one sample per `merge` moments: the fullest of them, at the time of the first.
   void add_samples(const std::vector<MemoryEvent>& events, std::size_t merge) {
     std::int64_t fullest = -1;
     std::size_t moments = 0;
@@ -280,8 +281,8 @@ bool alike(const PathSegment& a, const PathSegment& b) {
          a.core == b.core && (!a.transfer || a.link == b.link);
 }
 
-/// start, end, limit, layer, core, link, tensor, counted layer; link and tensor are null of what is
-/// no transfer, layer and core of what is not known.
+/// Row of a segment: start, end, limit, layer, core, link, tensor, counted layer. Link and tensor
+/// are null without a transfer; layer and core are null if they are unknown.
 Json segment_json(const PathSegment& s) {
   const bool placed = s.limit != Limit::order || s.transfer;
   const bool moves = s.transfer && placed;
@@ -308,7 +309,8 @@ Json critical_path_json(const CriticalPath& path, const TimelineLimits& limits) 
       merged.push_back(segment);
     }
   }
-  // Of too many, neighbours become one row that looks like the longest of them.
+  // If there are too many segments, `merge` neighbours become one row with the values of the
+  // longest.
   const std::size_t merge = rows_to_merge(merged.size(), limits.segments);
   Json segments = Json::array();
   for (std::size_t i = 0; i < merged.size(); i += merge) {

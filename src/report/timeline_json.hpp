@@ -1,4 +1,5 @@
-// The parts of a step's JSON that follow time; docs/reference/result.md describes them.
+// Time-dependent parts of a step's JSON: timeline, live memory, critical path and bounds.
+// docs/reference/result.md describes them.
 #pragma once
 
 #include "monet/report/result.hpp"
@@ -10,15 +11,16 @@
 
 namespace monet {
 
-/// Rows that a list of the timeline has at most; longer ones are thinned out, which the JSON says.
+/// Maximum number of rows of the timeline's lists; longer lists are thinned out, which the JSON
+/// records.
 struct TimelineLimits {
-  std::size_t rows = 200'000;   ///< of runs and of transfers
-  std::size_t samples = 1'000;  ///< of memories over time
-  std::size_t tensors = 12;     ///< that are told apart in memories
-  std::size_t segments = 2'000; ///< of the critical path
+  std::size_t rows = 200'000;   ///< runs, and transfers
+  std::size_t samples = 1'000;  ///< samples of memories over time
+  std::size_t tensors = 12;     ///< tensors listed separately in memories
+  std::size_t segments = 2'000; ///< segments of the critical path
 };
 
-/// Places in a row of the timeline's `runs` and `transfers` and of the critical path's `segments`.
+/// Column numbers of the timeline's `runs` and `transfers`, and of the critical path's `segments`.
 namespace run_column {
 enum : std::size_t { core, layer, start, end };
 }
@@ -31,8 +33,8 @@ enum : std::size_t { start, end, limit, layer };
 
 nlohmann::ordered_json timeline_json(const StepResult& result, const Chip& chip,
                                      const TimelineLimits& limits = {});
-/// Live memory by owner: cycles, and bytes by owner; the largest of each `merge` samples that
-/// follow each other.
+/// Live memory by owner over time: cycles, and bytes by owner. Each entry is the largest of `merge`
+/// consecutive samples.
 nlohmann::ordered_json live_json(const Timeline& timeline, std::size_t merge);
 nlohmann::ordered_json critical_path_json(const CriticalPath& path,
                                           const TimelineLimits& limits = {});

@@ -1,12 +1,14 @@
-// Trace Event Format, as Perfetto and chrome://tracing read it. Written as text: a timeline has
-// millions of numbers and few names.
+// Writes trace.json from result.json in Trace Event Format, for Perfetto and chrome://tracing. It
+// is written as text, since a timeline has millions of numbers and few names.
 //
-// What the viewers ask for: times are microseconds, of which Perfetto keeps whole nanoseconds; the
-// slices of a thread nest or lie apart, and one that partly overlaps another is dropped. Slices
-// here never call each other, so no two of a thread overlap at all: what runs at the same time on a
-// link or a port is spread over lanes, each a thread of its own. A thread's number is its own in
-// the whole trace and no process has it: Perfetto takes a thread with its process's number for the
-// main one, and 0 for an idle processor's.
+// Requirements of the viewers: times are microseconds, which Perfetto stores as whole nanoseconds.
+// Slices of a thread must nest or be disjoint; a partly overlapping slice is dropped. Slices here
+// never nest, so concurrent slices of a link or port are spread over lanes, each with a separate
+// thread.
+//
+// A thread's number is unique in the trace and differs from every process number and 0. Perfetto
+// treats a thread with its process's number as the main thread, and thread 0 as an idle processor.
+//
 // Source: perfetto.dev, "Visualizing external trace formats" and the FAQ on overlapping events;
 // Trace Event Format, "Duration Events" and "Complete Events".
 #include "report/timeline_json.hpp"
@@ -30,13 +32,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 enum Process { kCores = 1, kLinks = 2, kMemory = 3, kPorts = 4, kPath = 5, kCoreMemories = 6 };
-constexpr std::size_t kFirstThread = 101; ///< above every process's number
+constexpr std::size_t kFirstThread = 101; ///< above every process number
 
-/// Cycles as whole nanoseconds where the chip gives its frequency, else as they are.
+/// Converts cycles to whole nanoseconds if the chip has a frequency; otherwise a tick is a cycle.
 class Clock {
 public:
   explicit Clock(const Json& result) : frequency_hz_(result.value("frequency_hz", 0.0)) {
-    // Of later times a JSON number holds no nanoseconds any more.
+    // A JSON number beyond 2^53 no longer represents whole nanoseconds.
     constexpr double kExact = 9007199254740992.0;
     if (frequency_hz_ <= 0 ||
         result.at("latency_cycles").get<double>() / frequency_hz_ * 1e9 > kExact)
@@ -46,7 +48,7 @@ public:
     return frequency_hz_ > 0 ? std::llround(static_cast<double>(cycle) * (1e9 / frequency_hz_))
                              : cycle;
   }
-  /// What the format calls a microsecond.
+  /// Value for a field that the format defines in microseconds.
   std::string microseconds(std::int64_t ticks) const {
     if (frequency_hz_ <= 0)
       return fmt::format("{}", ticks);
@@ -63,21 +65,21 @@ private:
   double frequency_hz_;
 };
 
-/// A bar [start, end), in ticks; `row` tells its process what it stands for.
+/// Bar [start, end) in ticks; `row` identifies the row that it represents.
 struct Slice {
   std::int64_t start = 0;
   std::int64_t end = 0;
   std::size_t row = 0;
 };
 
-/// What has a name, and slices that may overlap.
+/// Named list of slices that may overlap.
 struct Track {
   std::string name; ///< JSON text, quotes included
   std::vector<Slice> slices;
 };
 
-/// Slices in lanes in which none overlap: each in the first that is free at its start, which takes
-/// as few lanes as there are slices at one time at most.
+/// Distributes slices over lanes without overlap: each goes to the first lane that is free at its
+/// start. The number of lanes is at most the maximum number of concurrent slices.
 std::vector<std::vector<Slice>> in_lanes(std::vector<Slice> slices) {
   std::stable_sort(slices.begin(), slices.end(),
                    [](const Slice& a, const Slice& b) { return a.start < b.start; });
@@ -98,14 +100,16 @@ class TraceWriter {
 public:
   explicit TraceWriter(const Clock& clock) : clock_(clock) {}
 
-  /// Before its first thread, whose number it is told with.
+  /// Names a process. Must be called before add_thread() for its first thread, whose number it
+  /// uses.
   void name_process(int pid, std::string_view name) {
     add(R"("ph":"M","name":"process_name","pid":{},"tid":{},"args":{{"name":"{}"}})", pid, thread_,
         name);
     add(R"("ph":"M","name":"process_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}})", pid,
         thread_, pid);
   }
-  /// A new thread, shown after those before it. `name` is JSON text, quotes included.
+  /// Adds a thread, displayed after earlier threads, and returns its number. `name` is JSON text,
+  /// quotes included.
   std::size_t add_thread(int pid, std::string_view name) {
     add(R"("ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}})", pid, thread_,
         name);
@@ -115,10 +119,11 @@ public:
   }
   Slice slice(const Json& row, std::size_t start, std::size_t end, std::size_t index) const {
     const std::int64_t from = clock_.ticks(row.at(start).get<std::int64_t>());
-    // Cycles of more than 1 GHz may round to nothing, and Perfetto stacks slices without length.
+    // Cycles shorter than 1 ns may round to 0, and Perfetto stacks slices without length.
     return {from, std::max(clock_.ticks(row.at(end).get<std::int64_t>()), from + 1), index};
   }
-  /// `describe` gives the name, category and arguments of a row, as JSON members.
+  /// Writes a process with its tracks. `describe` returns the name, category and arguments of a row
+  /// as JSON members.
   template <class Describe>
   void write(int pid, std::string_view process, const std::vector<Track>& tracks,
              const Describe& describe) {
@@ -133,7 +138,7 @@ public:
       }
     }
   }
-  /// `values` are JSON members.
+  /// Adds a value of a counter; `values` are JSON members.
   void count(int pid, std::size_t thread, std::string_view name, std::int64_t cycle,
              std::string_view values) {
     add(R"("ph":"C","name":"{}","pid":{},"tid":{},"ts":{},"args":{{{}}})", name, pid, thread,
@@ -183,10 +188,10 @@ std::vector<Track> tracks_of(const Json& list) {
   return tracks;
 }
 
-/// Names of a result's lists as JSON text.
+/// Names in a result's lists, as JSON text.
 struct Names {
   std::vector<std::string> layers;
-  std::vector<std::string> phases; ///< of layers
+  std::vector<std::string> phases; ///< phase of each layer
   std::vector<std::string> tensors;
 };
 
@@ -210,7 +215,7 @@ std::string transfer_text(const Json& transfer, std::string_view kind, const Nam
                      names.layers.at(transfer.at(transfer_column::layer).get<std::size_t>()));
 }
 
-/// On the tracks of all links it passes.
+/// Writes every transfer on the tracks of all links that it passes.
 void write_transfers(TraceWriter& trace, const Json& result, const Names& names) {
   constexpr std::array kKinds{"fetch", "stream", "write_back", "spill"};
   const Json& transfers = result.at("timeline").at("transfers");
@@ -226,7 +231,7 @@ void write_transfers(TraceWriter& trace, const Json& result, const Names& names)
   });
 }
 
-/// Every transfer from or to the off-chip memory on the track of the port it passes.
+/// Writes every transfer from or to the off-chip memory on the track of its port.
 void write_ports(TraceWriter& trace, const Json& result, const Names& names) {
   std::vector<Track> ports = tracks_of(result.at("ports"));
   if (ports.empty())
@@ -247,7 +252,7 @@ void write_ports(TraceWriter& trace, const Json& result, const Names& names) {
   });
 }
 
-/// What bounds the step, segment by segment.
+/// Writes the critical path: what limits the step, segment by segment.
 void write_path(TraceWriter& trace, const Json& path, const Names& names) {
   constexpr std::array kLimitNames{"compute", "link", "offchip", "capacity", "order"};
   const Json& segments = path.at("segments");
@@ -262,7 +267,7 @@ void write_path(TraceWriter& trace, const Json& path, const Names& names) {
   });
 }
 
-/// One counter per core's memory.
+/// Writes one counter per core memory.
 void write_memories(TraceWriter& trace, const Json& onchip) {
   const Json& cycles = onchip.at("cycles");
   if (!onchip.at("memories").empty())

@@ -1,4 +1,5 @@
-// Which allocations of an operator a search may choose from.
+// Allocation choices: the sets of cores and the cuts of each operator that an allocation search may
+// choose from. Also converts allocations from tiles and to mapping files.
 #include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 
@@ -27,7 +28,7 @@ CoreSet subset(const CoreSet& cores, std::uint64_t mask) {
   return chosen;
 }
 
-/// After how many cores the list begins again.
+/// Number of cores after which the list repeats.
 std::size_t period_of(const CoreSet& cores) {
   std::size_t period = 1;
   for (std::size_t i = 1; i < cores.size(); ++i) {
@@ -37,7 +38,8 @@ std::size_t period_of(const CoreSet& cores) {
   return period;
 }
 
-/// Of many cores: each, runs of neighbours, and the strongest so many.
+/// Some subsets of many cores: aligned runs of 1, 2, 4, ... neighbours, the n strongest cores
+/// (every n up to 16, then doubling), and all cores.
 std::vector<CoreSet> some_sets(const CoreSet& cores, const Chip& chip) {
   std::vector<CoreSet> sets;
   const std::size_t n = cores.size();
@@ -68,8 +70,8 @@ std::vector<CoreSet> sets_of(const CoreSet& cores, const Chip& chip, std::size_t
   return sets;
 }
 
-/// Loops along which every slice may be shared out, with the parts that it can have at most; the
-/// longest first.
+/// Loops along which every slice may be divided, with their maximum number of parts; the largest
+/// first.
 std::vector<std::pair<std::uint32_t, std::int64_t>> loops_of(const LoopNest& nest,
                                                              const OperatorTiling& sliced) {
   std::vector<std::pair<std::uint32_t, std::int64_t>> loops;
@@ -132,7 +134,7 @@ CoreAllocation allocation_of(const TileGraph& tiles) {
   CoreAllocation allocation;
   for (const OperatorTiling& tiling : tiles.operators) {
     OperatorAllocation own;
-    std::uint32_t slice = 1; // tiles of one
+    std::uint32_t slice = 1; // tiles per slice
     for (std::size_t i = tiling.slice_cuts; i < tiling.cuts.size(); ++i) {
       own.cuts.push_back(tiling.cuts[i]);
       slice *= tiling.cuts[i].count;

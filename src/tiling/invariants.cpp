@@ -1,4 +1,5 @@
-// The invariants of a tile graph, recomputed from boxes alone, without the code that makes it.
+// Checks the invariants of a tile graph. Recomputes them from boxes, independently of the code that
+// makes the graph.
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -15,8 +16,8 @@ namespace monet {
 
 namespace {
 
-/// Pairs of tiles up to which all of them are compared. Beyond, edges are checked to be right and
-/// to cover what is read.
+/// Maximum number of (producer tile, reader tile) pairs that are all compared. Beyond it, each edge
+/// is checked, and all edges together must cover the elements that are read.
 constexpr std::size_t kMaxPairs = std::size_t{1} << 20;
 
 bool contributes(const Access& access, std::size_t dim) {
@@ -45,18 +46,18 @@ public:
   }
 
 private:
-  /// What one tile writes of a tensor.
+  /// Region of a tensor that one tile writes.
   struct WrittenRegion {
     std::uint32_t tile = 0;
     Box box;
   };
-  /// What an operator writes of a tensor. Tiles that add into the same piece count once, as the
-  /// last of them.
+  /// Regions of a tensor that an operator writes. Tiles that add into the same region count once,
+  /// as the last of them.
   struct Written {
     std::vector<WrittenRegion> last;
-    std::map<std::uint32_t, std::uint32_t> before; ///< of tiles that add: the one before it
-    bool recomputed = false;                       ///< pieces overlap
-    bool whole = false;                            ///< pieces are disjoint and make up the tensor
+    std::map<std::uint32_t, std::uint32_t> before; ///< adding tile -> the previous one
+    bool recomputed = false;                       ///< regions overlap
+    bool whole = false;                            ///< regions are disjoint and cover the tensor
   };
 
   void check_shape() const {
@@ -79,7 +80,8 @@ private:
                    "ranks and stacks are incomplete");
   }
 
-  /// Per loop, the parts cover [0, size) in order; they overlap only where nothing is summed up.
+  /// Checks that the parts of each loop cover [0, size) in order. They may overlap only in loops
+  /// over which no output is summed.
   void check_grid(OpId id) const {
     const Operator& op = graph_.op(id);
     const OperatorTiling& tiling = tiles_.operators[id.index()];
@@ -126,7 +128,7 @@ private:
     });
   }
 
-  /// Which part of each loop the tile of that number is.
+  /// Index of the part of each loop that makes up tile `number` of an operator.
   static std::vector<std::size_t> parts_of(const OperatorTiling& tiling, std::size_t number) {
     std::vector<std::size_t> parts(tiling.parts.size(), 0);
     std::vector<std::size_t> unit(tiling.parts.size(), 1);
@@ -145,7 +147,7 @@ private:
     const Access* const access = written_access(op.nest, tensor);
     if (access == nullptr)
       return result;
-    std::vector<std::size_t> moving; // cut loops that the tensor has
+    std::vector<std::size_t> moving; // cut loops that move the region
     for (std::size_t d = 0; d < tiling.parts.size(); ++d) {
       if (tiling.parts[d].size() > 1 && contributes(*access, d))
         moving.push_back(d);
@@ -157,7 +159,7 @@ private:
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t) {
       const std::vector<Interval> ranges = tiles_.ranges(TileId(t));
       const std::vector<std::size_t> parts = parts_of(tiling, t - tiling.first);
-      std::vector<std::size_t> place; // not the box: parts that are computed again may be equal
+      std::vector<std::size_t> place; // not the box: recomputed parts may have equal boxes
       for (const std::size_t d : moving)
         place.push_back(parts[d]);
       const auto [entry, added] =
@@ -167,7 +169,7 @@ private:
         sum += volume(result.last.back().box);
       } else {
         WrittenRegion& piece = result.last[entry->second];
-        if (volume(piece.box) > 0) // all in the padding: nothing is added
+        if (volume(piece.box) > 0) // a box in the padding adds nothing
           result.before[t] = piece.tile;
         piece.tile = t;
       }
@@ -176,7 +178,7 @@ private:
     return result;
   }
 
-  /// Elements of the boxes that lie in the pieces.
+  /// Number of elements of the boxes that lie in the pieces.
   static std::int64_t common(const std::vector<Box>& boxes, const std::vector<const Box*>& pieces) {
     std::vector<Box> shared;
     for (const Box& box : boxes) {
@@ -219,7 +221,8 @@ private:
                    fmt::format("'{}' has {} dependencies, but {} edges", op.name, expected, found));
   }
 
-  /// Every tile that adds into what another has begun waits for the one before it.
+  /// Checks that each adding tile waits for the previous tile that adds into the same region.
+  /// Returns the number of these waits.
   std::size_t check_chain(OpId id, TensorId tensor) const {
     const Written pieces = written(id, tensor);
     for (const auto& [tile, before] : pieces.before) {
@@ -274,7 +277,8 @@ private:
     return found;
   }
 
-  /// The pieces with edges hold all that is read and written at all.
+  /// Checks that the regions with edges contain all elements that are read and written by some
+  /// tile.
   void check_cover(OpId id, const std::vector<Box>& reads, const std::vector<const Box*>& chosen,
                    const std::vector<const Box*>& all, const Written& pieces,
                    bool every_pair) const {
@@ -302,7 +306,7 @@ private:
                                [&](const Box& read) { return volume(intersect(read, piece)) > 0; });
   }
 
-  /// Ranks are a permutation in which every tile comes after those it depends on.
+  /// Checks that ranks are a permutation in which every tile follows the tiles it depends on.
   void check_ranks() const {
     std::vector<bool> taken(tiles_.tiles.size(), false);
     for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
@@ -316,7 +320,7 @@ private:
     }
   }
 
-  /// Each tile of a reader that meets what a later operator overwrites comes before that one.
+  /// Checks that each reader tile ranks before every tile that overwrites elements it reads.
   void check_overwrites() const {
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       for (const TensorId output : present(graph_.operators()[i].outputs)) {

@@ -1,3 +1,5 @@
+// Entry of the tiling stage: finds cores and slices of every operator, divides slices over cores
+// and assembles the tile graph with make_edges() and rank_tiles().
 #include "monet/tiling/tiling.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -19,12 +21,13 @@ namespace monet {
 
 namespace {
 
-/// More tiles than this of one operator are a mistake in a mapping file, not a schedule.
+/// Maximum number of tiles of one operator; more indicate a mistake in a mapping file.
 constexpr std::int64_t kMaxTilesPerOperator = 65536;
-/// And more than this of all are more than anybody waits for.
+/// Maximum number of tiles of all operators together; more would take too long to schedule.
 constexpr std::size_t kMaxTiles = std::size_t{1} << 24;
 
-/// With a mode for the operands, where cores have modes.
+/// Compute cores that are connected to the off-chip memory, can run the operator and, if they have
+/// modes, have a mode for its operands.
 std::vector<CoreId> capable_cores(const Graph& graph, const Operator& op, const Chip& chip) {
   const std::vector<TensorFormat> formats = multiplied_formats(graph, op);
   std::vector<CoreId> cores;
@@ -37,7 +40,8 @@ std::vector<CoreId> capable_cores(const Graph& graph, const Operator& op, const 
   return cores;
 }
 
-/// Says so, where a core would run the operator if it had a mode for its operands.
+/// Throws InfeasibleError if a compute core could run the operator but has no mode for its
+/// operands.
 void require_mode(const Graph& graph, const Operator& op, const Chip& chip) {
   for (std::size_t c = 0; c < chip.cores.size(); ++c)
     if (is_compute_core(chip, c) && can_run(chip.cores[c], op.nest.compute, op.op_type))
@@ -51,7 +55,7 @@ std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
   return cores;
 }
 
-/// The same, each once.
+/// Cores that the mapping entry lists, each once.
 std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip) {
   std::vector<CoreId> cores;
   for (const CoreId core : listed_cores(entry, chip)) {
@@ -63,7 +67,8 @@ std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip)
 
 } // namespace
 
-/// Which cores may run each operator and what its slices are, found once; then tiles.
+/// Finds the cores and slices of every operator once, then makes the tiles of any number of
+/// allocations.
 class Tiler {
 public:
   Tiler(const TrainingGraph& step, const Chip& chip, const TilingOptions& options)
@@ -75,7 +80,7 @@ public:
       read_allocation();
     else if (options_.allocation != nullptr)
       allocation_ = *options_.allocation;
-    options_.allocation = nullptr; // need not outlive this
+    options_.allocation = nullptr; // the caller may destroy it
   }
 
   const CoreAllocation& given() const { return allocation_; }
@@ -99,7 +104,8 @@ public:
     return result;
   }
 
-  /// Updates have their place in turns, but hold nobody up: some wait for all else.
+  /// Exempts updates from turns: they keep their ranks but do not delay the next turn, since some
+  /// updates wait for all other tiles.
   void free_updates(TileGraph& tiles) const {
     for (std::size_t i = 0; !tiles.turn.empty() && i < tiles.operators.size(); ++i) {
       if (graph_.op(OpId(i)).phase == Phase::update)
@@ -118,7 +124,7 @@ public:
     return tiling;
   }
 
-  /// What the mapping says about sharing out over so many cores; nothing where it leaves that to
+  /// The mapping's cuts of a slice over `cores` cores; empty if the mapping leaves the choice to
   /// the tool.
   std::vector<LoopCut> given_cuts(OpId id, std::int64_t cores) const {
     const Operator& op = graph_.op(id);
@@ -131,11 +137,11 @@ public:
     return cuts;
   }
 
-  /// Stacks and slices as given, or as the tool has chosen them.
+  /// Stacks and slices, as given or as chosen by the tool.
   const FusionPlan& plan() const { return chosen_; }
 
 private:
-  /// Per tensor: the one core that made it, if it was one.
+  /// Per tensor: the core that made it; nullopt if several cores did.
   using Homes = std::vector<std::optional<CoreId>>;
 
   const MappingEntry* entry_of(const Operator& op) const {
@@ -158,9 +164,11 @@ private:
     slices_.resize(graph_.operators().size());
   }
 
-  /// Cores that can run the operator and that its mapping entry allows. A `default` entry that
-  /// allows none of them was not written with this operator in mind and restricts nothing. Where a
-  /// mapping sends element-wise work to arrays, it is the user's word that they can do it.
+  /// Cores that may run the operator. Without cores in a mapping entry: the capable cores, without
+  /// idle ones unless all are idle. With cores in the entry: the listed cores that are capable. If
+  /// no listed core is capable, a `default` entry restricts nothing. Any other entry may assign
+  /// work other than multiply-accumulates to cores without declared operator types: the user
+  /// vouches for them.
   std::vector<CoreId> cores_for(const Operator& op, const MappingEntry* entry) const {
     std::vector<CoreId> capable = capable_cores(graph_, op, chip_);
     if (!entry || !entry->core_allocation) {
@@ -198,8 +206,7 @@ private:
         chip_.name, options_.mapping ? " that the mapping allows" : "", list));
   }
 
-  /// Slices of every operator. One that runs alone gains nothing by them: it is cut only where an
-  /// entry of its own name says so.
+  /// Chooses the stacks and the slices of every operator; stores `stack_of` in `result`.
   void plan_slices(TileGraph& result) {
     const std::size_t count = graph_.operators().size();
     given_loops_.resize(count);
@@ -207,7 +214,7 @@ private:
     for (std::size_t i = 0; i < count; ++i)
       read_slices(graph_.operators()[i], given_loops_[i], given_[i]);
     SliceFinder finder(graph_, chip_, cores_, given_, slices_);
-    std::vector<const StackSlices*> asked(count, nullptr); // by first operator of the stack
+    std::vector<const StackSlices*> asked(count, nullptr); // indexed by first operator of the stack
     for (std::size_t s = 0; options_.stacks && s < options_.stacks->size(); ++s) {
       const auto& members = (*options_.stacks)[s];
       if (!members.empty() && s < options_.slices.size() && options_.slices[s])
@@ -242,7 +249,8 @@ private:
     turns_ = std::max(turns_, turns);
   }
 
-  /// Sets the tool's own slices of a stack; none where the mapping has a say.
+  /// Sets the slices of a stack for which none were requested. Returns the tool's choice; nullopt
+  /// if slices come from the mapping or the operator stays whole.
   std::optional<StackSlices> choose_slices(const std::vector<OpId>& members, SliceFinder& finder) {
     if (members.size() == 1) {
       const OpId id = members.front();
@@ -275,7 +283,8 @@ private:
       slices_[members[m].index()] = std::move(slices[m]);
   }
 
-  /// The mapping's intra-core factors of one operator.
+  /// Reads the mapping's intra-core factors of one operator: its first loop, and the slices of all
+  /// factors with a known count.
   void read_slices(const Operator& op, std::optional<std::uint32_t>& loop, Slices& slices) const {
     const MappingEntry* entry = entry_of(op);
     if (!entry)
@@ -291,14 +300,14 @@ private:
         if (!loop)
           loop = dim;
         if (given.amount == TilingFactor::Amount::chosen)
-          continue; // how many is left to the stack
+          continue; // the stack determines the count
         tiles = checked_multiply(tiles, factor.parts);
         check_tiles(op, *entry, "intra_core_tiling", tiles);
         if (factor.parts > 1)
           slices.push_back(even_slices(op.nest, dim, factor.parts));
       }
     }
-    std::ranges::reverse(slices); // of a file the first factor varies fastest
+    std::ranges::reverse(slices); // the first factor of a file varies fastest
   }
 
   static void check_tiles(const Operator& op, const MappingEntry& entry, std::string_view key,
@@ -309,7 +318,8 @@ private:
     }
   }
 
-  /// Cores and cuts that entries of the mapping give to single operators.
+  /// Reads the cores and cuts that `allocation_only` entries of the mapping assign to single
+  /// operators.
   void read_allocation() {
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {
       const Operator& op = graph_.operators()[i];
@@ -332,7 +342,7 @@ private:
     }
   }
 
-  /// Every core of the allocation may run the operator.
+  /// Throws InputError if a core of the allocation may not run the operator.
   void check_cores(OpId id, const OperatorAllocation& own, const SourceLoc& where) const {
     const Operator& op = graph_.op(id);
     const auto& cores = cores_[id.index()];
@@ -344,7 +354,7 @@ private:
     }
   }
 
-  /// Cuts every slice as the allocation says.
+  /// Cuts every slice by the allocation's cuts; returns the allocation's cores.
   std::vector<CoreId> share_out(OpId id, const OperatorAllocation& own,
                                 OperatorTiling& tiling) const {
     check_cores(id, own, {});
@@ -363,7 +373,7 @@ private:
     return own.cores;
   }
 
-  /// Cuts every slice over cores, by the mapping or as suits them best; returns these.
+  /// Cuts every slice over cores, by the mapping's factors or by choose_split(); returns the cores.
   std::vector<CoreId> share_out(OpId id, OperatorTiling& tiling, const Homes& home) const {
     const Operator& op = graph_.op(id);
     const std::vector<CoreId>& cores = cores_[id.index()];
@@ -396,11 +406,12 @@ private:
     LoopNest slice = op.nest;
     for (const LoopCut& cut : tiling.cuts)
       slice.dims[cut.dim].size = tiling.parts[cut.dim][cut.count / 2].size();
-    // Rows may interleave in a longer slice where they do not in this one.
+    // Excludes loops that may not be cut in the whole nest: parts may be disjoint in one slice
+    // only.
     for (std::size_t d = 0; d < slice.dims.size(); ++d)
       slice.dims[d].coupled = !may_split(op.nest, d);
     const std::int64_t turns = in_turns_[planned_.stack_of[id.index()]] ? turns_ : 1;
-    std::vector<std::int64_t> sharing; // none: a turn runs the operator whole
+    std::vector<std::int64_t> sharing; // empty: a turn runs the operator whole
     for (const Access& access : op.nest.operands) {
       if (tile_count(tiling) > turns)
         sharing.push_back(slices_sharing(access, tiling, turns));
@@ -408,7 +419,8 @@ private:
     return choose_split(graph_, op, slice, sharing, chip_, cores_[id.index()]);
   }
 
-  /// Slices of one turn that read the same of the operand; none when it never leaves the chip.
+  /// Number of slices of one turn that read the same part of the operand; 0 if an operator produces
+  /// the operand.
   std::int64_t slices_sharing(const Access& access, const OperatorTiling& tiling,
                               std::int64_t turns) const {
     if (graph_.tensor(access.tensor).producer)
@@ -422,7 +434,7 @@ private:
     return ceil_div(slices, turns);
   }
 
-  /// Where most of the operator's input bits were made; the lowest id among equals.
+  /// The core that made most of the operator's input bits; the lowest id among equals.
   CoreId nearest_core(const Operator& op, const std::vector<CoreId>& cores,
                       const Homes& home) const {
     std::vector<std::int64_t> made(chip_.cores.size(), 0);
@@ -460,11 +472,11 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   TilingOptions options_;
-  CoreLists cores_;            ///< per operator: those that may run it
+  CoreLists cores_;            ///< per operator: cores that may run it
   std::vector<Slices> slices_; ///< per operator
-  CoreAllocation allocation_;  ///< as given; empty: the mapping's cores and factors for all
-  TileGraph planned_;          ///< nothing but the stacks
-  std::vector<Slices> given_;  ///< per operator: by the mapping
+  CoreAllocation allocation_;  ///< as given; empty: cores and factors of the mapping
+  TileGraph planned_;          ///< holds only the stacks
+  std::vector<Slices> given_;  ///< per operator: slices from the mapping
   StackSlicer::Loops given_loops_;
   std::int64_t turns_ = 1;     ///< of the stacks that take turns
   std::vector<bool> in_turns_; ///< per stack

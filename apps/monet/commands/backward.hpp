@@ -1,4 +1,4 @@
-// monet backward: what its files share.
+// Arguments of `monet backward`, shared by the command and its studies.
 #pragma once
 
 #include "console.hpp"
@@ -16,9 +16,9 @@ struct BackwardArguments {
   std::string workload;
   std::vector<std::int64_t> gemm; ///< M, K, N
   std::optional<std::int64_t> batch;
-  std::vector<std::string> dimensions; ///< of ONNX networks, name=value
+  std::vector<std::string> dimensions; ///< "name=value", for ONNX networks
   std::string technique;
-  std::string partition = "none"; ///< unless there are several cores
+  std::string partition = "none"; ///< default for a single core
   std::optional<std::int64_t> cores;
   BackwardChoices choices;
   std::string json;
@@ -27,7 +27,7 @@ struct BackwardArguments {
   std::string folder;
 };
 
-/// monet backward --study: the paper's figures, and ours beside them.
+/// Runs monet backward --study: compares our figures with those of the paper.
 int run_backward_study(const BackwardArguments& arguments, Session& session);
 
 } // namespace monet::cli

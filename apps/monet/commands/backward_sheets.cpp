@@ -1,3 +1,5 @@
+// Costs all networks on one machine with one set of choices (backward_sheets.hpp);
+// backward_study.cpp derives the figures of a study.
 #include "commands/backward_sheets.hpp"
 
 #include "monet/base/checked.hpp"
@@ -16,9 +18,10 @@ namespace monet::cli {
 
 namespace {
 
-constexpr std::int64_t kMaxFraction = std::int64_t{1} << 20; // of NpuMachine's bandwidth
+constexpr std::int64_t kMaxFraction = std::int64_t{1} << 20; // maximum of both bandwidth terms
 
-/// Bits of so many bytes a second in each cycle, exactly where the fraction is small enough.
+/// Sets the bandwidth to `gb_per_s` for each core, as a fraction of bits per cycles. It is exact if
+/// both terms are at most kMaxFraction, and rounded otherwise.
 void set_bandwidth(double gb_per_s, NpuMachine& machine, const StudyMachine& of) {
   if (gb_per_s <= 0)
     return;
@@ -35,7 +38,7 @@ void set_bandwidth(double gb_per_s, NpuMachine& machine, const StudyMachine& of)
   }
 }
 
-/// All networks' pairs in a row, and where each begins.
+/// Pairs of all networks in sequence, and the index at which each network begins.
 struct AllPairs {
   GemmNetwork network;
   std::vector<std::size_t> begins;
@@ -56,8 +59,8 @@ AllPairs all_pairs(const Study& study, const StudySetting& setting) {
   return all;
 }
 
-/// Cycles of `sequential` if dY passed the port once: what it waits for DRAM beyond computing
-/// shrinks with the bytes.
+/// Cycles of `sequential` if dY passed the port once: the time for which transfers exceed
+/// computation shrinks with the bytes.
 std::int64_t with_dy_once(const PartitionedCost& cost, const GemmPair& pair,
                           const BackwardPlan& plan) {
   const std::int64_t once = pair.m * pair.n * pair.repeats * plan.options.element_bits;
@@ -66,11 +69,11 @@ std::int64_t with_dy_once(const PartitionedCost& cost, const GemmPair& pair,
                         static_cast<double>(plan.machine.bandwidth_cycles) /
                         static_cast<double>(plan.machine.bandwidth_bits);
   const std::int64_t longer = std::max(cost.part.compute_cycles, cost.part.transfer_cycles);
-  const std::int64_t exposed = cost.latency_cycles - longer; // at either end, and in short steps
+  const std::int64_t exposed = cost.latency_cycles - longer; // at both ends, and in short steps
   return exposed + std::max(cost.part.compute_cycles, saturated_integer(std::ceil(cycles)));
 }
 
-/// Of different layers that have both gradients.
+/// Partition guess from the distinct layers that have both gradients.
 NeighbourGuess guess_of(const AllPairs& all, const BackwardPlan& plan) {
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
   std::vector<const GemmPair*> asked;
@@ -100,7 +103,7 @@ std::string key_of(const StudySetting& setting) {
                      choices.wait_for_writes, choices.single_buffer);
 }
 
-/// Sums over the layers of each network.
+/// Makes a sheet: the sums over the layers of each network.
 class SheetMaker {
 public:
   SheetMaker(const Study& study, const StudySetting& setting, int jobs)
@@ -122,7 +125,7 @@ public:
     add_forward();
     plan_.techniques = setting_.techniques;
     if (setting_.cores > 1)
-      plan_.scheme = PartitionScheme::weight_sharing; // each core has its samples
+      plan_.scheme = PartitionScheme::weight_sharing; // each core has separate samples
     add_techniques(map_backward(all_.network, plan_, tell));
     plan_.scheme = std::nullopt;
     plan_.techniques = {Technique::best_of_three};

@@ -1,4 +1,4 @@
-// What a study of `monet backward` costs: all networks on one machine with one set of choices.
+// Costs for a study of `monet backward`: all networks on one machine with one set of choices.
 #pragma once
 
 #include "commands/backward_study.hpp"
@@ -14,13 +14,13 @@ namespace monet::cli {
 struct StudySetting {
   std::string machine;
   std::int64_t cores = 1;
-  double gb_per_s = 0;    ///< of one core; 0 = as the file has it
-  std::int64_t batch = 1; ///< of one core
+  double gb_per_s = 0;    ///< 10^9 bytes/s of one core; 0: from the file
+  std::int64_t batch = 1; ///< samples of one core
   std::vector<Technique> techniques{Technique::sequential};
   StudyChoices choices;
 };
 
-/// The paper's, and with those that search.
+/// Techniques of the paper, and the techniques of a study, which add searches.
 inline const std::vector<Technique> kPaperTechniques{
     Technique::sequential, Technique::interleave,  Technique::dx_major,
     Technique::dw_major,   Technique::algorithm_1, Technique::best_of_three};
@@ -33,9 +33,9 @@ struct NetworkSheet {
   std::string name;
   std::string table;
   std::int64_t forward = 0;                 ///< cycles
-  std::map<Technique, std::int64_t> cycles; ///< of the backward pass; `sequential` always
+  std::map<Technique, std::int64_t> cycles; ///< backward pass; always has `sequential`
   std::map<Technique, BackwardTraffic> traffic;
-  std::int64_t partitioned = 0; ///< cycles of the best of three, each layer cut as is fastest
+  std::int64_t partitioned = 0; ///< cycles of best-of-three with the fastest partition per layer
   std::int64_t dy_once = 0;     ///< cycles of `sequential` if dY passed once
   std::int64_t bound_cycles = 0;
   std::int64_t bound_bits = 0;
@@ -43,15 +43,15 @@ struct NetworkSheet {
 
 struct StudySheet {
   std::vector<NetworkSheet> networks;
-  std::optional<NeighbourGuess> guess; ///< of several cores
-  std::string infeasible;              ///< why there is nothing
+  std::optional<NeighbourGuess> guess; ///< only for several cores
+  std::string infeasible;              ///< reason if there is no result
 };
 
-/// Sheets that were asked for before are not made again.
+/// Sheets of a study; each is made once and kept.
 class StudySheets {
 public:
   StudySheets(const Study& study, int jobs) : study_(study), jobs_(jobs) {}
-  /// `tell` hears how many of how many layers are done.
+  /// Sheet for a setting. `tell` receives the numbers of finished layers and of all layers.
   const StudySheet& sheet(const StudySetting& setting,
                           const std::function<void(std::int64_t, std::int64_t)>& tell);
 

@@ -1,4 +1,5 @@
-// monet backward --study: the figures of the paper, and ours beside them with their ranges.
+// monet backward --study: compares the figures of the paper with ours and their ranges. Makes the
+// figures from the sheets of backward_sheets.cpp and writes study.json.
 #include "commands/backward_sheets.hpp"
 #include "pipeline.hpp"
 
@@ -21,19 +22,19 @@ namespace {
 struct StudyFigure {
   std::string id;
   std::string text;
-  bool is_factor = false;                                  ///< else percent
-  double value = std::numeric_limits<double>::quiet_NaN(); ///< NaN where something does not fit
+  bool is_factor = false;                                  ///< otherwise a percentage
+  double value = std::numeric_limits<double>::quiet_NaN(); ///< NaN if something does not fit
 };
 
 double percent(double part) {
   return 100 * part;
 }
 
-/// All figures for one set of choices.
+/// Computes all figures for one set of choices.
 class FigureMaker {
 public:
   using Tell = std::function<void(std::int64_t, std::int64_t)>;
-  /// `techniques`: of the figures of one core; others' are not there.
+  /// `techniques` are those of the figures for one core; figures of other techniques are NaN.
   FigureMaker(const Study& study, StudySheets& sheets, const StudyChoices& choices,
               const std::vector<Technique>& techniques, Tell tell)
       : study_(study), sheets_(sheets), choices_(choices), techniques_(techniques),
@@ -79,8 +80,8 @@ private:
     figures_.push_back({std::move(id), std::move(text), is_factor, value});
   }
 
-  /// Over networks: the mean of reductions, or the reduction of all cycles. `after` gives a
-  /// network's cycles of the backward pass.
+  /// Average over networks: the mean of the reductions, or the reduction of the total cycles.
+  /// `after` returns a network's cycles of the backward pass.
   template <class After>
   double average(const StudySheet& sheet, After after) const {
     double mean = 0;
@@ -111,7 +112,7 @@ private:
       if (technique == Technique::sequential)
         continue;
       const std::string name(monet::name_of(technique));
-      if (technique == Technique::joint) // behind the paper's last step
+      if (technique == Technique::joint) // follows the last step of the paper
         add("partition_" + machine, "best-of-three with partition, " + machine + " NPU",
             average_partitioned(sheet));
       add(name + "_" + machine, name + ", " + machine + " NPU",
@@ -233,7 +234,7 @@ Json traffic_of(const BackwardTraffic& traffic) {
           {"dw", bytes(traffic.dw_read + traffic.dw_write)}};
 }
 
-/// Every network of a machine, with every technique.
+/// Results of every network on a machine, with every technique.
 Json networks_json(const std::string& machine, const StudySheet& sheet, const FigureMaker& maker) {
   Json rows = Json::array();
   for (const NetworkSheet& network : sheet.networks) {

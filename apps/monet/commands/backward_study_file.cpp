@@ -1,4 +1,5 @@
-// The file of a study of `monet backward`: networks, machines, choices.
+// Reads the file of a study of `monet backward`: networks, machines and choices. backward_study.cpp
+// evaluates the study.
 #include "commands/backward_study.hpp"
 #include "pipeline.hpp"
 
@@ -194,7 +195,7 @@ private:
     }
   }
 
-  /// Those of all networks, with the suffixes of all choices.
+  /// Reads the tables of all networks, with the suffixes of all choices.
   void read_tables() {
     std::vector<std::string> suffixes{""};
     if (!study_.choices.table_suffix.empty())

@@ -1,4 +1,4 @@
-// The subcommands. Each adds itself to the command line, with what runs it.
+// Subcommands of `monet`. Each function adds a subcommand and its action to the command line.
 #pragma once
 
 #include "console.hpp"
@@ -6,7 +6,7 @@
 
 namespace monet::cli {
 
-/// The program with all of them.
+/// Command line with all subcommands.
 Command monet_program();
 
 void add_run_command(Command& monet);

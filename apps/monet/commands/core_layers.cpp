@@ -1,3 +1,5 @@
+// Reads the layers, the core and the mapping file of `monet core` and makes the task of each layer
+// (core_layers.hpp).
 #include "commands/core_layers.hpp"
 
 #include "console.hpp"
@@ -19,7 +21,7 @@ namespace monet::cli {
 
 namespace {
 
-/// ONNX files begin with the number of their first field.
+/// First byte of an ONNX file: the protobuf tag of its first field.
 constexpr char kFirstOnnxByte = 0x08;
 
 void read_yaml(const CoreArguments& arguments, CoreInputs& inputs) {
@@ -37,7 +39,7 @@ void read_zigzag_network(const CoreArguments& arguments, CoreInputs& inputs) {
   inputs.network = graph.name;
 }
 
-/// Every operator of the network that the core can run, as our own schedules would put it there.
+/// Adds every operator that the core can run, with the same problem as in MONET's schedules.
 void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
   for (std::size_t i = 0; i < step.graph.operators().size(); ++i) {
     const Operator& op = step.graph.operators()[i];
@@ -75,7 +77,7 @@ void link_memories(const MappingEntry& entry, const std::vector<std::string>& ro
   }
 }
 
-/// The mode of layers that come without formats: all in the one that --format names.
+/// Sets the formats of layers that have no formats to the one that --format names.
 void set_formats(const CoreArguments& arguments, CoreInputs& inputs) {
   if (inputs.core().modes.empty() || inputs.formats.size() == inputs.layers.size()) {
     if (!arguments.format.empty())
@@ -92,7 +94,8 @@ void set_formats(const CoreArguments& arguments, CoreInputs& inputs) {
   inputs.formats.assign(inputs.layers.size(), {type->format()});
 }
 
-/// What the mapping and the core's dataflow say, against the layers and the array.
+/// Checks names and loops of the mapping file and the core's dataflow against the layers and the
+/// array.
 void check_names(const CoreInputs& inputs, ProblemList& problems) {
   MappingSubjects subjects;
   for (const Layer& layer : inputs.layers)
@@ -114,8 +117,9 @@ void check_names(const CoreInputs& inputs, ProblemList& problems) {
   }
 }
 
-/// Replaces the core's own dataflow. An array dimension that the entry names without loops stays
-/// unused: one iteration of no loop says so, where an empty list would leave it open.
+/// Replaces the core's dataflow by that of the entry. An array dimension without loops stays
+/// unused, which one iteration of an unnamed loop expresses; an empty list would leave the
+/// dimension open.
 void set_dataflow(const MappingEntry& entry, Core& core, ProblemList& problems) {
   core.dataflow.assign(core.array.size(), {});
   for (const auto& [name, unrollings] : entry.spatial_mapping) {
@@ -137,8 +141,8 @@ void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& opt
   }
 }
 
-/// What an array that computes in memory leaves to others, as in ZigZag: layers without weights of
-/// a YAML list. Data pass through them all the same.
+/// Skips layers of a YAML list without weights, as ZigZag does for arrays that compute in memory.
+/// Data still pass through these layers.
 void skip_layers_without_weights(CoreInputs& inputs) {
   std::vector<Layer> layers = std::exchange(inputs.layers, {});
   std::vector<Core> cores = std::exchange(inputs.cores, {});
@@ -148,7 +152,7 @@ void skip_layers_without_weights(CoreInputs& inputs) {
       inputs.skipped.push_back({layer.name, layer.op_type});
       continue;
     }
-    layer.makers.clear(); // places in the whole list
+    layer.makers.clear(); // indices into the whole list
     layer.takers.clear();
     inputs.layers.push_back(std::move(layer));
     if (!cores.empty())
@@ -203,7 +207,7 @@ CoreInputs read_core_inputs(const CoreArguments& arguments) {
     add_operators(
         fold_views(make_inference_graph(*network, arguments.network.precision_or_files())), inputs);
   }
-  if (!arguments.model.is_zigzag()) // which leaves out what no layer has, and cuts what is too wide
+  if (!arguments.model.is_zigzag()) // ZigZag ignores unused entries and clips wide unrollings
     check_names(inputs, problems);
   problems.throw_if_any();
   return inputs;
@@ -221,7 +225,7 @@ CoreTask core_task(std::size_t index, const CoreInputs& inputs, const CoreCostOp
   if (entry == nullptr)
     return task;
   link_memories(*entry, layer.roles, task.problem);
-  // ZigZag knows the mapping file only; for us the core's own dataflow stands where that is silent.
+  // ZigZag uses only the mapping file; MONET uses the core's dataflow if the entry has no mapping.
   if (!entry->spatial_mapping.empty() || !options.model.free_unrolling) {
     set_dataflow(*entry, task.core, problems);
     task.options.fixed_dataflow = true;

@@ -1,5 +1,5 @@
-// The layers that `monet core` costs, from a YAML workload or an ONNX network, and what a mapping
-// file says about each.
+// Layers that `monet core` models, from a YAML workload or an ONNX network, with the entries of a
+// mapping file.
 #pragma once
 
 #include "options/model_options.hpp"
@@ -17,9 +17,9 @@ namespace monet::cli {
 
 struct CoreArguments {
   std::string hardware;
-  bool memories = false; ///< only what the hardware costs
+  bool memories = false; ///< only costs of the hardware
   std::string workload;
-  std::string format; ///< of the operands of layers from a list
+  std::string format; ///< for operands of layers without formats
   std::string mapping;
   NetworkArguments network;
   CostArguments cost;
@@ -28,31 +28,31 @@ struct CoreArguments {
 };
 
 struct CoreInputs {
-  Chip chip; ///< the core alone: its memories, the outermost included, are all there is
+  Chip chip; ///< only the core, with all its memories
   std::string network;
   std::vector<Layer> layers;
-  std::vector<std::vector<TensorFormat>> formats; ///< per layer, where the core has modes
-  std::vector<SkippedOperator> skipped;           ///< not for this core, or without cost in ZigZag
+  std::vector<std::vector<TensorFormat>> formats; ///< per layer, if the core has modes
+  std::vector<SkippedOperator> skipped;           ///< unsupported by the core, or free in ZigZag
   std::optional<MappingFile> mapping;
-  std::vector<Core> cores; ///< as each layer sees the core, under --data-locality; else empty
+  std::vector<Core> cores; ///< core of each layer under --data-locality; else empty
 
   const Core& core() const { return chip.cores[0]; }
 };
 
-/// By its name's ending, else by how it begins.
+/// Whether a workload is a YAML list, judged by its extension, or else by its first byte.
 bool is_yaml_workload(const std::string& path);
 
-/// All files, or one InputError with the problems of all of them.
+/// Reads all files. Throws one InputError with the problems of all of them.
 CoreInputs read_core_inputs(const CoreArguments& arguments);
 
-/// What to solve for one layer.
+/// Problem to solve for one layer.
 struct CoreTask {
   CoreProblem problem;
-  Core core; ///< in the mode of the layer, with the dataflow of the mapping file where it gives one
+  Core core; ///< in the layer's mode, with the dataflow of the mapping file if it has one
   CoreCostOptions options;
 };
 
-/// Layer `index` with the entry of the mapping file that is for it.
+/// Task of layer `index`, with the entry of the mapping file that applies to it.
 CoreTask core_task(std::size_t index, const CoreInputs& inputs, const CoreCostOptions& options,
                    ProblemList& problems);
 

@@ -1,4 +1,4 @@
-// `monet graph --execute`: runs the step numerically and tells losses and norms.
+// `monet graph --execute`: runs the step numerically and reports losses and norms.
 #pragma once
 
 #include "console.hpp"
@@ -21,23 +21,23 @@ struct ExecuteArguments {
   int jobs = 1;
   std::vector<std::string> numbers; ///< "tensor=file.npy"
   std::string save;                 ///< folder for results as .npy
-  std::string memory_limit = "80%"; ///< of the machine's, or as bytes
+  std::string memory_limit = "80%"; ///< percentage of the machine's memory, or bytes
 
   void add_to(Command& command);
 };
 
-/// Numbers come from --numbers, then from the network file's initialisers, and are generated where
-/// there are none.
+/// Executes a step. Numbers come from --numbers, else from the initialisers of the network's file,
+/// else they are generated.
 Json execute_step(const TrainingGraph& step, const std::string& network,
                   const ExecuteArguments& arguments, Session& session);
-/// Steps that take turns, each as often in a row as `repeat` says; an iteration is a turn of all.
-/// Results are saved in a folder for each step.
+/// Executes alternating steps, each `repeat` times in succession; an iteration runs all of them.
+/// Results are saved in one folder per step.
 Json execute_alternating(const std::vector<TrainingGraph>& graphs,
                          const std::vector<AlternateStep>& steps, const std::string& network,
                          const ExecuteArguments& arguments, Session& session);
-/// What execute_alternating() gave, for people.
+/// Text for the result of execute_alternating().
 std::string alternating_table(const Json& execution);
-/// What execute_step() gave, for people.
+/// Text for the result of execute_step().
 std::string execution_table(const Json& execution);
 
 } // namespace monet::cli

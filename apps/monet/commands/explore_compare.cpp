@@ -1,4 +1,5 @@
-// monet explore --compare A B: fronts of two explorations over each other.
+// monet explore --compare A B: compares the fronts of two explorations, from explore.json files or
+// stores.
 #include "commands/explore.hpp"
 #include "pipeline.hpp"
 
@@ -16,7 +17,7 @@ namespace monet::cli {
 
 namespace {
 
-/// Everything a comparison looks at. Values inside are looked at as they are used.
+/// Checks the members that a comparison uses; nested values are checked on use.
 void check_exploration(const Json& json, const std::string& path) {
   const auto has = [&](const char* key, bool (Json::*is)() const noexcept) {
     return json.contains(key) && (json.at(key).*is)();
@@ -33,13 +34,13 @@ void check_exploration(const Json& json, const std::string& path) {
     throw InputError({path}, "is not a result of monet explore: parts of it are missing");
 }
 
-/// What every SQLite file begins with.
+/// Whether a file is a store: it begins with the signature of SQLite files.
 bool is_store(const std::string& path) {
   constexpr std::string_view kMagic{"SQLite format 3"};
   return read_beginning(path, kMagic.size()) == kMagic;
 }
 
-/// The designs that a store holds, as an exploration.
+/// Exploration with the designs of a store.
 Json read_stored(const std::string& path) {
   const Space space = stored_space(path);
   StoreOptions options;
@@ -61,7 +62,8 @@ Json read_exploration(const std::string& path) {
   return json;
 }
 
-/// The runs to compare, in pairs: as asked; else those that both have; of one file its two.
+/// Pairs of runs to compare: the requested ones, else the two runs of a single file, else the runs
+/// in both files.
 std::vector<std::pair<std::string, std::string>> pairs_of(const ExploreArguments& arguments,
                                                           const Json& a, const Json& b) {
   if (!arguments.of.empty())

@@ -1,4 +1,4 @@
-// What monet explore writes: explore.json, the table, the report, and reports of designs.
+// Writes the results of monet explore: explore.json, the table, the report, and reports of designs.
 #include "commands/explore.hpp"
 #include "pipeline.hpp"
 
@@ -25,7 +25,7 @@ namespace monet::cli {
 namespace {
 
 namespace fs = std::filesystem;
-/// What the space's evaluator models, of the hardware that was written.
+/// Experiment of a design on the written hardware, with the settings of the space's evaluator.
 Experiment experiment_of(const Space& space, DesignId id, const std::string& hardware) {
   Experiment experiment;
   static_cast<StepSettings&>(experiment) = space.settings(id);
@@ -37,7 +37,8 @@ Experiment experiment_of(const Space& space, DesignId id, const std::string& har
   return experiment;
 }
 
-/// Names of cores are the user's: each must be a name of a file in the folder.
+/// Writes the hardware files of a design. Names of cores come from the user, so each must be a
+/// plain file name.
 void write_design_files(const Space& space, DesignId id, const fs::path& folder) {
   for (const auto& [name, text] : is_of_clusters(space) ? cluster_files(space, id, folder.string())
                                                         : space.hardware_files(id)) {
@@ -47,7 +48,8 @@ void write_design_files(const Space& space, DesignId id, const fs::path& folder)
   }
 }
 
-/// Those asked for, and the best of each run in each objective of its fronts; in order of id.
+/// Ids of the designs to report, in ascending order: the requested ones, and the best of each run
+/// in each objective of its fronts.
 std::vector<DesignId> designs_to_report(const Space& space, const Json& exploration,
                                         const std::vector<DesignId>& asked) {
   std::set<DesignId> designs(asked.begin(), asked.end());
@@ -62,7 +64,7 @@ std::vector<DesignId> designs_to_report(const Space& space, const Json& explorat
   return {designs.begin(), designs.end()};
 }
 
-/// As `monet cluster` would.
+/// Models and writes a design of a cluster, as `monet cluster` does.
 void write_cluster_design(const Space& space, DesignId id, const std::string& folder,
                           Session& session) {
   const DesignedCluster design = cluster_of(space, id);
@@ -81,8 +83,8 @@ void write_cluster_design(const Space& space, DesignId id, const std::string& fo
   write_cluster_report(folder, cluster_json(result, provenance_of(space.files)));
 }
 
-/// The design modelled in full, as `monet run` would: its hardware files, result.json, report.html
-/// and trace.json in FOLDER/designs/<id>. InfeasibleError where it cannot run.
+/// Models a design in full, as `monet run` does. Writes its hardware files, result.json,
+/// report.html and trace.json to FOLDER/designs/<id>. Throws InfeasibleError if it cannot run.
 void write_design(const Space& space, DesignId id, const std::string& folder, Session& session) {
   const fs::path own = fs::path(folder) / "designs" / std::to_string(id);
   make_folder(own.string());
@@ -111,7 +113,8 @@ Json exploration_json(const Exploration& exploration) {
   return explore_json(exploration.space, exploration.result, info, provenance);
 }
 
-/// Reports of designs; what is wrong with those that cannot run, which only those asked for may be.
+/// Writes the reports of designs. Returns the problems of designs that cannot run; only requested
+/// designs can be among them.
 std::vector<std::string> write_designs(const ExploreArguments& arguments, const Space& space,
                                        Json& json, Session& session) {
   std::vector<std::string> problems;
@@ -128,7 +131,7 @@ std::vector<std::string> write_designs(const ExploreArguments& arguments, const 
   return problems;
 }
 
-/// The exploration first, so that nothing that goes wrong with a design loses it.
+/// Writes the exploration before the designs, so that an error in a design does not lose it.
 std::vector<std::string> write_folder(const ExploreArguments& arguments,
                                       const Exploration& exploration, Json& json,
                                       Session& session) {
@@ -166,7 +169,7 @@ void write_exploration(const ExploreArguments& arguments, const Exploration& exp
                        Session& session) {
   Json json = exploration_json(exploration);
   std::vector<std::string> problems;
-  std::optional<OutputError> unwritten; // what was found is printed all the same
+  std::optional<OutputError> unwritten; // results are printed even if the folder fails
   try {
     if (!arguments.folder.empty())
       problems = write_folder(arguments, exploration, json, session);

@@ -1,4 +1,4 @@
-// The subcommands of `monet optimise`, each in a file of its own.
+// Subcommands of `monet optimise`; each is in a separate file.
 #pragma once
 
 #include "commands/commands.hpp"
@@ -19,9 +19,9 @@ void add_optimise_parallelism(Command& optimise);
 
 /// Options of `monet optimise fusion --model einsum`.
 struct EinsumArguments {
-  std::vector<std::int64_t> matmuls; ///< sizes of a chain in place of a workload
+  std::vector<std::int64_t> matmuls; ///< sizes of a chain, in place of a workload
   std::optional<std::int64_t> buffer_bits;
-  std::optional<std::int64_t> bits; ///< per element
+  std::optional<std::int64_t> bits; ///< bits per element
   bool front = false;
   bool unfused = false;
   bool resident = false;
@@ -31,41 +31,41 @@ struct EinsumArguments {
   void add_to(Command& command);
 };
 
-/// Options of `monet optimise fusion` beside the common ones.
+/// Options of `monet optimise fusion` in addition to the common ones.
 struct FusionArguments {
-  std::string model = "monet"; ///< or einsum
+  std::string model = "monet"; ///< "monet" or "einsum"
   std::string objective = "latency";
   EinsumArguments einsum;
   std::string method = "cost";
-  bool original = false;        ///< tries the original study's plans, too
-  std::int64_t evaluations = 0; ///< 0: the search's default
-  std::string stacks_out;       ///< file; empty: none
+  bool original = false;        ///< also tries the plans of the original study
+  std::int64_t evaluations = 0; ///< 0: default of the search
+  std::string stacks_out;       ///< file; may be empty
 };
-/// `--model einsum`. UsageError in a build without the reference engines.
+/// Runs `--model einsum`. Throws UsageError in a build without the reference engines.
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);
 
-/// Options of `monet optimise checkpointing` beside the common ones.
+/// Options of `monet optimise checkpointing` in addition to the common ones.
 struct CheckpointingArguments {
-  std::string log; ///< an operator log instead of a step
+  std::string log; ///< operator log in place of a step
   std::string budget;
   bool sweep = false;
   std::string objective = "latency";
-  std::string memory = "peak";      ///< or stored
-  std::string method = "automatic"; ///< or heuristics, genetic
-  int steps = 10;                   ///< budgets of a sweep
-  std::string least;                ///< the last budget of a sweep; empty: the least possible
+  std::string memory = "peak";      ///< "peak" or "stored"
+  std::string method = "automatic"; ///< "automatic", "heuristics" or "genetic"
+  int steps = 10;                   ///< number of budgets in a sweep
+  std::string least;                ///< last budget of a sweep; empty: the minimum possible
   std::size_t population = 100;
   std::size_t generations = 50;
   std::vector<std::string> keep;
   std::vector<std::string> recompute;
   std::string output;
 };
-/// `--log`.
+/// Runs `--log`.
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
                  Session& session);
 
-/// `monet run` of an experiment with `optimise:`: models it as it is, makes the searches one after
-/// the other (checkpointing, fusion, allocation), and writes the step that they lead to.
+/// Runs an experiment with `optimise:` for `monet run`. Models it without searches, runs the
+/// searches in sequence (checkpointing, fusion, allocation), and writes the step that results.
 int run_optimised(const Experiment& experiment, const std::string& folder, Session& session);
 
 } // namespace monet::cli

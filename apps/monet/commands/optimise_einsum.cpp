@@ -1,4 +1,5 @@
-// monet optimise fusion --model einsum.
+// monet optimise fusion --model einsum: maps the network's Einsums with the reference engine for
+// fused cascades.
 #include "commands/optimise.hpp"
 
 #include "monet/core_cost/layers.hpp"
@@ -22,7 +23,7 @@ bool is_yaml(const std::string& path) {
   return extension == ".yaml" || extension == ".yml";
 }
 
-/// The network or training step, its views folded.
+/// Network or training step with its views folded.
 Graph read_step(const OptimiseArguments& common) {
   OnnxReadOptions reading = common.step.network.options();
   if (common.step.training.empty())
@@ -55,7 +56,7 @@ EinsumCascade read_cascade(const OptimiseArguments& common, const EinsumArgument
   return make_cascade(read_layers(common.step.workload), own.bits);
 }
 
-/// The largest of the outermost memories of the cores.
+/// Size in bits of the largest outermost memory of any core.
 std::optional<std::int64_t> buffer_of(const std::string& hardware) {
   const Chip chip = read_chip(hardware);
   std::int64_t bits = 0;

@@ -1,5 +1,5 @@
-// monet run with `optimise:`: the searches of an experiment, one on what the other made of the
-// step.
+// monet run with `optimise:`: runs the searches of an experiment in sequence, each on the step that
+// the previous search produced.
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 
@@ -34,12 +34,12 @@ public:
     limits.time_limit = request_.time_limit;
     limits.jobs = session.context.jobs;
     control_ = search_control(limits, session);
-    tiling_ = inputs_.tiling_options(); // of files that stay
+    tiling_ = inputs_.tiling_options(); // points into inputs_, which stays in place
     take(base_.step.tiling);
   }
 
   int run(const std::string& folder) {
-    // A search that has no time for a first plan leaves the step as it is.
+    // A search without time for a first plan leaves the step unchanged.
     const auto attempt = [&](const auto& search) {
       try {
         search();
@@ -59,7 +59,7 @@ public:
 private:
   const Chip& chip() const { return inputs_.files.chip; }
 
-  /// Stacks and slices that have been chosen.
+  /// Adopts the stacks and slices that have been chosen.
   void take(const TilingOptions& chosen) {
     tiling_.mode = chosen.mode;
     tiling_.stacks = chosen.stacks;
@@ -76,7 +76,7 @@ private:
     searches_.push_back(std::move(json));
   }
 
-  /// Plans with the costs of the step as it is scheduled without searches.
+  /// Searches for checkpoints with the costs of the step as scheduled without searches.
   void checkpoint(const OptimiseRequest::Checkpointing& request) {
     const OperatorCosts costs = operator_costs(base_.step.modelled.timeline, inputs_.step);
     const bool energy = request.objective == "energy";
@@ -133,7 +133,7 @@ private:
     if (request.evaluations > 0)
       set_effort(options, request.evaluations);
     FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1), 0, {}};
-    problem.starts.emplace(); // the baseline without the search is known
+    problem.starts.emplace(); // replaces first_ways(): the baseline is known
     if (tiling_.mode == TilingMode::fused)
       problem.starts->push_back(fusion_of(step_, chip(), tiling_));
     const FusionResult found = session_.stage(
@@ -215,7 +215,7 @@ private:
   Model base_;
   SearchInputs inputs_;
   TrainingGraph step_;
-  std::optional<TrainingGraph> export_; ///< with views and what runs again
+  std::optional<TrainingGraph> export_; ///< with views and recomputation
   TilingOptions tiling_;
   CoreAllocation allocation_;
   CoreCostCache costs_;

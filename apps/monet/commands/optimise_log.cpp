@@ -1,4 +1,5 @@
-// monet optimise checkpointing --log: recomputation in a recorded step.
+// monet optimise checkpointing --log: searches for recomputation in a recorded step.
+// optimise_checkpointing.cpp calls it.
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 
@@ -25,7 +26,7 @@ LogOptions log_options(const std::string& method) {
   return options;
 }
 
-/// InfeasibleError that says what was looked for, where nothing was found.
+/// Throws InfeasibleError with the reason if no plan was found.
 void need_plan(const OperatorLog& log, const CheckpointingArguments& own,
                const std::vector<LogRow>& rows, const SearchControl& control) {
   if (rows.empty())

@@ -1,4 +1,4 @@
-// The options of `monet schedule`, and its other model.
+// Arguments of `monet schedule`, and its alternative model.
 #pragma once
 
 #include "commands/commands.hpp"
@@ -18,12 +18,12 @@ struct ScheduleArguments {
   int jobs = 1;
   bool verify = false;
 
-  /// Whether the reference engine fuses: it has no automatic mode.
+  /// Whether the reference engine fuses, since it has no automatic mode.
   bool is_fused() const { return step.rules.mode == "fused" || has_stacks(); }
   bool has_stacks() const { return !step.rules.stacks.empty() && step.rules.stacks != "auto"; }
 };
 
-/// `--model stream-coala`. UsageError in a build without the reference engines.
+/// Runs `--model stream-coala`. Throws UsageError in a build without the reference engines.
 int run_stream(const ScheduleArguments& arguments, Session& session);
 
 } // namespace monet::cli

@@ -1,4 +1,4 @@
-// monet schedule --model stream-coala.
+// monet schedule --model stream-coala: schedules the network with the reference scheduler.
 #include "commands/schedule.hpp"
 #include "pipeline.hpp"
 
@@ -32,7 +32,7 @@ struct Inputs {
 
 Inputs read_inputs(const ScheduleArguments& arguments) {
   ProblemList problems;
-  // Operators as the file has them: the reference sees a GELU's parts.
+  // Operators stay as in the file: the reference sees the parts of a GELU.
   OnnxReadOptions reading = arguments.step.network.options();
   reading.recognise = false;
   auto network =
@@ -52,7 +52,8 @@ Inputs read_inputs(const ScheduleArguments& arguments) {
           std::move(costs)};
 }
 
-/// Lists of layers, by id or by the name of their node; a node of several layers stands for all.
+/// Stacks as lists of layer ids. Members are ids or names of nodes; a node with several layers adds
+/// all of them.
 std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& network,
                                         const stream::Workload& layers) {
   std::map<std::string, std::vector<int>, std::less<>> by_name;
@@ -74,7 +75,7 @@ std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& net
     std::vector<int>& stack = stacks.emplace_back();
     for (const StackMember& member : members) {
       if (member.place) {
-        if (ids.contains(*member.place)) // those of other nodes are left out, as in the reference
+        if (ids.contains(*member.place)) // ids of other nodes are ignored, as in the reference
           stack.push_back(static_cast<int>(*member.place));
       } else if (const auto named = by_name.find(member.name); named != by_name.end()) {
         stack.insert(stack.end(), named->second.begin(), named->second.end());
@@ -114,7 +115,7 @@ Provenance stream_provenance(const ScheduleArguments& arguments, const Chip& chi
   return provenance;
 }
 
-/// The reference scheduler's figures from our files: the whole result, with name and provenance.
+/// Result of the reference scheduler for our files, with name and provenance.
 Json run_stream_model(const ScheduleArguments& arguments, Session& session) {
   const Inputs inputs = session.stage("read files", [&] { return read_inputs(arguments); });
   stream::StreamOptions options;
@@ -145,7 +146,7 @@ Json run_stream_model(const ScheduleArguments& arguments, Session& session) {
   return json;
 }
 
-/// What is asked of the reference's model but would change nothing.
+/// Rejects options that would have no effect on the reference's model.
 void check_stream(const ScheduleArguments& arguments) {
   if (arguments.step.mapping == "auto")
     throw UsageError("--model stream-coala needs the --mapping that the reference would be given");

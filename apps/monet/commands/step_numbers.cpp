@@ -1,3 +1,4 @@
+// Sets the numbers that a step is executed with (step_numbers.hpp), for `monet graph --execute`.
 #include "commands/step_numbers.hpp"
 
 #include "console.hpp"
@@ -32,7 +33,7 @@ TensorId tensor_named(const Graph& graph, const std::string& name) {
                    nearest_name_hint(name, names));
 }
 
-/// Labels and indices: only whole numbers that a double holds exactly.
+/// Checks that labels and indices are whole numbers that a double represents exactly.
 void check_whole(const Tensor& tensor, std::span<const double> numbers, const std::string& where) {
   constexpr double kExact = 9007199254740992.0; // 2^53
   if (tensor.type != ElementType::int64 && tensor.type != ElementType::int32)
@@ -64,7 +65,7 @@ void StepNumbers::from_npy(const std::vector<std::string>& pairs) {
 void StepNumbers::from_npy(const std::string& pair) {
   const std::string name = name_in(pair);
   const std::string file = pair.substr(name.size() + 1);
-  shape_of(name); // before a file is read for it
+  shape_of(name); // checks the name before the file is read
   const NpyArray array = read_npy(file);
   give(name, array.shape, array.numbers(), file);
 }

@@ -1,4 +1,4 @@
-// The numbers that a step is executed with: given, from the network's file, or generated.
+// Numbers that a step is executed with: from the user, from the network's file, or generated.
 #pragma once
 
 #include "monet/execute/execute.hpp"
@@ -12,20 +12,21 @@ namespace monet::cli {
 
 class StepNumbers {
 public:
-  /// Keeps references.
+  /// Keeps references to both arguments.
   StepNumbers(Execution& execution, const TrainingGraph& step)
       : execution_(execution), step_(step) {}
 
-  /// The tensor that a pair TENSOR=FILE.npy names.
+  /// Name of the tensor in a pair TENSOR=FILE.npy.
   static std::string name_in(const std::string& pair);
-  /// Numbers of a pair; several replace each other. InputError as give().
+  /// Sets a tensor from a pair; later pairs for a tensor replace earlier ones. Throws InputError as
+  /// give() does.
   void from_npy(const std::string& pair);
   void from_npy(const std::vector<std::string>& pairs);
-  /// InputError where the step computes the tensor, has none of this name, or one of another shape;
-  /// `where` names what the numbers came from.
+  /// Sets a tensor. Throws InputError if the step computes it, has no tensor of this name, or has
+  /// one of another shape; `where` names the source of the numbers.
   void give(const std::string& name, const std::vector<std::int64_t>& shape,
             std::span<const double> numbers, const std::string& where);
-  /// The initialisers of an ONNX file.
+  /// Sets tensors from the initialisers of an ONNX file.
   void from_network(const std::string& path);
   void generate_rest(std::uint64_t seed);
 
@@ -34,14 +35,14 @@ public:
   std::int64_t generated = 0;
 
 private:
-  /// In the step or, of a weight in parts, in the network's file.
+  /// Shape of a tensor in the step; for a weight in parts, its shape in the network's file.
   const std::vector<std::int64_t>& shape_of(const std::string& name) const;
 
   Execution& execution_;
   const TrainingGraph& step_;
 };
 
-/// One step of several on the same numbers, counted from 0.
+/// Runs one of several steps on the same numbers; `number` counts from 0.
 void run_step(Execution& execution, const TrainingGraph& step, int number);
 
 } // namespace monet::cli

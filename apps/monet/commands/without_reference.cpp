@@ -1,4 +1,5 @@
-// What the engines of comparison answer in a build that lacks them (MONET_REFERENCE=OFF).
+// Substitutes for the reference engines' commands in a build without them (MONET_REFERENCE=OFF);
+// they throw UsageError.
 #include "commands/optimise.hpp"
 #include "commands/schedule.hpp"
 

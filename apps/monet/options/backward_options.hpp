@@ -1,4 +1,4 @@
-// How a pair of gradients is costed: the words of `monet backward` and of its studies.
+// Options that choose how a pair of gradients is costed, for `monet backward` and its studies.
 #pragma once
 
 #include "monet/core_cost/backward.hpp"
@@ -21,7 +21,7 @@ inline const std::vector<std::string> kPartitionWords{"none", "auto", "weight-sh
                                                       "dy-sharing", "ifmap-sharing"};
 inline constexpr std::int64_t kMaxGemmElementBits = 64;
 
-/// Each word is one of its list.
+/// Choices as words, each from its list of allowed words.
 struct BackwardChoices {
   std::string tiles = "searched";
   std::string keep = "chosen";
@@ -37,11 +37,12 @@ struct BackwardChoices {
   bool single_buffer = false;
 
   void add_to(Command& command);
-  /// For the machine, whose buffer it decides on, too; `chip` has the core of TileTiming::core.
+  /// Backward options for these choices. Also sets the machine's double buffering; `chip` contains
+  /// the core for TileTiming::core.
   BackwardOptions options(const Chip& chip, NpuMachine& machine) const;
 };
 
-/// The technique of that name; InputError with the nearest one.
+/// Technique with this name. Throws InputError with the nearest name if it is unknown.
 Technique technique_option(const std::string& name);
 
 } // namespace monet::cli

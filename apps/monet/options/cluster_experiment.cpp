@@ -1,3 +1,5 @@
+// Reads the experiment of `monet cluster` and the files that it names; the search for a parallel
+// strategy reads the same experiments.
 #include "options/cluster_experiment.hpp"
 
 #include "pipeline.hpp"
@@ -46,7 +48,7 @@ public:
   }
 
 private:
-  /// A path, or a map of `file`, `devices` and figures of the kernel table.
+  /// Reads `cluster`: a path, or a map of `file`, `devices` and figures of the kernel table.
   void read_cluster_key(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map) {
       if (const auto file = as_string(node, problems_))
@@ -70,7 +72,7 @@ private:
     map.finish();
   }
 
-  /// `parallel` with the keys that the command line gives.
+  /// `parallel` with the values of --set added.
   YamlNode with_settings(const YamlNode* parallel, const YamlNode& root) {
     YamlNode node;
     node.where = root.where;

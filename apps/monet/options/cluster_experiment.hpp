@@ -1,5 +1,5 @@
-// The file that `monet cluster` takes, and those that it names: which network is trained on which
-// cluster, and how it is divided over its devices.
+// Experiment file of `monet cluster` and the files that it names: the network, the cluster, and the
+// distribution of the network over the devices.
 #pragma once
 
 #include "monet/cluster/device.hpp"
@@ -17,42 +17,42 @@ namespace monet::cli {
 
 struct ClusterExperiment {
   std::string name;
-  SourceLoc where;                     ///< its file
-  std::string cluster;                 ///< path
-  std::optional<std::int64_t> devices; ///< none: as the cluster's file says
-  std::vector<GivenFigure> figures;    ///< in place of the kernel table's
-  ClusterSettings settings; ///< `training` is there; `network` where there is no transformer
+  SourceLoc where;                     ///< the experiment's file
+  std::string cluster;                 ///< path of the cluster's file
+  std::optional<std::int64_t> devices; ///< empty: number in the cluster's file
+  std::vector<GivenFigure> figures;    ///< replace figures of the kernel table
+  ClusterSettings settings;            ///< has `training`; `network` only without a transformer
   ParallelStrategy strategy;
-  StrategySpace space; ///< in its place, where strategies are compared
+  StrategySpace space; ///< replaces `strategy` if strategies are compared
 
-  /// Of a micro-batch of all data ranks together.
+  /// Samples of one micro-batch over all data ranks.
   std::int64_t samples() const;
 };
 
-/// What `parallel:` says: one strategy, or values of which all combinations are meant.
+/// Form of `parallel:`: one strategy, or lists of values whose combinations form a space.
 enum class ParallelForm { strategy, space };
 
-/// `settings` are "key=value" and replace keys of `parallel`. UsageError for what is not of this
-/// form or is given twice; one InputError with every problem of the file and of the training file
-/// it names.
+/// Reads an experiment. `settings` are "key=value" and replace keys of `parallel`. Throws
+/// UsageError for settings that are malformed or repeated, and one InputError with every problem of
+/// the experiment and its training file.
 ClusterExperiment read_cluster_experiment(const std::string& path,
                                           const std::vector<std::string>& settings,
                                           ParallelForm form = ParallelForm::strategy);
 
-/// The files of an experiment, read.
+/// Contents of the files of an experiment.
 struct ClusterInputs {
   Cluster cluster;
   ClusterDevice device;
   ClusterWorkload workload;
 };
 
-/// One InputError with the problems of all files. InfeasibleError where the cluster cannot have so
-/// many devices.
+/// Reads all files. Throws one InputError with the problems of all of them, and InfeasibleError if
+/// the cluster cannot have the requested number of devices.
 ClusterInputs read_cluster_inputs(const ClusterExperiment& experiment);
 
-/// Files, without options.
+/// Provenance with the files' hashes, without options.
 Provenance provenance_of(const ClusterExperiment& experiment, const ClusterInputs& inputs);
-/// What --set says.
+/// Adds the settings of --set to the provenance's options.
 void add_settings(const std::vector<std::string>& settings, Provenance& provenance);
 
 } // namespace monet::cli

@@ -1,3 +1,5 @@
+// Parses command lines that are described as data (command_line.hpp) with CLI11, and runs the
+// chosen subcommand.
 #include "options/command_line.hpp"
 
 #include "console.hpp"
@@ -64,7 +66,8 @@ void add_option(CLI::App& app, const Option& option) {
   made->required(rules.required);
 }
 
-/// `chosen` is set once the command line is parsed.
+/// Adds a command with its options and subcommands to `app`. `chosen` is set when the command line
+/// is parsed.
 void describe(CLI::App& app, Command& command, const Command*& chosen) {
   for (const Option& option : command.options)
     add_option(app, option);

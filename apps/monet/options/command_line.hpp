@@ -1,4 +1,5 @@
-// What a command line may hold, as data: only command_line.cpp sees the library that parses it.
+// Description of a command line as data: only command_line.cpp depends on the library that parses
+// it.
 #pragma once
 
 #include <cstdint>
@@ -15,45 +16,45 @@ namespace monet::cli {
 
 struct Session;
 
-/// Runs a subcommand whose options have been parsed; returns the exit code, throws for failures.
+/// Runs a subcommand with parsed options. Returns the exit code; throws on failure.
 using Action = std::function<int(Session&)>;
 
-/// Where the values of an option go. A bool makes a flag; a number or a word that is set beforehand
-/// is shown as the default.
+/// Variable that receives the values of an option. A bool makes a flag; the initial value of a
+/// number or a word is displayed as the default.
 using Target =
     std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
                  std::optional<int>*, std::optional<std::int64_t>*, std::vector<std::int64_t>*,
                  std::vector<std::uint64_t>*, std::vector<std::string>*>;
 
-/// Both ends are allowed.
+/// Range of allowed numbers, both ends included.
 struct Range {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
 };
 
-/// What an option names that results are written to.
+/// Kind of the place for results that an option's value names.
 enum class Output { none, file, folder };
 
-/// What else there is to say of an option. Other options are named as on the command line.
+/// Further properties of an option. Other options are named as on the command line.
 struct OptionRules {
-  std::string type;                 ///< of the value, in --help; empty: the target's
-  std::vector<std::string> choices; ///< the only values; empty: any
-  std::optional<Range> range;       ///< with or without a largest number
+  std::string type;                 ///< type of the value in --help; empty: from the target
+  std::vector<std::string> choices; ///< allowed values; empty: any
+  std::optional<Range> range;       ///< allowed numbers
   std::string (*rewrite)(std::string& value) =
-      nullptr;           ///< returns what is wrong with it, empty if nothing
-  std::string rewritten; ///< what `rewrite` takes, in --help
+      nullptr;           ///< returns an error message, empty if valid
+  std::string rewritten; ///< values that `rewrite` accepts, in --help
   std::string needs;
   std::string excludes;
   std::string group;     ///< heading in --help
-  int values = 0;        ///< of a list, each time; 0: as many as follow
-  char delimiter = '\0'; ///< between the values of a list, beside blanks
-  bool repeated = false; ///< a list takes one value each time
+  int values = 0;        ///< values per use of a list; 0: any number
+  char delimiter = '\0'; ///< between values of a list, in addition to blanks
+  bool repeated = false; ///< a list receives one value per use
   bool required = false;
   bool hides_default = false;
   Output output = Output::none;
 };
 
-/// For OptionRules::choices.
+/// Names of the values in `list`, for OptionRules::choices.
 template <class List>
 std::vector<std::string> choice_names(const List& list) {
   std::vector<std::string> names;
@@ -67,21 +68,22 @@ struct Option {
   Target target;
   std::string help;
   OptionRules rules;
-  bool given = false; ///< on the command line that was parsed
+  bool given = false; ///< present on the parsed command line
 
-  std::string name() const; ///< the long one
+  std::string name() const; ///< long name
 };
 
-/// A program, or a subcommand of one. Options and subcommands keep their places in memory.
+/// Program, or subcommand of a program. Options and subcommands keep their addresses.
 struct Command {
   std::string name;
   std::string about;
   std::string footer;                ///< below the options in --help
   std::list<Option> options;         ///< in the order of --help
-  std::list<Command> commands;       ///< one of them must be given, if there are any
-  Action action;                     ///< of a command without subcommands
-  bool action_tries_outputs = false; ///< it calls try_outputs(); else that comes before it
-  /// The name of what this command line lacks; empty: nothing. For what is not always required.
+  std::list<Command> commands;       ///< one of them is required, if there are any
+  Action action;                     ///< action of a command without subcommands
+  bool action_tries_outputs = false; ///< the action calls try_outputs(); otherwise its caller does
+  /// Returns the name of a required argument that is missing, or an empty string; for arguments
+  /// that are required only in some cases.
   std::function<std::string()> missing;
 
   void add(std::string option_names, Target target, std::string help, OptionRules rules = {});
@@ -89,17 +91,17 @@ struct Command {
   bool given(std::string_view option) const;
 };
 
-/// Tries every place that the options name for results: folders first, which files may lie in.
+/// Tests every place for results that the options name: folders first, since files may be in them.
 void try_outputs(const Command& command, Session& session);
 
-/// The subcommand that these arguments name, its options filled. UsageError with what is wrong.
+/// Parses arguments, fills the options of the subcommand that they name, and returns it. Throws
+/// UsageError if they are invalid.
 const Command& parse_arguments(Command& program, const std::vector<std::string>& arguments);
-/// Tries its outputs, unless it does so itself, and runs it.
+/// Tests the outputs, unless the action does so, and runs the subcommand.
 int run_command(const Command& chosen, Session& session);
 
-/// Runs the subcommand that the command line names, or tells the user what there is to tell:
-/// --help,
-/// --version, what is wrong. Returns the exit code.
+/// Runs the subcommand that the command line names, or prints --help, --version or an error.
+/// Returns the exit code.
 int run_program(Command& program, const std::string& version, int argc, const char* const* argv,
                 int (*run)(const Action&));
 

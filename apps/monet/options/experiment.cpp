@@ -1,3 +1,4 @@
+// Reads experiment.yaml (experiment.hpp); `monet run`, the searches and the Python package use it.
 #include "options/experiment.hpp"
 
 #include "console.hpp"
@@ -80,7 +81,7 @@ OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   return request;
 }
 
-/// A list of steps that take turns, here or in a file of its own; false where it is one step.
+/// Reads a list of alternating steps, here or in a separate file. Returns false for a single step.
 bool read_steps(const YamlNode& node, const std::string& path, Experiment& experiment,
                 ProblemList& problems) {
   if (node.kind == YamlNode::Kind::sequence) {
@@ -90,7 +91,7 @@ bool read_steps(const YamlNode& node, const std::string& path, Experiment& exper
   const std::string file =
       node.kind == YamlNode::Kind::scalar ? resolve_beside(path, node.scalar) : std::string();
   if (file.empty() || !is_file(file))
-    return false; // what is wrong with it is said where one step is read
+    return false; // errors are reported when it is read as a single step
   try {
     experiment.alternate = load_alternate_steps(file);
   } catch (const InputError&) {

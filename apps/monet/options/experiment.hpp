@@ -1,4 +1,4 @@
-// experiment.yaml: everything `monet run` needs to know. `monet schedule` fills the same from its
+// Contents of experiment.yaml for `monet run`; `monet schedule` fills the same structure from its
 // options.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace monet::cli {
 
-/// Searches that `monet run` makes before it writes its results; each where the key is there.
+/// Searches that `monet run` makes before it writes its results, each if its key is present.
 struct OptimiseRequest {
   struct Checkpointing {
-    std::string budget; ///< as --budget has it
+    std::string budget; ///< in the format of --budget
     std::string memory = "peak";
     std::string objective = "latency";
-    SourceLoc where; ///< of the budget
+    SourceLoc where; ///< location of the budget
   };
   struct Search {
     std::string objective = "latency";
-    std::int64_t evaluations = 0; ///< 0: as many as the search likes
+    std::int64_t evaluations = 0; ///< 0: default of the search
   };
   std::optional<Checkpointing> checkpointing;
   std::optional<Search> fusion;
@@ -33,12 +33,13 @@ struct OptimiseRequest {
 struct Experiment : StepSettings {
   std::string name;
   std::string hardware;
-  bool inference_only = false; ///< of `training` the formats of numbers alone count
+  bool inference_only = false; ///< only the number formats of `training` are used
   std::optional<OptimiseRequest> optimise;
-  std::vector<AlternateStep> alternate; ///< steps that take turns; then there is no `training`
+  std::vector<AlternateStep> alternate; ///< steps that alternate; `training` is then empty
 };
 
-/// Throws one InputError with every problem of the file and of the training file it names.
+/// Reads an experiment. Throws one InputError with every problem of the file and of the training
+/// file that it names.
 Experiment read_experiment(const std::string& path);
 
 } // namespace monet::cli

@@ -1,5 +1,5 @@
-// The options of `monet formats`: which of its four questions is asked, and formats, roundings and
-// units as the library has them.
+// Options of `monet formats`: which of its four questions is asked, and the formats, roundings and
+// units of the library that they select.
 #pragma once
 
 #include "monet/numerics/blocks.hpp"
@@ -17,10 +17,10 @@ namespace monet::cli {
 
 struct Command;
 
-/// What the command line asks for.
+/// Question that the command line asks.
 enum class FormatsQuestion { formats, round, quantise, gemm };
 
-/// How numbers are rounded, alone or in blocks.
+/// Options for rounding numbers, alone or in blocks.
 struct RoundingArguments {
   std::string format;
   std::string block;
@@ -34,16 +34,18 @@ struct RoundingArguments {
   bool full_range = false;
 
   void add_to(Command& command);
-  /// InputError naming the option for words that the library does not know.
+  /// Rounding of these options. Throws InputError with the option's name for unknown words.
   Rounding parsed_rounding() const;
-  /// `text` is the value of `option`; with the block and scale mode of the others.
+  /// Format that `text`, the value of `option`, names, with the block and scale mode of the other
+  /// options.
   NamedTensorFormat parsed_format(const std::string& text, const char* option) const;
-  /// Of tensors of this shape, which have the axes and rows of blocks, or InputError.
+  /// Format for tensors of this shape. Throws InputError if the shape lacks the axes or rows of its
+  /// blocks.
   NamedTensorFormat parsed_format(std::span<const std::int64_t> shape,
                                   const std::string& origin) const;
 };
 
-/// An emulated unit.
+/// Options of an emulated unit.
 struct UnitArguments {
   std::string operands;
   std::string product; ///< --mul
@@ -60,11 +62,12 @@ struct UnitArguments {
 
 struct ParsedUnit {
   Mac mac;
-  std::optional<NamedTensorFormat> blocks; ///< of both operands
+  std::optional<NamedTensorFormat> blocks; ///< block format of both operands
   bool hybrid = false;
 };
-/// The unit of these options; `command` says which were given. UsageError for those that exclude
-/// each other, InputError for what the library does not know or cannot emulate.
+/// Emulated unit that the options describe; `command` records which options are given. Throws
+/// UsageError for options that exclude each other, and InputError for names that are unknown or
+/// cannot be emulated.
 ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& numbers,
                       const Command& command);
 
@@ -83,18 +86,18 @@ struct FormatsArguments {
 
   void add_to(Command& command);
   FormatsQuestion question(const Command& command) const;
-  /// UsageError for options of other questions.
+  /// Throws UsageError for options that belong to other questions.
   void check(const Command& command) const;
-  /// The first option that the question lacks; empty: none.
+  /// First option that the question requires and that is missing; otherwise empty.
   std::string missing(const Command& command) const;
 };
 
-/// A named format, or InputError with the nearest name.
+/// Format with this name. Throws InputError with the nearest name if it is unknown.
 NamedTensorFormat tensor_format_named(const std::string& name, const char* option);
 
-/// Adds `--instructions`, under a heading of --help if there is one.
+/// Adds `--instructions`, under the heading `group` in --help unless it is empty.
 void add_instructions(Command& command, std::string& word, std::string_view group = {});
-/// What the word says; InputError where this machine has none of them.
+/// Vector instructions with this name. Throws InputError if the machine lacks them.
 Instructions instructions_of(const std::string& word);
 
 } // namespace monet::cli

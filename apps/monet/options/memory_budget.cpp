@@ -1,3 +1,5 @@
+// Parses memory budgets and finds the memory that the process may use; commands with --budget or
+// --memory-limit call it.
 #include "options/memory_budget.hpp"
 
 #include "console.hpp"
@@ -56,11 +58,11 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
 std::int64_t machine_memory_bytes() {
   const std::int64_t bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   std::int64_t least = bytes;
-  std::int64_t limit = 0; // the file holds "max" where there is none
+  std::int64_t limit = 0; // the file contains "max" if there is no limit
   std::ifstream group("/sys/fs/cgroup/memory.max");
   if (group >> limit && limit > 0)
     least = std::min(least, limit);
-  rlimit space{}; // as `ulimit -v` sets it
+  rlimit space{}; // set by `ulimit -v`
   if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < static_cast<rlim_t>(least))
     least = static_cast<std::int64_t>(space.rlim_cur);
   return least;

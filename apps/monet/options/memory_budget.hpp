@@ -1,4 +1,4 @@
-// A budget of memory as users write it: bytes, KiB, MiB, GiB, or a percentage.
+// Memory budgets in the notation of users: bytes, KiB, MiB, GiB, or a percentage.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,12 @@
 
 namespace monet::cli {
 
-/// "1500000", "64 MiB", "1.5GiB", "80%" (of `whole`); rounded down to bytes. UsageError, which
-/// names `option`, for anything else.
+/// Parses a budget: "1500000", "64 MiB", "1.5GiB", "80%" (of `whole`). Rounds down to bytes. Throws
+/// UsageError with the name of `option` for any other text.
 std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option);
 
-/// What this process may use: the machine's memory, or less where a control group says so.
+/// Memory in bytes that this process may use: the machine's, or less if a control group or `ulimit
+/// -v` limits it.
 std::int64_t machine_memory_bytes();
 
 } // namespace monet::cli

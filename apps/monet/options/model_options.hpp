@@ -1,4 +1,4 @@
-// Which core cost model: our own or ZigZag's, and single choices between them.
+// Options that choose the core cost model: MONET's or ZigZag's, and single choices between them.
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
@@ -12,7 +12,7 @@ struct Command;
 
 struct ModelArguments {
   std::string model = "monet";
-  std::vector<std::string> choices; ///< "name=on" or "name=off", on top of the model
+  std::vector<std::string> choices; ///< "name=on" or "name=off"; they override the model
   std::string allocation = "uneven";
   int generated = CoreCostOptions{}.generated_unrollings;
   bool mixed = false;
@@ -21,11 +21,11 @@ struct ModelArguments {
 
   void add_to(Command& command);
   bool is_zigzag() const { return model != "monet"; }
-  /// UsageError for a choice that is malformed or unknown.
+  /// Sets the model of `options`. Throws UsageError for a choice that is malformed or unknown.
   void apply(CoreCostOptions& options) const;
 };
 
-/// One line per choice, for --help.
+/// Text of --help with one line per choice.
 std::string describe_choices();
 
 } // namespace monet::cli

@@ -1,4 +1,4 @@
-// Options that several subcommands share.
+// Options that several subcommands share: network, core costs, fusion and transfers.
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
@@ -18,14 +18,14 @@ struct Experiment;
 struct NetworkArguments {
   std::optional<std::int64_t> batch;
   std::vector<std::string> dimensions; ///< "name=value"
-  std::string precision;               ///< of inference; empty: as the file has it
+  std::string precision;               ///< for inference; empty: from the file
 
   void add_to(Command& command);
-  OnnxReadOptions options() const; ///< UsageError for a malformed --dim
+  OnnxReadOptions options() const; ///< throws UsageError for a malformed --dim
   Precision precision_or_files() const;
 };
 
-/// read_onnx(), and an InputError when a batch was asked for that no input can have.
+/// Reads a network (read_onnx()). Throws InputError if no input can have the requested batch.
 Graph read_network(const std::string& path, const OnnxReadOptions& options);
 
 struct CostArguments {
@@ -33,7 +33,7 @@ struct CostArguments {
   int lpf_limit = CoreCostOptions{}.lpf_limit;
 
   void add_to(Command& command);
-  /// Beside a search with an objective of its own: --core-objective, `auto` unless it is given.
+  /// Adds --core-objective, `auto` by default, for searches that have a separate --objective.
   void add_to_search(Command& command);
   CoreCostOptions options() const; ///< auto counts as latency
 
@@ -41,7 +41,7 @@ private:
   void add_limit(Command& command);
 };
 
-/// How operators are fused, tiles ordered and data moved.
+/// Options for fusing operators, ordering tiles and moving data.
 struct RuleArguments {
   std::string mode = "auto";
   std::string stacks = "auto";
@@ -50,11 +50,11 @@ struct RuleArguments {
   std::vector<std::string> stream_like;
 
   void add_to(Command& command);
-  void check() const; ///< UsageError for stacks that nothing fuses
+  void check() const; ///< throws UsageError for stacks without fusion
   void apply(Experiment& experiment) const;
 };
 
-/// One step on one chip, from options instead of an experiment file.
+/// Options for one step on one chip, instead of an experiment file.
 struct StepArguments {
   std::string hardware;
   std::string workload;
@@ -64,14 +64,14 @@ struct StepArguments {
   CostArguments cost;
   RuleArguments rules;
 
-  /// All but those of `cost`. `required`: --hardware and --workload are.
+  /// Adds all options except those of `cost`. `required` applies to --hardware and --workload.
   void add_to(Command& command, bool required = false);
-  Experiment experiment() const; ///< InputError for the training file
+  Experiment experiment() const; ///< throws InputError for the training file
 };
 
-/// A training.yaml, located problems thrown.
+/// Reads a training.yaml. Throws InputError with located problems.
 TrainingOptions load_training_options(const std::string& path);
-/// The steps of a training.yaml that is a list of them; empty where it is one step.
+/// Reads the steps of a training.yaml that is a list of them; empty for a single step.
 std::vector<AlternateStep> load_alternate_steps(const std::string& path);
 
 } // namespace monet::cli

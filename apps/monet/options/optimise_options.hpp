@@ -1,5 +1,5 @@
-// What the searches of `monet optimise` share: their options, their inputs made ready, and how
-// they end.
+// Parts shared by the searches of `monet optimise`: their options, the preparation of their inputs,
+// and the output of their results.
 #pragma once
 
 #include "console.hpp"
@@ -22,24 +22,24 @@ namespace monet::cli {
 struct Command;
 struct Option;
 
-/// Options of every search.
+/// Options that every search has.
 struct OptimiseArguments {
-  std::string experiment; ///< file in place of the options of the step; empty: none
+  std::string experiment; ///< file in place of the options of the step; may be empty
   StepArguments step;
   std::uint64_t seed = 1;
   double time_limit = 0; ///< seconds; 0: none
   int jobs = 1;
   std::string json;
-  std::string report; ///< folder; empty: none
+  std::string report; ///< folder; may be empty
   bool verify = false;
-  std::vector<const Option*> of_step;     ///< those that an experiment file replaces
-  std::function<void(Experiment&)> adapt; ///< what the search changes before files are read
+  std::vector<const Option*> of_step;     ///< options that an experiment file replaces
+  std::function<void(Experiment&)> adapt; ///< changes by the search before files are read
 
   void add_to(Command& command);
-  /// Time limit, threads and JSON alone.
+  /// Adds only the options for time limit, threads and JSON.
   void add_limits_to(Command& command);
-  /// UsageError when there is neither an experiment nor a chip with a network, or something of
-  /// both.
+  /// Experiment from its file or from the options. Throws UsageError if neither an experiment nor a
+  /// chip with a network is given, or parts of both.
   Experiment read() const;
 };
 
@@ -47,55 +47,58 @@ struct OptimiseArguments {
 struct SearchInputs {
   Experiment experiment;
   ModelInputs files;
-  TrainingGraph graph; ///< training, or inference without training options; with its views
-  TrainingGraph step;  ///< the same with views folded: what is tiled and scheduled
+  TrainingGraph graph; ///< with views; inference without training options
+  TrainingGraph step;  ///< the same step with views folded, for tiling and scheduling
 
-  /// The experiment's mapping, mode, stacks and halo; points into this object.
+  /// Tiling options with the experiment's mapping, mode, stacks and halo. They point into this
+  /// object.
   TilingOptions tiling_options() const;
   ScheduleOptions schedule_options(int jobs) const;
 };
 
-/// Reads everything. `objective` is the search's: what a mapping on a core minimises follows it
-/// when it is latency, energy or edp and neither --core-objective nor an experiment say otherwise.
+/// Reads and checks all inputs of a search with this objective. Mappings on cores minimise the same
+/// objective if it is latency, energy or edp, unless --core-objective or an experiment specifies
+/// another.
 SearchInputs prepare(const OptimiseArguments& arguments, const std::string& objective,
                      Session& session);
 
-/// The same for an experiment that is read.
+/// Reads and checks the files of an experiment that is already read.
 SearchInputs prepare(Experiment experiment, Session& session);
 
-/// What a report compares.
+/// Steps that a report compares.
 struct SearchSteps {
   StepResult before;
   StepResult best;
-  const Graph* graph = nullptr; ///< of the best, with its views; null: nothing runs again
+  const Graph* graph = nullptr; ///< graph of the best step, with views; null without recomputation
 };
 
-/// From here on stages end with the time limit; counted from the beginning of the command.
+/// Limits the following stages by the time limit, which is counted from the start of the command.
 void limit_time(const OptimiseArguments& arguments, Session& session);
-/// Seed, threads, time limit (since the command began) and progress for a search, which Ctrl-C ends
-/// from now on in place of the command.
+/// Seed, threads, time limit (from the start of the command) and progress display for a search.
+/// After this call, Ctrl-C ends the search instead of the command.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
-/// Schedules of the whole step that a search for groups makes, and 20 times as many of groups;
-/// none: the search's default, and more as long as they have 6,000,000 tiles together.
+/// Sets the effort of a search for groups: `evaluations` schedules of the whole step and 20 times
+/// this number of groups, 1,000,000 at most. Without a value, the search makes its default number
+/// of schedules. It makes more while all schedules together have at most 6,000,000 tiles.
 void set_effort(FusionOptions& options, std::optional<std::int64_t> evaluations);
 
 /// Provenance of a search: files and options of the step, seed and limits.
 nlohmann::ordered_json search_provenance(const SearchInputs& inputs,
                                          const OptimiseArguments& arguments);
 
-/// For a stage that searches: the best answer, modelled again, is what the search says it is, every
-/// invariant of it holds, and it does not beat its bound. InternalError where not.
+/// Checks the result of a search: the best answer, modelled again, must have the claimed figures,
+/// satisfy every invariant, and not beat its bound. Throws InternalError otherwise.
 void check_answer(const SearchInputs& inputs, const TrainingGraph& step, const StepOptions& options,
                   const StepFigures& claimed, const Certificate& found);
 
-/// With --report: what `monet run` writes, of the best step, with the search's result in it and the
-/// step that the search began with to compare. `graph` is the best step with its views.
+/// Writes the folder of --report: the results that `monet run` writes for the best step, with the
+/// search's result and a comparison with the step before the search.
 void write_search_report(const OptimiseArguments& arguments, const SearchInputs& inputs,
                          const nlohmann::ordered_json& search, const SearchSteps& steps);
 
-/// Writes the JSON where it was asked for and the table to standard output, says whether the search
-/// was cut short, and returns the exit code: 130 after Ctrl-C, else 0.
+/// Writes the JSON if requested and the table to standard output, and reports whether the search
+/// was cut short. Returns the exit code: 130 after Ctrl-C, else 0.
 int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_json& result,
                   const std::string& table, const Certificate& found, Session& session);
 

@@ -1,3 +1,5 @@
+// Chooses which products compute both gradients in one operator, before the fusion and joint
+// searches (paired_steps.hpp).
 #include "options/paired_steps.hpp"
 
 #include "monet/report/search_result.hpp"

@@ -1,5 +1,5 @@
-// Steps whose products compute both their gradients in one operator, for searches that decide it
-// layer by layer.
+// Steps with and without paired gradients, where one operator computes both gradients of a product.
+// They serve searches that choose pairs layer by layer.
 #pragma once
 
 #include "options/optimise_options.hpp"
@@ -20,22 +20,23 @@
 
 namespace monet::cli {
 
-/// The steps that a search is made for. Where the training options pair gradients: the one without
-/// pairs, and the one with those of them that pay (choose_pairs()), where any do. Else, and where
-/// stacks are given, the step as it is.
+/// Variants of a step that a search is made for. If the training options pair gradients, these are
+/// the step without pairs and, if some pairs are worthwhile, the step with only these
+/// (choose_pairs()). Otherwise, or if stacks are given, there is only the original step.
 class PairedSteps {
 public:
-  /// Keeps a reference to `inputs`. Takes a quarter of the time that there is.
+  /// Chooses the pairs, which uses a quarter of the remaining time. Keeps a reference to `inputs`.
   PairedSteps(const SearchInputs& inputs, Objective objective, CoreCostCache& costs,
               const SearchControl& control, Session& session);
 
   template <class Result>
   struct Answer {
-    const SearchInputs* inputs = nullptr; ///< of the step that it is of
+    const SearchInputs* inputs = nullptr; ///< inputs of the step that the result belongs to
     Result result;
   };
-  /// search(inputs, control) of each step, in its part of the time: the best result, whose
-  /// certificate (certificate_of(result)) then holds for all of these steps.
+  /// Calls search(inputs, control) for each step with its share of the time, and returns the best
+  /// result. The result's certificate (certificate_of(result)) is replaced by one that holds for
+  /// all steps.
   template <class Search, class CertificateOf>
   auto search(const SearchControl& control, Search&& search, CertificateOf&& certificate_of) {
     using Result = decltype(search(*steps_.front(), control));
@@ -59,7 +60,7 @@ public:
       } catch (const InfeasibleError&) {
         if (last && !best)
           throw;
-      } catch (const Stopped&) { // before this one's first plan
+      } catch (const Stopped&) { // before the first plan of this step
         if (!best)
           throw;
         all.interrupted = true;
@@ -70,11 +71,11 @@ public:
     return std::move(*best);
   }
 
-  /// Adds what was decided, after search(), as `pairing`: the number of `products` that may be
-  /// paired, the names of those that are `paired` in the answer, and what the searches of each step
-  /// came to. Nothing where pairs are as the training options say.
+  /// Adds the decision after search() as `pairing`: the number of `products` that may be paired,
+  /// the names of those `paired` in the answer, and the best values `searched` for each step. Adds
+  /// nothing if there was no choice of pairs.
   void add_to(nlohmann::ordered_json& result) const;
-  /// The same in a line.
+  /// Decision on pairs as one line of text; empty if there was no choice of pairs.
   std::string line() const;
 
 private:
@@ -82,7 +83,7 @@ private:
   std::vector<std::unique_ptr<SearchInputs>> made_;
   std::size_t products_ = 0;
   bool interrupted_ = false;                             ///< a limit ended the choice of pairs
-  std::vector<std::pair<std::size_t, double>> searched_; ///< step, best
+  std::vector<std::pair<std::size_t, double>> searched_; ///< index of the step, best value
   const SearchInputs* answer_ = nullptr;
 };
 

@@ -1,3 +1,5 @@
+// Finds options without an effect by modelling the step without them (unused_options.hpp); commands
+// warn about them.
 #include "options/unused_options.hpp"
 
 #include "monet/base/warnings.hpp"
@@ -20,7 +22,7 @@ void warn_of(const SourceLoc& where, const std::string& key) {
   warn(where, fmt::format("'{}' changes nothing of this step", key));
 }
 
-/// What is modelled, without what was asked for.
+/// Figures of a modelled step, without the parts that repeat the request.
 Json figures_of(const ClusterInputs& inputs, const ClusterStep& step) {
   const ClusterResult result{"", &inputs.cluster, &inputs.device, &inputs.workload, {}, &step};
   Json json = cluster_json(result, {});
@@ -38,7 +40,7 @@ public:
 
   void run() {
     const std::vector<std::string> keys = [&] {
-      const WarningScope again; // discards warnings that the step has reported
+      const WarningScope again; // discards warnings already reported for the step
       return find();
     }();
     for (const std::string& key : keys)
@@ -61,7 +63,7 @@ private:
     try {
       if (make() == figures_)
         found_.push_back(key);
-    } catch (const InputError&) { // the step needs it
+    } catch (const InputError&) { // the step needs the option
     } catch (const InfeasibleError&) {
     }
   }
@@ -140,7 +142,8 @@ private:
     workload("workload: transformer: causal", !shape.causal, without);
   }
 
-  /// Scheduling a step on a chip takes long, so there only the graphs are compared.
+  /// Finds training options without an effect. For chips only the graphs are compared, since
+  /// scheduling a step takes long.
   void find_in_training() {
     const TrainingOptions& given = inputs_.workload.training;
     if (inputs_.device.chip) {

@@ -1,4 +1,4 @@
-// Warnings about options without an effect.
+// Warnings about options that have no effect.
 #pragma once
 
 #include "options/cluster_experiment.hpp"
@@ -8,13 +8,14 @@
 
 namespace monet::cli {
 
-/// make_training_graph(), with a warning for each option of the training file without which the
-/// step is the same.
+/// Builds the training graph (make_training_graph()), and warns about each option of the training
+/// file that does not change it.
 TrainingGraph make_step(const Graph& network, const TrainingOptions& options,
                         const SourceLoc& where);
 
-/// Warns about each key of `parallel`, `cluster`, `workload` and `training` without which the step
-/// has the same figures. For chips, keys of `training` are compared by the operators of the step.
+/// Warns about each key of `parallel`, `cluster`, `workload` and `training` that does not change
+/// the figures of the step. For chips, keys of `training` are compared by the operators of the
+/// step.
 void warn_of_unused(const ClusterExperiment& experiment, const ClusterInputs& inputs,
                     const ClusterStep& step);
 

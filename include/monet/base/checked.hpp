@@ -1,5 +1,5 @@
-// Integer arithmetic that throws instead of wrapping, used wherever sizes from a user's file are
-// multiplied, and the one way from a floating number of a file to an integer.
+// Integer arithmetic that throws on overflow, used wherever sizes from a user's file are
+// multiplied, and a defined conversion of floating-point numbers to integers.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,31 @@
 
 namespace monet {
 
-/// Throws InputError("a `what` of sizes overflows 64 bits"). Apart, so that nothing of it is in the
-/// functions below, which are in inner loops.
+/// Throws InputError("a `what` of sizes overflows 64 bits"). Defined out of line to keep error
+/// handling out of the inline functions, which run in inner loops.
 [[noreturn]] void throw_overflow(std::string_view what);
 
-/// Product or sum as int64; throws InputError("... overflows 64 bits") when it does not fit.
+/// Product of two int64 values; throws InputError("... overflows 64 bits") if it does not fit.
 inline std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result))
     throw_overflow("product");
   return result;
 }
+/// Sum of two int64 values; throws InputError("... overflows 64 bits") if it does not fit.
 inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (__builtin_add_overflow(a, b, &result))
     throw_overflow("sum");
   return result;
 }
-/// Product of all factors, 1 for none.
+/// Product of all factors, 1 without any; throws InputError if it does not fit into int64.
 std::int64_t checked_product(std::span<const std::int64_t> factors);
 
-/// Rounded towards zero: the largest or least integer where the number lies beyond it, 0 for NaN.
-/// C++ leaves both undefined, and processors differ.
+/// A floating-point number rounded towards zero, clamped to the range of int64; 0 for NaN. C++
+/// leaves the conversion of NaN and of numbers outside the range undefined, and processors differ.
 constexpr std::int64_t saturated_integer(double number) {
-  constexpr double kBeyond = 9223372036854775808.0; // 2^63, the first that is too large
+  constexpr double kBeyond = 9223372036854775808.0; // 2^63, the smallest number that is too large
   if (number != number)
     return 0;
   if (number >= kBeyond)

@@ -1,4 +1,4 @@
-// Reading whole files, and writing them so that they appear whole or not at all.
+// Reading whole files, atomic writing of files, and locked result folders.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace monet {
 
-/// Bytes of a file where its reader states no smaller limit: 2 GiB, as much as an ONNX file may
-/// have.
+/// Default maximum file size of read_file(), in bytes: 2 GiB, the maximum size of an ONNX file.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 31;
 
-/// The file's bytes; InputError naming the file when it cannot be read, is larger than `max_bytes`
-/// or is no regular file: devices and pipes have no end.
+/// Reads a whole file. Throws InputError naming the file if it cannot be read, is larger than
+/// `max_bytes`, or is not a regular file: devices and pipes have no end.
 std::string read_file(const std::string& path, std::size_t max_bytes = kMaxFileBytes);
 
-/// The same for a file's first bytes, fewer where it is shorter.
+/// Reads the first `bytes` bytes of a file, or all of a shorter file. Errors as read_file().
 std::string read_beginning(const std::string& path, std::size_t bytes);
 
-/// There is a regular file, or a text that stands for one.
+/// Whether `path` is a regular file or has a text in an enclosing GivenFiles scope.
 bool is_file(const std::string& path);
 
-/// Texts that stand for files of these names, for whatever this thread reads while the object
-/// lives: they come before files, and are never written. The innermost counts where several live.
+/// A scope with in-memory files: `texts` maps paths to contents. While the object lives, this
+/// thread reads these texts instead of the files on disk. They are never written. Only the
+/// innermost scope is used.
 class GivenFiles {
 public:
   explicit GivenFiles(std::map<std::string, std::string> texts);
@@ -37,9 +37,9 @@ private:
   const std::map<std::string, std::string>* before_;
 };
 
-/// Writes aside in the same folder, then renames; follows a symbolic link, and writes straight into
-/// what is no regular file, such as /dev/null or a pipe. OutputError naming the path when it
-/// cannot.
+/// Writes a file atomically: into a temporary file in the same folder, which is then renamed.
+/// Follows a symbolic link, and writes directly into anything that is not a regular file, such as
+/// /dev/null or a pipe. Throws OutputError naming the path if it cannot.
 void write_file_atomically(const std::string& path, std::string_view contents);
 
 /// Writes to an open pipe, terminal or device and waits for its reader. Once a stop flag of this
@@ -47,18 +47,19 @@ void write_file_atomically(const std::string& path, std::string_view contents);
 /// second. Returns 0, or the errno of a failed write.
 int write_to_reader(int file, std::string_view contents);
 
-/// OutputError where write_file_atomically() could not write now. Leaves no trace.
+/// Checks that write_file_atomically() could write `path` now; throws OutputError if not. Leaves no
+/// file behind.
 void try_to_write(const std::string& path);
 
-/// A folder that this process writes results into, while the object lives. Other processes are kept
-/// from it by a lock on a file in it, which the kernel frees however the process ends; where the
-/// file system has no locks they are not.
+/// A folder of results that this process locks while the object lives. The lock is on a file in the
+/// folder and excludes other processes; the kernel releases it however the process ends. On a file
+/// system without locks, other processes are not excluded.
 class LockedFolder {
 public:
-  /// Makes the folder, and those above it, where they are not there. OutputError when it cannot be
-  /// made or written, or when another process holds it, which the message names.
+  /// Creates and locks the folder and its missing parents. Throws OutputError if the folder cannot
+  /// be created or written, or if another process holds the lock; the message names that process.
   explicit LockedFolder(const std::string& path);
-  /// What was made and is empty still goes again.
+  /// Releases the lock and removes the created folders that are still empty.
   ~LockedFolder();
   LockedFolder(const LockedFolder&) = delete;
   LockedFolder& operator=(const LockedFolder&) = delete;
@@ -69,12 +70,12 @@ private:
   void give_up();
 
   std::string path_;
-  std::string lock_;              ///< file in the folder
-  std::vector<std::string> made_; ///< folders, the highest first
+  std::string lock_;              ///< path of the lock file in the folder
+  std::vector<std::string> made_; ///< created folders, outermost first
   int file_ = -1;
 };
 
-/// `path` seen from the folder that holds `file`, as paths in an experiment file are.
+/// Resolves `path` relative to the folder that contains `file`, as for paths in an experiment file.
 std::string resolve_beside(const std::string& file, const std::string& path);
 
 } // namespace monet

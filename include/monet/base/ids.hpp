@@ -1,4 +1,4 @@
-// Index types that cannot be mixed up: a TensorId does not index operators.
+// Typed indices, one type for each kind of object, so that a TensorId cannot index operators.
 #pragma once
 
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace monet {
 
-inline constexpr std::uint32_t kNone = 0xFFFFFFFF; ///< no index
+inline constexpr std::uint32_t kNone = 0xFFFFFFFF; ///< value for "no index"
 
 template <class Tag>
 struct Id {

@@ -10,7 +10,7 @@
 
 namespace monet {
 
-/// [begin, end); empty when end <= begin.
+/// Half-open interval [begin, end); empty if end <= begin.
 struct Interval {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -24,7 +24,7 @@ constexpr Interval intersect(Interval a, Interval b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-/// One interval per axis of a tensor. A box over no axes (a scalar) has volume 1.
+/// A box: one interval per axis of a tensor. A box without axes (a scalar) has volume 1.
 using Box = std::vector<Interval>;
 
 constexpr std::int64_t volume(const Box& box) {
@@ -34,7 +34,7 @@ constexpr std::int64_t volume(const Box& box) {
   return v;
 }
 
-/// What two boxes over the same axes have in common.
+/// Intersection of two boxes over the same axes.
 inline Box intersect(Box a, const Box& b) {
   for (std::size_t axis = 0; axis < a.size(); ++axis)
     a[axis] = intersect(a[axis], b[axis]);

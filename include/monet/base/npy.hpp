@@ -9,10 +9,10 @@
 
 namespace monet {
 
-/// An array in row-major order. Floats of 2, 4 and 8 bytes are `real`; integers of 1 to 8 bytes and
-/// booleans are `whole`. Unsigned 64-bit numbers above 2^63 - 1 wrap.
+/// An array in row-major order. Floats of 2, 4 and 8 bytes are stored in `real`; integers of 1 to 8
+/// bytes and booleans in `whole`. Unsigned 64-bit numbers above 2^63 - 1 wrap around.
 struct NpyArray {
-  std::vector<std::int64_t> shape; ///< empty = a single number
+  std::vector<std::int64_t> shape; ///< empty for a single number
   bool is_real = true;
   std::vector<double> real;
   std::vector<std::int64_t> whole;
@@ -22,25 +22,27 @@ struct NpyArray {
   std::vector<double> numbers() const;
 };
 
-/// What a file says of its array before its elements.
+/// Header of a .npy file: element type, order and shape of its array.
 struct NpyLayout {
-  std::string type; ///< as NumPy names it: "f4", "u1"; ">f4" is big-endian
+  std::string type; ///< NumPy's name: "f4", "u1"; ">f4" is big-endian
   bool column_major = false;
-  std::vector<std::int64_t> shape; ///< not held against the size of the file
-  std::size_t data = 0;            ///< byte at which the elements begin
+  std::vector<std::int64_t> shape; ///< not checked against the size of the file
+  std::size_t data = 0;            ///< offset of the first element, in bytes
 };
 
-/// InputError naming `origin` where the file does not begin as such an array.
+/// Parses the header of a .npy file. Throws InputError naming `origin` if it is invalid.
 NpyLayout npy_layout(std::string_view bytes, const std::string& origin);
 
-/// InputError naming `origin` for anything else than such an array; its data must be complete.
+/// Parses a whole .npy file. Throws InputError naming `origin` if the format is not supported or
+/// data are missing.
 NpyArray parse_npy(std::string_view bytes, const std::string& origin);
 NpyArray read_npy(const std::string& path);
 
-/// Element types that files are written in: floats of 8 and 4 bytes, unsigned integers.
+/// Element types that can be written: floats of 8 and 4 bytes and unsigned integers.
 enum class NpyType { f8, f4, u1, u2, u4 };
 
-/// The bytes of a file of these numbers, each converted to the type, which has room for it.
+/// Contents of a .npy file with these numbers, each converted to `type`; every number must be in
+/// its range.
 std::string npy_bytes(std::span<const std::int64_t> shape, std::span<const double> numbers,
                       NpyType type = NpyType::f8);
 

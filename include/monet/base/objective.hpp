@@ -1,4 +1,4 @@
-// What mappings, searches and fronts minimise.
+// Objectives that mappings, searches and Pareto fronts minimise.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace monet {
 
+/// An objective to be minimised.
 enum class Objective : std::uint8_t {
-  latency, ///< cycles, or seconds where a frequency is known
+  latency, ///< cycles, or seconds if a frequency is known
   energy,  ///< pJ
   edp,     ///< pJ x cycles
-  dram,    ///< bits that the off-chip memory is read and written
-  memory,  ///< most bytes that live at a time
-  area,    ///< mm2, of a chip
-  power,   ///< W at the peak, of a chip
-  error,   ///< share of images that a network trained in a design's formats takes for another class
+  dram,    ///< bits read from and written to the off-chip memory
+  memory,  ///< peak memory in use, bytes
+  area,    ///< area of a chip, mm2
+  power,   ///< peak power of a chip, W
+  error,   ///< test error of a network trained in a design's formats: share of misclassified images
 };
 
-/// What a mapping on one core can minimise, and what a design of a chip can.
+/// Objectives for a mapping on one core, and for the design of a chip.
 inline constexpr Objective kCoreObjectives[] = {Objective::latency, Objective::energy,
                                                 Objective::edp};
 inline constexpr Objective kDesignObjectives[] = {Objective::latency, Objective::energy,
@@ -27,7 +28,7 @@ inline constexpr Objective kDesignObjectives[] = {Objective::latency, Objective:
                                                   Objective::power,   Objective::error};
 
 std::string_view name_of(Objective objective);
-/// The one of `among` with that name ("edp"), or nullopt.
+/// Objective with this name ("edp") among `among`; nullopt if it is missing.
 std::optional<Objective> objective_named(std::string_view name, std::span<const Objective> among);
 std::optional<Objective> objective_named(std::string_view name);
 

@@ -1,4 +1,4 @@
-// A counter-based random generator: the n-th number of a seed is the same on any machine and
+// A counter-based random generator: the n-th number of a seed is identical on every machine and
 // thread.
 #pragma once
 
@@ -14,22 +14,22 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter) {
   return z ^ (z >> 31);
 }
 
-/// Uniform in [0, 1).
+/// Random number of seed and counter, uniform in [0, 1).
 constexpr double random_unit(std::uint64_t seed, std::uint64_t counter) {
   return static_cast<double>(random_bits(seed, counter) >> 11) * 0x1.0p-53;
 }
 
-/// The numbers of a seed, one after another. Copies go on by themselves.
+/// A stream of random numbers from one seed. A copy continues independently.
 class RandomStream {
 public:
-  /// Streams of the same seed and different numbers have nothing in common.
+  /// Streams with the same seed and different numbers are independent.
   explicit constexpr RandomStream(std::uint64_t seed, std::uint64_t number = 0)
       : seed_(random_bits(random_bits(seed, 0), number)) {}
 
   constexpr std::uint64_t bits() { return random_bits(seed_, counter_++); }
-  /// Uniform in [0, 1).
+  /// Next random number, uniform in [0, 1).
   constexpr double unit() { return random_unit(seed_, counter_++); }
-  /// One of 0 .. count - 1; count > 0 and far below 2^64.
+  /// Random integer in 0 .. count - 1; count must be positive and far below 2^64.
   constexpr std::uint64_t below(std::uint64_t count) { return bits() % count; }
   constexpr bool chance(double probability) { return unit() < probability; }
 

@@ -1,4 +1,5 @@
-// SHA-512 (FIPS 180-4): names an input in the provenance, and gives the order of ZigZag's sets.
+// SHA-512 (FIPS 180-4): identifies inputs in the provenance and determines the order of ZigZag's
+// sets.
 #pragma once
 
 #include <array>
@@ -8,10 +9,10 @@
 
 namespace monet {
 
-/// Eight words, the most significant first.
+/// SHA-512 digest of `bytes` as eight words, most significant first.
 using Sha512 = std::array<std::uint64_t, 8>;
 Sha512 sha512(std::string_view bytes);
-/// The same as 128 hexadecimal digits.
+/// SHA-512 digest of `bytes` as 128 hexadecimal digits.
 std::string sha512_hex(std::string_view bytes);
 
 } // namespace monet

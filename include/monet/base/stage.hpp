@@ -11,12 +11,12 @@
 
 namespace monet {
 
-/// What a run carries through its stages.
+/// Settings of a run that all its stages share.
 struct StageContext {
-  StopRequest stop;    ///< ends stages with Stopped, between their loops and inside
+  StopRequest stop;    ///< ends stages with Stopped, between and inside their loops
   bool verify = false; ///< check each product's invariants (always on in developer builds)
-  int jobs = 1;        ///< threads; results are the same for any number
-  std::function<void(std::string_view)> begins; ///< told every stage's name; may be empty
+  int jobs = 1;        ///< number of threads; the results do not depend on it
+  std::function<void(std::string_view)> begins; ///< called with each stage's name; may be empty
 };
 
 #ifdef MONET_VERIFY_STAGES
@@ -25,7 +25,8 @@ inline constexpr bool kVerifyStages = true;
 inline constexpr bool kVerifyStages = false;
 #endif
 
-/// Runs `make()` as the stage `name`, and then `verify(product)` when asked to.
+/// Runs `make()` as the stage `name` and returns its product. Calls `verify(product)` in developer
+/// builds or if the context requests it. Throws Stopped on a stop request.
 template <class Make, class Verify>
 auto run_stage(StageContext& context, std::string_view name, Make&& make, Verify&& verify) {
   const StopScope scope(&context.stop);

@@ -1,5 +1,5 @@
-// How work under way is ended from outside: loops that may run long ask check_stop(), which throws
-// once the user or a limit of time wants the end.
+// Cooperative stops: long loops call check_stop(), which throws once the user or a time limit ends
+// the work.
 #pragma once
 
 #include <atomic>
@@ -10,27 +10,26 @@
 
 namespace monet {
 
-/// The user asked to stop (Ctrl-C), or a limit of time has passed. What was finished before stays
-/// valid.
+/// Thrown when the user asks to stop (Ctrl-C) or a time limit has passed. Work finished before
+/// stays valid.
 class Stopped : public std::runtime_error {
 public:
   explicit Stopped(const std::string& what, bool by_clock = false)
       : std::runtime_error(what), by_clock_(by_clock) {}
-  /// A limit of time ended it, nobody asked.
+  /// Whether a time limit, not the user, ended the work.
   bool by_clock() const { return by_clock_; }
 
 private:
   bool by_clock_;
 };
 
-/// What ends work: a flag that somebody sets, a time, whatever is first.
+/// A request to stop: when `flag` is set or `deadline` has passed, whichever is first.
 struct StopRequest {
   using Clock = std::chrono::steady_clock;
 
-  const std::atomic<bool>* flag = nullptr; ///< null: nobody sets one
+  const std::atomic<bool>* flag = nullptr; ///< null: no flag
   Clock::time_point deadline = Clock::time_point::max();
-  /// Work that there is no answer without may go on for so long after the flag is seen, or the
-  /// deadline.
+  /// Extra time after the flag or the deadline for work without which there is no result at all.
   Clock::duration grace{0};
 
   bool is_late(Clock::time_point now) const {
@@ -38,23 +37,25 @@ struct StopRequest {
   }
 };
 
-/// Long enough for the first plan of a small step, and too short to be noticed.
+/// Grace period for the first plan of a small step: long enough to find one, too short for a user
+/// to notice.
 inline constexpr std::chrono::milliseconds kFirstPlanGrace{250};
 
-/// While it lives, check_stop() heeds the request too: in the thread that made it, and in those
-/// that parallel_for() starts from there. Scopes are nested; an inner one lifts no outer one.
+/// A scope in which check_stop() also checks a request: in the thread that created the scope and in
+/// the threads that parallel_for() starts from it. Scopes nest; an inner scope does not cancel an
+/// outer one.
 class StopScope {
 public:
   explicit StopScope(const StopRequest& request);
-  /// Of a request that may change, outside of parallel loops; it outlives the scope.
+  /// Refers to a request that may change, but not during parallel loops. It must outlive the scope.
   explicit StopScope(const StopRequest* request);
   ~StopScope();
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
 
-  /// The innermost of this thread, or null; for threads that go on with its work.
+  /// Innermost scope of this thread, or null; passed to threads that continue its work.
   static const StopScope* current();
-  /// Takes over the scopes of the thread that started this one.
+  /// Adopts, in a new thread, the scopes of the thread that started it.
   struct Adopt {
     explicit Adopt(const StopScope* of_starter);
     ~Adopt();
@@ -75,14 +76,14 @@ private:
   StopRequest own_;
   const StopRequest* request_;
   const StopScope* outer_;
-  mutable std::atomic<Time::rep> seen_{0}; ///< when the flag was; 0: it was not
+  mutable std::atomic<Time::rep> seen_{0}; ///< when the flag was first seen; 0: not yet
 };
 
-/// Throws Stopped if any scope of this thread asks for it. Costs a read of the clock, some 30 ns,
-/// where there is a limit of time: for loops whose rounds take longer.
+/// Throws Stopped if any scope of this thread requests it. With a time limit it reads the clock,
+/// about 30 ns, so a loop should take longer per iteration.
 void check_stop();
 
-/// Whether the flag of any scope of this thread is set, whatever its grace; deadlines do not count.
+/// Whether the flag of any scope of this thread is set. Ignores deadlines and grace periods.
 bool is_stop_flag_set();
 
 } // namespace monet

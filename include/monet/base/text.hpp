@@ -1,5 +1,4 @@
-// Small helpers on text: nearest-name hints, glob patterns, depth of JSON, number formatting for
-// people.
+// Text helpers: nearest-name hints, glob patterns, JSON nesting depth, readable numbers.
 #pragma once
 
 #include <charconv>
@@ -14,11 +13,11 @@
 
 namespace monet {
 
-/// "did you mean 'size'?" when some candidate is within a third of `name`'s length in edits, else
-/// "".
+/// Hint such as "did you mean 'size'?", for a candidate within an edit distance of a third of
+/// `name`'s length; otherwise "".
 std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates);
 
-/// The names of a list's items, for such hints.
+/// Names of a list's items, for nearest_name_hint().
 template <class List>
 std::vector<std::string> names_of(const List& list) {
   std::vector<std::string> names;
@@ -27,7 +26,7 @@ std::vector<std::string> names_of(const List& list) {
   return names;
 }
 
-/// The number that all of the text says; nullopt of other text and of what does not fit.
+/// Parses all of `text` as one number; nullopt for any other text and for numbers out of range.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number = 0;
@@ -36,21 +35,20 @@ std::optional<Number> number_in(std::string_view text) {
                                                                    : std::nullopt;
 }
 
-/// Glob match with * and ?; linear in practice (no exponential backtracking).
+/// Matches a glob pattern with * and ?; linear in practice (no exponential backtracking).
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Without spaces and tabs at either end.
+/// `text` without spaces and tabs at either end.
 std::string_view trimmed(std::string_view text);
 
-/// The parts of a text between separators, at most `most`: the last has whatever is left.
+/// Splits a text at a separator into at most `most` parts; the last part holds the remainder.
 std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most);
 
-/// Deepest nesting of brackets and braces outside of quotes, as JSON has them: before a parser
-/// runs, and in one walk over the text. (nlohmann's own callback takes quadratic time on long
-/// lists.)
+/// Maximum nesting depth of brackets and braces outside of JSON strings, found in one pass before a
+/// parser runs. (nlohmann's callback takes quadratic time on long lists.)
 int json_depth(std::string_view text);
 
-/// 1234567 -> "1,234,567".
+/// Integer with its digits grouped in threes: 1234567 -> "1,234,567".
 std::string group_digits(std::int64_t value);
 
 /// Bytes with a binary prefix and three significant digits: "17.3 MiB".

@@ -1,4 +1,4 @@
-// How much several boxes cover together.
+// Volume of a union of boxes.
 #pragma once
 
 #include "monet/base/interval.hpp"
@@ -8,8 +8,9 @@
 
 namespace monet {
 
-/// Elements in at least one of the boxes, all over the same axes; 0 of none. InputError when they
-/// do not fit into 64 bits. Time grows with boxes^axes at worst: meant for the few of one tile.
+/// Number of elements in at least one of the boxes, which all have the same axes; 0 without boxes.
+/// Throws InputError if the number does not fit into 64 bits. Worst-case time grows as boxes^axes:
+/// meant for the few boxes of one tile.
 std::int64_t union_volume(std::span<const Box> boxes);
 
 } // namespace monet

@@ -7,7 +7,8 @@
 
 namespace monet {
 
-/// A number of some unit. Adds and compares only with its own kind; scales by plain numbers.
+/// A number with a unit. Quantities add and compare only with the same unit, and scale by plain
+/// numbers.
 template <class Tag, class Rep>
 struct Quantity {
   Rep value{};
@@ -31,10 +32,9 @@ using Cycles = Quantity<struct CyclesTag, std::int64_t>;
 using Bits = Quantity<struct BitsTag, std::int64_t>;
 using Picojoules = Quantity<struct PicojoulesTag, double>;
 
-/// Energy as the ledger of a schedule counts it: a whole number of 1/64 pJ. Integer sums do not
-/// depend on their order, so totals by layer, phase, core and component agree to the last bit; and
-/// as a double the figure in pJ is exact below 1.4e14 pJ, so a reader who adds up JSON finds the
-/// same.
+/// Energy in whole units of 1/64 pJ, as a schedule's ledger counts it. Integer sums do not depend
+/// on their order, so totals by layer, phase, core and component agree exactly. Below 1.4e14 pJ the
+/// value in pJ is exact as a double, so sums over the JSON output match, too.
 struct Energy {
   std::int64_t units{}; ///< 1/64 pJ
 
@@ -52,12 +52,12 @@ struct Energy {
   }
 };
 
-/// Whole bytes that hold so many bits.
+/// Number of whole bytes that hold `bits`, rounded up.
 constexpr std::int64_t bytes_of(Bits bits) {
   return (bits.value + 7) / 8;
 }
 
-/// ceil(a / b) for a >= 0, b > 0.
+/// Quotient a / b rounded up, for a >= 0 and b > 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }

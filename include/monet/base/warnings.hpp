@@ -1,4 +1,5 @@
-// Warnings: what was ignored, guessed, clipped or assumed of the user's input, with its place.
+// Warnings: parts of the user's input that were ignored, guessed, clipped or assumed, with their
+// positions.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -10,21 +11,21 @@
 
 namespace monet {
 
-/// Collects the warnings of its thread, and of the threads of parallel loops that start from there,
-/// while it lives. The innermost scope receives them. Any number of threads may warn at once.
+/// A scope that collects the warnings of its thread and of the parallel loops started from it. Only
+/// the innermost scope receives a warning. Any number of threads may warn at once.
 class WarningScope {
 public:
   using Listener = std::function<void(const InputProblem&)>;
 
-  /// `listener` is called with each warning as it comes, but once for equal ones; it may be empty.
+  /// `listener` is called at once for each warning, but only once for equal ones; it may be empty.
   explicit WarningScope(Listener listener = {});
   ~WarningScope();
   WarningScope(const WarningScope&) = delete;
   WarningScope& operator=(const WarningScope&) = delete;
 
-  /// The innermost of this thread, or null.
+  /// Innermost scope of this thread, or null.
   static WarningScope* current();
-  /// Makes the scope of the thread that started this one the innermost.
+  /// Makes the starting thread's scope the innermost one of a new thread.
   class Adopt {
   public:
     explicit Adopt(WarningScope* of_starter);
@@ -37,7 +38,8 @@ public:
   };
 
   void add(InputProblem warning);
-  /// Each warning once, by place, then by text, whatever thread found it.
+  /// All warnings without duplicates, sorted by position, then text; independent of the threads
+  /// that added them.
   std::vector<InputProblem> warnings() const;
 
 private:

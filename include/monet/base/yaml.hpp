@@ -1,5 +1,5 @@
-// YAML with locations. yaml-cpp keeps the first of duplicate keys, reads 010 as octal and knows no
-// unknown keys; this wrapper is what every reader of a user's YAML uses instead.
+// YAML with source locations, for every YAML file of a user. Unlike plain yaml-cpp, it reports
+// duplicate and unknown keys and never reads 010 as octal.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -14,7 +14,7 @@
 
 namespace monet {
 
-/// A parsed document as plain data. Aliases are expanded (bounded, see parse_yaml).
+/// A parsed document as plain data. Aliases are expanded, within the limits of parse_yaml().
 struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
   struct Entry;
@@ -22,8 +22,8 @@ struct YamlNode {
   Kind kind = Kind::null;
   bool quoted = false; ///< a quoted scalar is always a string
   std::string scalar;
-  std::vector<YamlNode> items; ///< of a sequence
-  std::vector<Entry> entries;  ///< of a map, in file order; duplicates are kept
+  std::vector<YamlNode> items; ///< items of a sequence
+  std::vector<Entry> entries;  ///< entries of a map, in file order, with duplicates
   SourceLoc where;
 };
 struct YamlNode::Entry {
@@ -32,26 +32,26 @@ struct YamlNode::Entry {
   YamlNode value;
 };
 
-/// Parses one document. Throws a located InputError on bad syntax, several documents, control
-/// bytes, foreign tags, anything but UTF-8, more than 1,000,000 nodes after alias expansion or
-/// nesting deeper than 64.
+/// Parses one document. Throws InputError with a location for: bad syntax, several documents,
+/// control bytes, foreign tags, anything but UTF-8, more than 1,000,000 nodes after alias
+/// expansion, or nesting deeper than 64.
 YamlNode parse_yaml(std::string_view text, const std::string& origin);
 YamlNode load_yaml(const std::string& path);
 
-/// Typed reading of one map; collects problems instead of stopping at the first.
-/// Every key must be asked for: finish() reports the others, with the nearest known name as a hint.
+/// Typed access to one map, which collects problems instead of stopping at the first. finish()
+/// reports every key that was never requested, with the nearest known name as a hint.
 class YamlMap {
 public:
-  enum class Duplicates { are_errors, last_wins }; ///< last_wins is what ZigZag's reader does
+  enum class Duplicates { are_errors, last_wins }; ///< last_wins is the rule of ZigZag's reader
 
-  /// Not a map: reported, and then reads as an empty map.
+  /// A node that is not a map is reported, and then reads as an empty map.
   YamlMap(const YamlNode& node, ProblemList& problems,
           Duplicates duplicates = Duplicates::are_errors);
 
   bool has(std::string_view key) const;
-  /// The value or null; marks the key as known.
+  /// Value of a key, or null if it is missing; marks the key as known.
   const YamlNode* find(std::string_view key);
-  /// Like find, but a missing key is reported.
+  /// Value of a key, or null if it is missing, which is reported; marks the key as known.
   const YamlNode* require(std::string_view key);
 
   std::int64_t require_integer(std::string_view key, std::int64_t fallback = 0);
@@ -61,7 +61,7 @@ public:
   double number_or(std::string_view key, double fallback);
   bool boolean_or(std::string_view key, bool fallback);
   std::string string_or(std::string_view key, const std::string& fallback);
-  /// Known but unused keys of a foreign format.
+  /// Marks a key of a foreign format as known although it is not used.
   void ignore(std::string_view key);
 
   void finish();
@@ -73,23 +73,24 @@ private:
   std::vector<std::string> known_;
 };
 
-/// A number of a map between both limits; the fallback where the key is missing and there is one. A
-/// problem, and 1, where it is not that.
+/// Number at `key` between `least` and `most`. A missing key yields the fallback if there is one.
+/// Anything else adds a problem and yields 1.
 double figure_within(YamlMap& map, std::string_view key, double least, double most,
                      std::optional<double> fallback, ProblemList& problems);
 
-/// Scalars: decimal integers with optional `_` between digits (as YAML 1.1; never octal), `1e9`
-/// counts as an integer when integral. nullopt and a located problem when the node is something
-/// else.
+/// Integer value of a scalar: decimal, with optional `_` between digits (as in YAML 1.1; never
+/// octal). `1e9` is an integer because its value is integral. Any other node adds a problem with
+/// its location and yields nullopt.
 std::optional<std::int64_t> as_integer(const YamlNode& node, ProblemList& problems);
-/// The same between both limits; a problem about `what` for others. `unit` follows the limits.
+/// Integer value of a scalar between `least` and `most`. Any other value adds a problem that names
+/// `what` and the limits in `unit`, and yields nullopt.
 std::optional<std::int64_t> integer_within(const YamlNode& node, std::string_view what,
                                            std::int64_t least, std::int64_t most,
                                            ProblemList& problems, std::string_view unit = "");
 std::optional<double> as_number(const YamlNode& node, ProblemList& problems);
 std::optional<bool> as_boolean(const YamlNode& node, ProblemList& problems);
 std::optional<std::string> as_string(const YamlNode& node, ProblemList& problems);
-/// A sequence of strings; nothing counts as an empty one, a scalar as a sequence of one when
+/// Strings of a sequence. An empty node yields an empty list; a scalar is accepted as one string if
 /// `scalar_ok`.
 std::vector<std::string> as_strings(const YamlNode& node, ProblemList& problems,
                                     bool scalar_ok = false);

@@ -1,5 +1,5 @@
-// A cluster: devices, and the tiers of links that join them.
-// docs/reference/cluster-file.md describes the files.
+// A cluster: devices, and the tiers of links that join them. docs/reference/cluster-file.md
+// describes the files.
 #pragma once
 
 #include "monet/cluster/collective_table.hpp"
@@ -12,57 +12,59 @@
 
 namespace monet {
 
-/// How a tier joins its units.
+/// Topology of the links within a tier.
 enum class TierTopology : std::uint8_t {
-  switched,        ///< any device to any other at its whole bandwidth
-  ring,            ///< to two neighbours, half of its bandwidth each
-  fully_connected, ///< a link to each of the others, which share its bandwidth evenly
+  switched,        ///< any device to any other at full bandwidth
+  ring,            ///< a link to each of two neighbours, with half of the bandwidth each
+  fully_connected, ///< a link to each of the others, which share the bandwidth evenly
 };
 
-/// One step outward: so many units of the tier below (devices, for the first) become one.
+/// One level of the network: `size` units of the tier below (devices for the innermost tier) form
+/// one unit.
 struct Tier {
   std::string name;
   std::int64_t size = 1; ///< units joined, at least 1
-  /// GB/s (bytes per nanosecond) that each device below may send over this tier, one direction, all
-  /// its links together; it may receive as much meanwhile.
+  /// Bandwidth of each device over this tier, all its links together, in one direction, in GB/s
+  /// (bytes per nanosecond). A device can send and receive at this rate at the same time.
   double bandwidth_gb_per_s = 0;
-  double latency_ns = 0; ///< of a message, from end to end
+  double latency_ns = 0; ///< end-to-end latency of a message
   TierTopology topology = TierTopology::switched;
-  /// By how much the tier's inner links are narrower than the sum of its devices': every device's
-  /// bandwidth is divided by it when all send, which is what we assume. At least 1.
+  /// Oversubscription: the sum of the devices' bandwidths over the bandwidth of the tier's inner
+  /// links, at least 1. All devices are assumed to send at once, so each has its bandwidth divided
+  /// by this factor.
   double oversubscription = 1;
-  CollectiveTable table; ///< measured inside one unit of this tier; may be empty
+  CollectiveTable table; ///< measured within one unit of this tier; may be empty
 
-  /// Bandwidth over oversubscription.
+  /// Bandwidth per device in GB/s, divided by the oversubscription.
   double share_gb_per_s() const { return bandwidth_gb_per_s / oversubscription; }
 };
 
-/// What computes: a table of measured kernels, or a chip that is modelled.
+/// File that describes a device: a table of measured kernels, or a chip to be modelled.
 struct DeviceFile {
   enum class Kind : std::uint8_t { table, chip };
   Kind kind = Kind::table;
-  std::string path;        ///< as seen from the process: the cluster file's folder is put before it
-  double frequency_hz = 0; ///< of a chip, instead of its file's; 0 = as the file says
+  std::string path; ///< relative to the working directory, with the cluster file's folder prepended
+  double frequency_hz = 0; ///< overrides the frequency in a chip's file; 0 = no override
   SourceLoc where;
 };
 
-/// Devices that are not like the others.
+/// A range of devices that differ from the others.
 struct UnequalDevices {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  double speed = 1;                 ///< times are divided by it
-  std::optional<DeviceFile> device; ///< none: the cluster's
-  double memory_bytes = 0;          ///< 0 = as the others
+  double speed = 1;                 ///< relative speed: times are divided by it
+  std::optional<DeviceFile> device; ///< none: the cluster's device
+  double memory_bytes = 0;          ///< 0 = same as the other devices
 };
 
-/// Between a device and its host's memory.
+/// Link between a device and its host's memory.
 struct HostLink {
-  double bandwidth_gb_per_s = 0; ///< one direction; 0 = there is none
+  double bandwidth_gb_per_s = 0; ///< bandwidth in one direction; 0 = no link
   double latency_ns = 0;
-  std::int64_t shared_by = 1; ///< devices that share the bandwidth when all use it
+  std::int64_t shared_by = 1; ///< devices that share the bandwidth if all use it
 };
 
-/// The algorithms that the cluster's communication library has: `best` takes one of them.
+/// Algorithms of the cluster's communication library; `best` selects among the others.
 enum class CollectiveAlgorithm : std::uint8_t {
   ring,
   tree,
@@ -78,35 +80,38 @@ std::string_view name_of(CollectiveAlgorithm algorithm);
 inline constexpr std::size_t kMaxTiers = 8;
 inline constexpr std::int64_t kMaxDevices = std::int64_t{1} << 30;
 
+/// A cluster, as read from a cluster file.
 struct Cluster {
   std::string name;
   std::string origin;
   DeviceFile device;
-  std::int64_t devices = 0;            ///< the product of the tiers' sizes
-  std::vector<Tier> tiers;             ///< from the innermost outward
-  double memory_bytes = 0;             ///< per device; 0 = as its file says
-  HostLink host_link;                  ///< none: as the device's file says
-  std::vector<UnequalDevices> unequal; ///< by `first`, none overlaps another
-  std::uint32_t algorithms = 0x3f;     ///< a bit for each that the library has
+  std::int64_t devices = 0;            ///< product of the tiers' sizes
+  std::vector<Tier> tiers;             ///< innermost first
+  double memory_bytes = 0;             ///< memory of a device; 0 = as in the device's file
+  HostLink host_link;                  ///< no link: as in the device's file
+  std::vector<UnequalDevices> unequal; ///< sorted by `first`, without overlaps
+  std::uint32_t algorithms = 0x3f;     ///< bit mask of the algorithms that the library has
 
   bool has(CollectiveAlgorithm algorithm) const {
     return ((algorithms >> static_cast<unsigned>(algorithm)) & 1U) != 0;
   }
-  /// 1, or the relative speed of an unequal device.
+  /// Relative speed of a device; 1 unless it is an unequal device.
   double speed_of(std::int64_t device_number) const;
 };
 
-/// A cluster file. One InputError with every problem found; files it names are seen from its
-/// folder. Tables of collectives are read, devices are not (see device.hpp).
+/// Reads a cluster file and its tables of collectives, but not its devices (see device.hpp). Paths
+/// in it are relative to its folder. Throws one InputError with every problem found.
 Cluster read_cluster(const std::string& path);
-/// The same from text; tables of collectives come through `open`.
+/// Parses the text of a cluster file; tables of collectives are read through `open`. Errors as
+/// read_cluster().
 Cluster parse_cluster(std::string_view text, const std::string& origin, const FileOpener& open);
-/// The same from a parsed file; what parts of it name is seen from the files that these are of.
+/// Builds a cluster from a parsed file. Each path is resolved relative to the file in which it
+/// occurs. Errors as read_cluster().
 Cluster make_cluster(const YamlNode& root, const std::string& origin, const FileOpener& open);
 
-/// The same cluster with more or fewer devices: the outermost tier joins more or fewer units, and
-/// tiers that are not filled any more shrink. InfeasibleError when the devices do not fill whole
-/// units, or when unequal devices would be cut off.
+/// Copy of a cluster with another number of devices: the outermost tier joins more or fewer units,
+/// and tiers that are no longer full shrink. Throws InfeasibleError if the devices do not fill
+/// whole units, or if unequal devices would be removed.
 Cluster with_devices(const Cluster& cluster, std::int64_t devices);
 
 } // namespace monet

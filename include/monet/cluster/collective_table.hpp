@@ -12,10 +12,10 @@
 
 namespace monet {
 
-/// What a group of ranks does together. The bytes of a collective are those of its larger side per
-/// rank: all-reduce and broadcast, the whole buffer; reduce-scatter, what each rank gives;
-/// all-gather, what each rank ends up with; all-to-all, what each rank gives, its own share
-/// counted; point to point, the message.
+/// A collective operation in a group of ranks. Its bytes are those of its larger side per rank.
+/// All-reduce and broadcast: the whole buffer. Reduce-scatter: the input of each rank. All-gather:
+/// the output of each rank. All-to-all: the input of each rank, including its share for itself.
+/// Point to point: the message.
 enum class Collective : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -25,16 +25,18 @@ enum class Collective : std::uint8_t {
   point_to_point,
 };
 inline constexpr std::size_t kCollectives = 6;
-/// "all-reduce" and so on.
+/// Name of a collective: "all-reduce" and so on.
 std::string_view name_of(Collective collective);
 std::optional<Collective> collective_of(std::string_view name);
 
-/// Measured times by collective, ranks and bytes. Between two points of a curve time is linear in
-/// bytes; beyond the last it grows as bytes do, at the last point's rate; before the first it
-/// follows the line through the first two points where that falls towards 0 bytes, and is the first
-/// point's time where not. Between two numbers of ranks it is linear in the logarithm of the ranks;
-/// outside of them there is nothing. Where reduce-scatter or all-gather have no curves they take
-/// half of an all-reduce of the same bytes, as in a ring. Equal to its points at the points.
+/// Measured times by collective, ranks and bytes; exact at the measured points.
+/// Bytes: times are linear between two points of a curve. Beyond the last point they grow in
+/// proportion to bytes, at that point's rate. Before the first point they follow the line through
+/// the first two points if that line falls towards 0 bytes; otherwise they equal the first point's
+/// time.
+/// Ranks: times are linear in the logarithm of the ranks between two curves; the table covers
+/// nothing outside of its curves. A reduce-scatter or all-gather without curves takes half of an
+/// all-reduce of the same bytes, as in a ring.
 class CollectiveTable {
 public:
   struct Point {
@@ -45,28 +47,31 @@ public:
   struct Curve {
     Collective collective = Collective::all_reduce;
     std::int64_t ranks = 0;
-    std::vector<Point> points; ///< by bytes, each once
+    std::vector<Point> points; ///< sorted by bytes, without duplicates
   };
 
   CollectiveTable() = default;
-  /// At least two points a curve; InternalError for less and for points out of order.
+  /// Builds a table from curves of at least two points each. Throws InternalError for fewer points
+  /// and for points out of order.
   explicit CollectiveTable(std::vector<Curve> curves);
 
   bool empty() const { return curves_.empty(); }
   const std::vector<Curve>& curves() const { return curves_; }
   bool covers(Collective collective, std::int64_t ranks) const;
-  /// Nanoseconds; InternalError where nothing covers it. Allocates nothing.
+  /// Time in nanoseconds; throws InternalError if the table does not cover the arguments. Does not
+  /// allocate.
   double nanoseconds(Collective collective, std::int64_t ranks, double bytes) const;
 
 private:
   bool covers_itself(Collective collective, std::int64_t ranks) const;
   double interpolate(Collective collective, std::int64_t ranks, double bytes) const;
 
-  std::vector<Curve> curves_; ///< by collective, then ranks
+  std::vector<Curve> curves_; ///< sorted by collective, then ranks
 };
 
-/// A file's name, or rows [collective, ranks, bytes, ns]; the file is CSV with these columns.
-/// Holes, rows given twice and curves of one point are problems with their places.
+/// Reads a table given as rows [collective, ranks, bytes, ns], or as the name of a CSV file with
+/// these columns. Gaps, duplicate rows and curves of one point are added to `problems` with their
+/// positions.
 CollectiveTable read_collective_table(const YamlNode& node, const FileOpener& open,
                                       ProblemList& problems);
 

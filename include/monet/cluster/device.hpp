@@ -1,4 +1,4 @@
-// What a cluster file names as its device, read: a kernel table, or a chip with a frequency.
+// The device that a cluster file names: a kernel table, or a chip with a frequency.
 #pragma once
 
 #include "monet/cluster/cluster.hpp"
@@ -12,20 +12,21 @@ namespace monet {
 
 struct YamlNode;
 
-/// Exactly one of both.
+/// A device: either a kernel table or a chip, never both.
 struct ClusterDevice {
   std::optional<KernelTable> table;
-  std::optional<Chip> chip; ///< `frequency_hz` is more than 0
+  std::optional<Chip> chip; ///< `frequency_hz` is positive
 
-  /// Of the table, or of the chip's off-chip memory; 0 where a chip has none.
+  /// Memory in bytes: the table's, or that of the chip's off-chip memory; 0 for a chip without one.
   double memory_bytes() const;
 };
 
-/// InputError with every problem of the file, and, at the place that names the chip, when neither
-/// its file nor the cluster's says its frequency.
+/// Reads the device. Throws InputError with every problem of the file. A chip without a frequency
+/// in its file or the cluster's is an error at the position that names the chip.
 ClusterDevice read_cluster_device(const DeviceFile& file);
 
-/// Figures of a kernel table that experiments may give, of their host and their libraries.
+/// Parameters of a kernel table that an experiment may override, concerning its host and its
+/// libraries.
 struct TableFigure {
   std::string_view key;
   double least = 0, most = 0;
@@ -35,15 +36,17 @@ inline constexpr TableFigure kTableFigures[]{
     {"host_ns_per_kernel", 0, 1e9, &KernelTable::host_ns_per_kernel},
     {"attention_share", 1e-6, 1, &KernelTable::attention_share},
 };
+/// A parameter of a kernel table with its value from an experiment.
 struct GivenFigure {
   TableFigure figure;
   double value = 0;
   SourceLoc where;
 };
-/// Nothing, and a problem, for what is no number or out of its range.
+/// Reads the value of a parameter. A value that is not a number or out of range adds a problem and
+/// yields nullopt.
 std::optional<GivenFigure> read_figure(const TableFigure& figure, const YamlNode& node,
                                        ProblemList& problems);
-/// In place of the table's. InputError where the device is a chip.
+/// Overrides a parameter of the kernel table. Throws InputError if the device is a chip.
 void set_figure(ClusterDevice& device, const GivenFigure& given);
 
 } // namespace monet

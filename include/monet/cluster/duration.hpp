@@ -1,4 +1,4 @@
-// Durations of a cluster: whole nanoseconds, so that sums do not depend on their order.
+// Durations on a cluster, in whole nanoseconds so that sums do not depend on their order.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -10,8 +10,8 @@ namespace monet {
 
 using Nanoseconds = std::int64_t;
 
-/// A duration in nanoseconds as a whole number, rounded up. InternalError unless it is one that
-/// fits.
+/// Duration in whole nanoseconds, rounded up. Throws InternalError if it is negative, NaN or too
+/// large.
 inline Nanoseconds whole_nanoseconds(double nanoseconds) {
   constexpr double kLongest = 9e18; // 285 years
   internal_check(nanoseconds >= 0 && nanoseconds < kLongest, "a duration is none that can be");

@@ -1,6 +1,6 @@
-// A device known by measured kernels instead of by its parts.
-// docs/explanation/kernel-tables.md explains how times are interpolated, and has the errors of
-// held-out points; docs/reference/cluster-file.md has the keys.
+// A device described by measured kernels instead of by its parts. docs/explanation/kernel-tables.md
+// explains how times are interpolated and lists the errors at held-out points;
+// docs/reference/cluster-file.md has the keys.
 #pragma once
 
 #include "monet/cluster/cluster.hpp"
@@ -17,154 +17,161 @@
 
 namespace monet {
 
-/// Element types that matrix units have rates for.
+/// Element types for which matrix units have rates.
 enum class KernelType : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8, int8 };
 inline constexpr std::size_t kKernelTypes = 7;
 std::string_view name_of(KernelType type);
 std::int64_t bytes_of(KernelType type);
-/// Nothing for types that no kernel has, such as int64.
+/// Kernel type of an element type; nullopt for types without kernels, such as int64.
 std::optional<KernelType> kernel_type_of(const ElementType& type);
 
-/// Kernels that are bound by memory. Points of element-wise ones are by elements, of others by rows
-/// and columns; `elementwise` stands for all that have none of their own.
+/// Memory-bound kernels. Points of element-wise kernels are indexed by elements, those of others by
+/// rows and columns. `elementwise` stands in for every kernel without points.
 enum class VectorKernel : std::uint8_t {
-  elementwise, ///< a sum of two
+  elementwise, ///< sum of two tensors
   gelu,
   layernorm,
   softmax,
   gelu_backward,
-  layernorm_backward, ///< the gradient of the data
-  layernorm_weights,  ///< of what they are scaled by
+  layernorm_backward, ///< gradient of the data
+  layernorm_weights,  ///< gradients of scale and shift
   softmax_backward,
-  column_sum, ///< over all rows: a bias's gradient
-  update,     ///< Adam's, of weights and states of the gradients' type
+  column_sum, ///< sum over all rows: the gradient of a bias
+  update,     ///< Adam, with weights and states of the gradients' type
 };
 inline constexpr std::size_t kVectorKernels = 10;
 std::string_view name_of(VectorKernel kernel);
-/// Tensors of rows x columns that a point's kernel reads and writes.
+/// Number of tensors of rows x columns that the kernel reads and writes.
 double tensors_of(VectorKernel kernel);
-/// What has points where the kernel has none: its forward pass, or `elementwise`.
+/// Kernel whose points are used if `kernel` has none: its forward pass, or `elementwise`.
 VectorKernel stand_in(VectorKernel kernel);
-/// Only elements count.
+/// Whether the time depends on the number of elements only, not on rows and columns.
 bool is_by_elements(VectorKernel kernel);
 
-/// How the matrix units are used: in waves of tiles.
+/// Properties of the matrix units, which work in waves of tiles.
 struct MatrixUnits : TileWaves {
-  double memory_share = 1; ///< of the bandwidth that reading operands reaches
-  /// Rows of operands in memory begin at multiples of so many bytes, or the product runs on the
-  /// vector units, at the rate of fp32. 0: no such rule.
+  double memory_share = 1; ///< share of the bandwidth that reading operands reaches
+  /// Required alignment of the operands' rows in memory, in bytes; 0: none. Products with unaligned
+  /// rows run on the vector units, at the rate of fp32.
   std::int64_t row_bytes = 0;
-  double sustained = 1; ///< of the points' rate, what long runs keep under the power limit
+  double sustained = 1; ///< share of the measured rate that long runs sustain under the power limit
 };
 
-/// Bytes that all rows of n or k elements begin at multiples of, up to 16: matrix units read no
-/// fewer at a time, and kernels for other rows are slow.
+/// Alignment in bytes of rows of n or k elements, at most 16. Matrix units read at least 16 bytes
+/// at a time, and kernels for less aligned rows are slow.
 double alignment_of(std::int64_t n, std::int64_t k, KernelType type);
 
-/// One measured product, as what it takes over what an ideal device would.
+/// One measured matrix product, as its slowdown over an ideal device. Sizes are natural logarithms.
 struct MatmulPoint {
   double log_m = 0;
   double log_n = 0;
   double log_k = 0;
   double log_batch = 0;
-  double log_alignment = 0; ///< bytes that rows begin at multiples of: 16 and more count as 16
-  double log_slowdown = 0;  ///< natural logarithm; 0 = as the ideal
+  double log_alignment = 0; ///< alignment of rows in bytes, at most 16
+  double log_slowdown = 0;  ///< 0 = as fast as the ideal device
   KernelType type = KernelType::fp16;
 };
 
-/// One measured kernel that is bound by memory.
+/// One measured memory-bound kernel. Its figures are natural logarithms.
 struct VectorPoint {
-  double log_rows = 0;    ///< 0 where only elements count
-  double log_columns = 0; ///< there: of the bytes that are moved
-  double log_share = 0;   ///< of the memory bandwidth
+  double log_rows = 0;    ///< 0 if only elements count
+  double log_columns = 0; ///< bytes moved if only elements count
+  double log_share = 0;   ///< share of the memory bandwidth
   VectorKernel kernel = VectorKernel::elementwise;
 };
 
-/// Attention as one kernel that keeps no scores: `heads` of all samples, each with so many queries
-/// and keys of `size` numbers. Its backward pass makes the scores again.
+/// Attention as one kernel that does not store scores. `heads` is the number of heads of all
+/// samples; each has `queries` queries and `keys` keys of `size` numbers. The backward pass
+/// computes the scores again.
 struct AttentionShape {
   std::int64_t heads = 1;
   std::int64_t queries = 1;
   std::int64_t keys = 1;
   std::int64_t size = 1;
-  bool causal = false; ///< half of the scores
+  bool causal = false; ///< only half of the scores are computed
   bool backward = false;
 };
 
-/// One measured attention, as what it takes over what an ideal device would.
+/// One measured attention kernel, as its slowdown over an ideal device. Figures are natural
+/// logarithms.
 struct AttentionPoint {
   double log_heads = 0;
-  double log_sequence = 0; ///< half the logarithms of queries and keys
+  double log_sequence = 0; ///< mean of the logarithms of queries and keys
   double log_size = 0;
-  double log_alignment = 0; ///< of a head's numbers, as of a product's rows
+  double log_alignment = 0; ///< alignment of a head's numbers, as of a product's rows
   double log_slowdown = 0;
   bool causal = false;
   bool backward = false;
   KernelType type = KernelType::fp16;
 };
 
+/// A device given by its rates, its bandwidths and measured kernels.
 struct KernelTable {
   std::string name;
   std::string origin;
-  bool measured = false; ///< false: from data sheets, efficiency borrowed from another device
+  bool measured = false; ///< false: from data sheets, with efficiencies of another device
   std::array<double, kKernelTypes> peak_tflops{};
   double memory_bandwidth_gb_per_s = 0;
-  double memory_share = 1; ///< of it that a kernel without points reaches
+  double memory_share = 1; ///< share of the bandwidth that a kernel without points reaches
   double memory_bytes = 0;
-  double workspace_bytes = 0;    ///< that libraries and the driver keep
-  double kernel_launch_ns = 0;   ///< from a kernel's start to its first work, and to its end
-  double host_ns_per_kernel = 0; ///< the host's time to launch one
+  double workspace_bytes = 0;    ///< reserved by libraries and the driver
+  double kernel_launch_ns = 0;   ///< device time before the first and after the last work
+  double host_ns_per_kernel = 0; ///< host time to launch one kernel
   HostLink host_link;
   MatrixUnits matrix_units;
-  /// Operations that the matrix units do while the device takes one exponential.
+  /// Operations of the matrix units in the time of one exponential.
   double exponential_flops = 0;
-  double attention_share = 1; ///< of the peak that attention without points reaches at most
+  double attention_share = 1; ///< maximum share of the peak that attention reaches
   std::vector<MatmulPoint> matmul_points;
   std::vector<VectorPoint> vector_points;
   std::vector<AttentionPoint> attention_points;
 
   bool has(KernelType type) const { return peak_tflops[static_cast<std::size_t>(type)] > 0; }
 
-  // Times of one kernel on the device, in nanoseconds, with its launch but without the host's time.
-  // None allocates.
+  // The functions below return the time of one kernel on the device, in nanoseconds, with its
+  // launch but without the host's time. They do not allocate.
 
-  /// `batch` products of [m, k] and [k, n]: the ideal time times the slowdown of the points nearest
-  /// by shape (inverse fourth power of the distance of logarithms; m and n may change places).
-  /// Equal to the points at the points. InfeasibleError for a type without a rate; InternalError
-  /// for sizes below 1.
+  /// Time of `batch` products of [m, k] and [k, n]: the ideal time multiplied by a slowdown
+  /// interpolated from the points. A point's weight is the inverse fourth power of its distance in
+  /// logarithms of shape; m and n may be exchanged. Exact at the points. Throws InfeasibleError for
+  /// a type without a rate, InternalError for sizes below 1.
   double matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                    KernelType type) const;
-  /// The same in a long run, whose clocks follow the power that is drawn.
+  /// Time of the same products as in matmul_ns(), but in a long run whose clock frequency is
+  /// reduced by the power limit.
   double sustained_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                              KernelType type) const;
-  /// Attention as one kernel: the ideal time times the slowdown of the nearest points of its
-  /// direction, those with as many scores first. Without any, as long as its products take whose
-  /// scores are not in memory, at no more than its share of the peak.
+  /// Time of attention as one kernel: the ideal time multiplied by the slowdown of the nearest
+  /// points of the same pass, preferably those of the same causality. Without points, the time of
+  /// its products with scores that stay out of memory. The rate is at most `attention_share` of the
+  /// peak.
   double attention_ns(const AttentionShape& shape, KernelType type) const;
-  /// Anything else that moves so many bytes.
+  /// Time of a memory-bound kernel without points that moves `bytes` bytes.
   double memory_bound_ns(double bytes) const;
-  /// Reads and writes as often as the kernel of the points does, rows x columns elements.
+  /// Time of a vector kernel on rows x columns elements, with the number of reads and writes of the
+  /// measured kernel.
   double vector_ns(VectorKernel kernel, std::int64_t rows, std::int64_t columns,
                    KernelType type) const;
-  /// The same where other bytes are moved.
+  /// Time of a vector kernel on rows x columns elements that moves another number of bytes.
   double vector_bytes_ns(VectorKernel kernel, std::int64_t rows, std::int64_t columns,
                          double bytes) const;
-  /// What the host takes to launch so many kernels.
+  /// Host time to launch `kernels` kernels, in nanoseconds.
   double host_ns(std::int64_t kernels) const {
     return host_ns_per_kernel * static_cast<double>(kernels);
   }
-  /// Whatever bounds it, at a share of the peak: no launch, no slowdown. For points and lower
-  /// bounds.
+  /// Lower bound on the time of a product: the larger of compute time, at `share` of the peak, and
+  /// memory time. Includes no launch and no slowdown. Used for points and lower bounds.
   double ideal_matmul_ns(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                          KernelType type, double share = 1) const;
-  /// The same of attention: operations and exponentials at the peak, or operands and results once
-  /// from memory.
+  /// Lower bound on the time of attention: the larger of two times. One is for operations and
+  /// exponentials at the peak, the other for reading operands and writing results once.
   double ideal_attention_ns(const AttentionShape& shape, KernelType type) const;
 };
 
-/// A kernel table's file. One InputError with every problem found.
+/// Reads a kernel table's file. Throws one InputError with every problem found.
 KernelTable read_kernel_table(const std::string& path);
-/// The same from text; files of points and tables to borrow from come through `open`.
+/// Parses the text of a kernel table's file; files of points and tables that it borrows from are
+/// read through `open`. Errors as read_kernel_table().
 KernelTable parse_kernel_table(std::string_view text, const std::string& origin,
                                const FileOpener& open);
 

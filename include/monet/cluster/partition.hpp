@@ -1,11 +1,12 @@
-// What one rank of a mesh of devices computes of a training step, and what it exchanges with the
-// others: both follow from the access maps of the step's operators.
+// Partition of a training step over a mesh of devices: the computation of one rank and its
+// exchanges with the others. Both follow from the access maps of the step's operators.
 //
-// An axis of the mesh cuts loops: a loop of a result shards the result, a summed loop leaves
-// partial sums, an operand without the loop is whole on every rank. Where an operator finds its
-// operand in another form than it needs, a collective stands between them: partial sums to whole is
-// an AllReduce, partial sums to shards a ReduceScatter, shards to whole an AllGather, shards of one
-// axis to shards of another an AllToAll. (Xu et al. 2021, "GSPMD", has the same rules for XLA.)
+// An axis of the mesh partitions loops. A loop of a result shards the result, a reduction loop
+// leaves partial sums, and an operand without the loop is replicated. If an operator needs an
+// operand in another form, a collective converts it. Partial sums to a replicated tensor:
+// AllReduce; partial sums to shards: ReduceScatter. Shards to a replicated tensor: AllGather;
+// shards of one axis to shards of another: AllToAll. (Xu et al. 2021, "GSPMD", has the same rules
+// for XLA.)
 #pragma once
 
 #include "monet/training_graph/training.hpp"
@@ -20,28 +21,30 @@
 
 namespace monet {
 
-/// How an axis of the mesh divides a step. What is not said follows from what its operands are.
+/// A mesh axis and its rules for partitioning a step. Forms not set here follow from an operator's
+/// operands.
 struct MeshAxis {
-  std::string name;      ///< "data", "tensor": collectives name it
-  std::int64_t size = 1; ///< ranks along it
-  /// Axis of the network's inputs that is divided: samples, tokens. None: ranks see all of them.
+  std::string name;      ///< "data", "tensor": part of the collectives' names
+  std::int64_t size = 1; ///< number of ranks
+  /// Axis of the network's inputs that is partitioned, such as samples or tokens; nullopt: every
+  /// rank has the whole inputs.
   std::optional<std::size_t> inputs;
-  /// Products with weights are cut along a loop of the weight: columns, or rows where what they
-  /// multiply is in shards already. Whole stays a weight whose columns all readers need together,
-  /// as a router's softmax does.
+  /// Whether products with weights are partitioned along a loop of the weight: columns, or rows if
+  /// the other operand is already sharded. A weight is replicated if every reader needs all its
+  /// columns, as a router's softmax does.
   bool weights = false;
-  /// Between such products, results are in shards of the axis `inputs` rather than whole ("sequence
-  /// parallel", Korthikanti et al. 2022).
+  /// Whether results between such products are shards along `inputs` instead of replicated
+  /// ("sequence parallel", Korthikanti et al. 2022).
   bool between = false;
-  /// Weights with a loop that their data and result have, too (experts), are cut along it.
+  /// Whether weights are partitioned along a loop shared with their data and result (experts).
   bool experts = false;
-  /// What else is cut of what all ranks would hold alike (Rajbhandari et al. 2020, "ZeRO"): 1
-  /// states of the optimiser, 2 gradients as well, 3 parameters as well.
+  /// ZeRO stage, which shards tensors that would otherwise be replicated (Rajbhandari et al. 2020):
+  /// 1 optimiser states, 2 gradients as well, 3 parameters as well.
   int zero = 0;
 };
 
-/// A cut of one axis of a tensor: with the axis as [outer][parts][rest], rank r of the mesh's axis
-/// has part r of each of the outer ones.
+/// A partition of one axis of a tensor. With the axis viewed as [outer][parts][rest], rank r of the
+/// mesh axis has part r of each outer block.
 struct ShardCut {
   std::size_t mesh_axis = 0;
   std::size_t dim = 0;
@@ -50,35 +53,35 @@ struct ShardCut {
   friend bool operator==(const ShardCut&, const ShardCut&) = default;
 };
 
-/// Where numbers of a rank's tensor come from or go to.
+/// Origin of a tensor of one rank: the tensor of the whole step and its cuts.
 struct TensorOrigin {
-  TensorId whole;             ///< of the step that was divided
-  std::vector<ShardCut> cuts; ///< in this order, each of what those before have left
+  TensorId whole;             ///< tensor of the step that was partitioned
+  std::vector<ShardCut> cuts; ///< cuts in order; each applies to the result of the previous one
 };
 
-/// The step of one rank. All ranks run the same operators on tensors of the same shapes.
+/// Training step of one rank. All ranks run the same operators on tensors of the same shapes.
 struct RankStep {
   TrainingGraph step;
   std::vector<MeshAxis> mesh;
-  /// Of every tensor that is fed in, kept or given back: no producer, an update, an output.
+  /// Origins of all tensors that are inputs, outputs or state: those without a producer, updated
+  /// ones and outputs.
   std::map<TensorId, TensorOrigin> origins;
-  /// Scalars that hold the rank's number along an axis, by tensor.
+  /// Scalars that hold the rank's number, mapped to the index of its axis.
   std::map<TensorId, std::size_t> rank_numbers;
 };
 
-/// Product of the axes' sizes.
+/// Number of ranks: the product of the axes' sizes.
 std::int64_t ranks_of(std::span<const MeshAxis> mesh);
 
-/// Divides a step whose views are folded, axis by axis. InfeasibleError, saying by how much, where
-/// a size is not divisible: the inputs' axis, heads or columns of a weight.
+/// Partitions a step, axis by axis; its views must be folded. Throws InfeasibleError with the
+/// remainder if a size is not divisible: the inputs' axis, heads or columns of a weight.
 RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mesh);
 
-/// AllReduce, ReduceScatter, AllGather, AllToAll and TakeShard (no communication) of domain
-/// ai.monet. Attributes: `mesh_axis` (name), `parts`, and `dim`, `outer` of a cut (`to_dim`,
-/// `to_outer` of an AllToAll's result); `reduce`: "sum" or "max".
+/// Whether an operator of domain ai.monet is AllReduce, ReduceScatter, AllGather, AllToAll or
+/// TakeShard (no communication). Attributes: `mesh_axis` (name), `parts`, and `dim`, `outer` of a
+/// cut (`to_dim`, `to_outer` of an AllToAll's result); `reduce`: "sum" or "max".
 bool is_collective(const Operator& op);
-/// Bytes of a rank's operand or result, whichever is larger: what closed forms of collectives call
-/// n.
+/// Bytes of a rank's operand or result, whichever is larger: n in the closed forms of collectives.
 std::int64_t collective_bytes(const Graph& graph, const Operator& op);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// The step of a rank in a pipeline: which part of the model an operator belongs to, in which pass
-// it runs, and the step of some of its operators.
+// Partition of a rank's step into pipeline parts: the part and pass of each operator, and the
+// extraction of some operators as a step.
 #pragma once
 
 #include "monet/cluster/partition.hpp"
@@ -13,36 +13,36 @@
 
 namespace monet {
 
-/// Where an operator of a step runs.
+/// Place of an operator in a pipeline: its part, pass and micro-batch.
 struct OperatorPlace {
-  std::int64_t part = 0; ///< of the model, in the order of the data
+  std::int64_t part = 0; ///< index of the part, in the order of the data
   PipelinePass pass = PipelinePass::forward;
   std::int64_t micro_batch = 0;
-  /// Of the update phase: the parts that read the weight in their passes. Each of them keeps it and
-  /// updates its own copy.
+  /// For an operator of the update phase: the parts that read its weight in their passes. Each has
+  /// a copy of the weight and updates it.
   std::vector<std::int64_t> updates;
 };
 
-/// Cuts a step, with all its micro-batches, into parts. `begins`: the first operator of each part,
-/// counted among those of the first forward pass; the first is 0, they ascend. An input gradient is
-/// what an earlier part or another input gradient needs; what only gradients of parameters need is
-/// the weight pass.
+/// Partitions a step, with all its micro-batches, into parts. `begins` holds the first operator of
+/// each part, counted among those of the first forward pass; it starts with 0 and ascends. An
+/// operator belongs to the input gradient if an earlier part or another input gradient needs its
+/// result. It belongs to the weight pass if only gradients of parameters need it.
 std::vector<OperatorPlace> place_operators(const TrainingGraph& step,
                                            std::span<const std::int64_t> begins);
-/// Computes again, or exchanges again, what the forward part has.
+/// Whether an operator repeats a computation or an exchange of the forward part.
 bool is_repeated(const Operator& op);
-/// Operators of the first forward pass.
+/// Number of operators in the first forward pass.
 std::int64_t forward_operators(const TrainingGraph& step);
 
-/// The step of some of a step's operators.
+/// A step made of some operators of a whole step.
 struct StepPart {
   TrainingGraph step;
-  std::vector<TensorId> of;          ///< by tensor: that of the whole step
-  std::map<TensorId, TensorId> made; ///< the other way round
+  std::vector<TensorId> of;          ///< tensor of the whole step, by tensor of this one
+  std::map<TensorId, TensorId> made; ///< tensor of this step, by tensor of the whole one
 };
-/// The tensor of the whole step that an operator of a part reads in place of another.
+/// Function that returns the tensor of the whole step that `reader` reads in place of another.
 using StandIn = std::function<TensorId(TensorId, OpId reader)>;
-/// Takes the operators in the given order; what others compute for them is an input.
+/// Extracts operators, in the given order, as a step. Results of other operators become its inputs.
 StepPart part_of_step(const TrainingGraph& step, std::span<const OpId> ops,
                       const StandIn& stand_in = {});
 

@@ -1,5 +1,5 @@
-// The backward pass of a whole network, pair by pair, by several techniques; and its forward pass
-// on the same machine.
+// Costs of a whole network's backward pass, pair by pair and by several techniques, and of its
+// forward pass on the same machine.
 #pragma once
 
 #include "monet/core_cost/backward.hpp"
@@ -13,41 +13,43 @@
 
 namespace monet {
 
-/// What is asked of every pair.
+/// Settings for the evaluation of every pair.
 struct BackwardPlan {
   NpuMachine machine;
   BackwardOptions options;
   std::vector<Technique> techniques;
-  /// How pairs are cut; nullopt: each as is fastest. Several cores share every pair, so there it is
-  /// not `none`.
+  /// Scheme by which pairs are partitioned; nullopt: the fastest one for each pair. Several cores
+  /// share every pair, so `none` is invalid for them.
   std::optional<PartitionScheme> scheme = PartitionScheme::none;
-  std::int64_t max_parts = 8; ///< over time, on one core
-  int jobs = 1;               ///< threads; results do not depend on them
+  std::int64_t max_parts = 8; ///< maximum number of parts in sequence, on one core
+  int jobs = 1;               ///< threads; the results do not depend on it
 };
 
+/// Costs of one pair by technique, with its lower bounds.
 struct BackwardLayer {
   GemmPair pair;
-  std::vector<PartitionedCost> costs; ///< by technique, in the plan's order
+  std::vector<PartitionedCost> costs; ///< costs by technique, in the plan's order
   BackwardBound bound;
 };
 
-/// Equal pairs are solved once. `tell`, if not empty, hears from any thread how many of how many
-/// different ones are done. InfeasibleError names the layer.
+/// Evaluates a network's pairs; equal pairs are solved once. `tell`, if not empty, is called from
+/// any thread with the numbers of finished and of all different pairs. Throws InfeasibleError
+/// naming the layer.
 std::vector<BackwardLayer>
 map_backward(const GemmNetwork& network, const BackwardPlan& plan,
              const std::function<void(std::int64_t, std::int64_t)>& tell = {});
 
-/// The forward pass in that order; on several cores each has a part of the rows, and reads all of
-/// W.
+/// Cost of a pair's forward pass in its usual order. Each of several cores has a part of the rows,
+/// and reads all of W.
 PartitionedCost forward_cost(const GemmPair& pair, const NpuMachine& machine,
                              const BackwardOptions& options);
 
-/// Bits that an update after the pair reads and writes: dW, weights and state read, weights and
-/// state written, of all repeats.
+/// Traffic of an update after the pair, in bits and for all repeats: dW, weights and state are
+/// read, weights and state written.
 std::int64_t update_bits(const GemmPair& pair, const BackwardOptions& options);
 
-/// For TileTiming::core: cycles of a product of r x t by t x c elements on the core, whose memories
-/// hold all of it, as core_cost() has them. May be asked from several threads.
+/// Function for TileTiming::core: cycles of a product of r x t by t x c elements according to
+/// core_cost(), on a core whose memories hold all of it. Thread-safe.
 std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)>
 core_tile_cycles(const Core& core, const BackwardOptions& options);
 

@@ -1,8 +1,8 @@
-// What one operator tile costs on one core: cycles, energy by memory level, traffic to and from the
+// Cost of one operator tile on one core: cycles, energy by memory level, traffic to and from the
 // off-chip memory.
 //
 // The array model is ZigZag's (spatial mapping, uneven memory allocation, stalls per port; energy
-// with float and latency with integer unrolling). Vector cores run element-wise work on lanes
+// with fractional and latency with integer unrolling). Vector cores run element-wise work on lanes
 // through the same memories.
 #pragma once
 
@@ -21,24 +21,25 @@
 
 namespace monet {
 
-/// One loop of a mapping, innermost first.
+/// One loop of a mapping.
 struct MappedLoop {
   std::uint32_t dim = 0; ///< index into CoreProblem::dims
-  double size = 1;       ///< fractional when an unrolling does not divide
+  double size = 1;       ///< fractional if an unrolling does not divide the loop
 };
 
+/// Loops that are unrolled over the dims of a core's array.
 struct SpatialMapping {
-  std::vector<std::vector<MappedLoop>> unrolled; ///< per array dim
+  std::vector<std::vector<MappedLoop>> unrolled; ///< loops per array dim
 };
 
-/// Loops per operand and memory level, bottom-up, as memories were filled. Loops just outside a cut
-/// that do not touch the operand run inside when costs are counted.
+/// Temporal loops per operand and memory level, from the lowest level up, as the memories were
+/// filled. Loops just outside a level's boundary that do not index the operand count as inside it.
 struct TemporalMapping {
   std::vector<MappedLoop> order;                                ///< innermost first
   std::vector<std::vector<std::vector<MappedLoop>>> by_operand; ///< [operand][level]
 };
 
-/// Energy at one memory level for one operand.
+/// Energy at one memory level for one operand, with its number of accesses.
 struct LevelEnergy {
   std::string memory;
   std::size_t operand = 0; ///< index into CoreProblem::operands
@@ -46,70 +47,70 @@ struct LevelEnergy {
   std::array<std::int64_t, kDirections> accesses{}; ///< by Direction, in words of bandwidth_max
 };
 
-/// Where the cycles of an array core go, before truncation. ZigZag's loading shares spare
-/// bandwidth, which gives fractions.
+/// Cycles of an array core by cause, before truncation. They can be fractional because ZigZag's
+/// loading shares spare bandwidth.
 struct LatencyParts {
   double ideal_temporal = 0; ///< iterations of the temporal loops
-  double instructions = 0;   ///< beyond those: of processors and kernels, see CoreProgram
+  double instructions = 0;   ///< further cycles of processors and kernels, see CoreProgram
   double stall = 0;          ///< waiting for on-chip ports while computing
   double onload = 0;         ///< before the first MAC
   double offload = 0;        ///< after the last MAC
   double total() const { return ideal_temporal + instructions + stall + onload + offload; }
-  /// total(), rounded down. InfeasibleError beyond 2^53 cycles.
+  /// total(), rounded down; throws InfeasibleError beyond 2^53 cycles.
   Cycles whole() const;
 };
 
-/// How much of a space of mappings a search went through: space = visited + pruned.
+/// Extent of a search in a space of mappings: space = visited + pruned.
 struct SearchEffort {
   double space = 0;         ///< orders of the temporal loops, over all unrollings considered
-  std::int64_t visited = 0; ///< evaluated completely
-  double pruned = 0;        ///< shown to equal a visited one, or not to be better
-  bool exact = true;        ///< nothing was left out without such a reason
+  std::int64_t visited = 0; ///< fully evaluated
+  double pruned = 0;        ///< proven equal to a visited one, or not better
+  bool exact = true;        ///< every skipped order was pruned by such a proof
 };
 
-/// What an array that computes in memory does for a problem. Of one that is computed in parts: the
-/// rows and columns of the part that CoreCost::spatial is of.
+/// Work and energy of an array that computes in memory. For a problem computed in parts, rows and
+/// columns are those of the part that CoreCost::spatial describes.
 struct ImcCost {
   ImcWork work;
   ImcParts energy_pj; ///< CoreCost::compute_energy by part
 };
 
+/// Cost of a problem on a core, with its mapping.
 struct CoreCost {
   Cycles latency;     ///< compute and on-chip stalls, without waiting for off-chip transfers
   LatencyParts parts; ///< latency = floor(parts.total())
-  Cycles ideal;       ///< MACs or lane operations over all lanes, rounded up
-  /// Of a problem that scatters: "scatter", "decomposed" or "zero-inserted"; "gather" is what the
-  /// last two come to without a stride. Else empty.
+  Cycles ideal;       ///< MACs or lane operations divided by all lanes, rounded up
+  /// Variant of a scattering problem: "scatter", "decomposed" or "zero-inserted"; "gather" if the
+  /// last two coincide because the stride is 1. Empty for other problems.
   std::string variant;
-  std::int64_t macs_executed = 0; ///< those with inserted zeros and with padding included
+  std::int64_t macs_executed = 0; ///< includes MACs with inserted zeros and padding
   double spatial_utilisation = 0;
   Picojoules compute_energy;
   std::optional<ImcCost> imc;
   Picojoules memory_energy;
   std::vector<LevelEnergy> levels;
-  std::vector<OffchipTraffic> offchip; ///< per operand; zero unless ProblemOperand::offchip
-  std::vector<Bits>
-      resident; ///< per operand: bits it occupies in the core's top memory while running
-  /// Of a decomposed problem: that of the sub-convolution with the most MACs. Loops over dY then
-  /// run over elements of dX, in a gather and with inserted zeros too.
+  std::vector<OffchipTraffic> offchip; ///< traffic per operand; zero unless ProblemOperand::offchip
+  std::vector<Bits> resident;          ///< bits per operand in the core's top memory while running
+  /// Spatial mapping; for a decomposed problem, that of the sub-convolution with the most MACs. Its
+  /// loops over dY, and those in a gather and with inserted zeros, run over elements of dX.
   SpatialMapping spatial;
   TemporalMapping temporal;
   SearchEffort effort;
-  /// No mapping of the problem in the searched space has less latency, or less energy.
+  /// Lower bound on the latency of any mapping in the searched space, in cycles.
   double latency_bound = 0;
-  double energy_bound = 0; ///< pJ
+  double energy_bound = 0; ///< lower bound on energy, pJ
 
   Picojoules energy() const { return compute_energy + memory_energy; }
 };
 
-/// The best mapping of `problem` on `core` for the objective. Ties keep the first in enumeration
-/// order. InfeasibleError naming operand, memory and bits when an operand's smallest piece does not
-/// fit.
+/// Finds the best mapping of `problem` on `core` for the objective. Ties go to the first one in
+/// enumeration order. Throws InfeasibleError naming operand, memory and bits if the smallest piece
+/// of an operand does not fit.
 CoreCost core_cost(const CoreProblem& problem, const Core& core,
                    const CoreCostOptions& options = {});
 
-/// Solves each (problem, core) once. Safe to share between threads; results do not depend on who
-/// asks first.
+/// Cache of core costs: solves each pair of problem and core once. Thread-safe; results do not
+/// depend on the order of requests.
 class CoreCostCache {
 public:
   CoreCostCache();
@@ -117,9 +118,9 @@ public:
   CoreCostCache(const CoreCostCache&) = delete;
   CoreCostCache& operator=(const CoreCostCache&) = delete;
 
-  /// Reference stays valid as long as the cache.
+  /// Cost of a problem on a core. The reference stays valid for the lifetime of the cache.
   const CoreCost& get(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
-  /// Different problems solved, forms of scattering ones included.
+  /// Number of different problems solved, including variants of scattering ones.
   std::size_t solved() const;
   std::size_t asked() const;
 
@@ -128,16 +129,16 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Canonical bytes of a question to core_cost(): equal bytes, equal answer to the last index. What
-/// cannot change the answer is left out: names of loops that neither the core's dataflow nor the
-/// options mention (but not their alphabetical order), offsets.
+/// Canonical bytes of the arguments of core_cost(): equal bytes imply an equal result, including
+/// all indices. They exclude offsets and names of loops that neither the core's dataflow nor the
+/// options mention (but not the alphabetical order of names).
 std::string signature(const CoreProblem& problem, const Core& core, const CoreCostOptions& options);
-/// Bytes of its parts; those of a core are without its name.
+/// Canonical bytes of one argument; those of a core exclude its name.
 std::string signature(const CoreProblem& problem);
 std::string signature(const Core& core);
 std::string signature(const OffchipRate& rate);
 std::string signature(const ModelChoices& model);
-/// True when the core's kind and lists let it run such an operator.
+/// Whether the core's kind and its operator lists allow it to run such an operator.
 bool can_run(const Core& core, ComputeKind compute, std::string_view op_type);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// Layers as ZigZag describes them: a loop nest, an equation over operands, precisions. They come
-// from its YAML workloads, or from an ONNX network in the conventions of its reader.
+// Layers in ZigZag's format: a loop nest, an equation over operands, precisions. They are read from
+// ZigZag's YAML workloads, or from an ONNX network with the conventions of its reader.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -14,8 +14,8 @@
 
 namespace monet {
 
-/// One layer, ready for core_cost(). The problem's operands are the output and then the inputs in
-/// the order of the equation, which decides ties of double buffering and the order of sums.
+/// One layer for core_cost(). The problem's operands are the output and then the inputs in the
+/// order of the equation, which breaks ties of double buffering and determines the order of sums.
 struct Layer {
   std::string name;
   std::string op_type;
@@ -23,45 +23,45 @@ struct Layer {
   std::vector<std::string> roles; ///< names of the operands in the equation: "O", "W", "I"
   SourceLoc where;
   std::int64_t id = 0;
-  /// Per operand the layer that makes it: of YAML workloads; none for what is given.
+  /// In YAML workloads, the producing layer of each operand; nullopt for given operands.
   std::vector<std::optional<std::int64_t>> sources;
-  /// Layers whose outputs it takes, as they are or through operators without cost, by their place
-  /// in the list; of a network, where these may be all before it, the first two.
+  /// Indices of the layers whose outputs this layer reads, directly or through operators without
+  /// cost. In a network, where all previous layers may qualify, only the first two.
   std::vector<std::size_t> makers;
-  std::vector<std::size_t> takers; ///< of its output, likewise
-  bool constant_weights = true;    ///< no other layer makes its second operand
+  std::vector<std::size_t> takers; ///< indices of the layers that read its output
+  bool constant_weights = true;    ///< no other layer produces its second operand
 };
 
-/// A YAML workload of ZigZag, in the order in which it takes the layers: generation by generation
-/// after the layers that make their operands. The output is `O`; operand `I` uses memory operand I1
-/// and `W` uses I2, any other input the one that is left. Throws one InputError with every problem
-/// found.
+/// Reads a YAML workload of ZigZag, in ZigZag's order of layers: generation by generation after the
+/// producers of their operands. The output is `O`; operand `I` uses memory operand I1 and `W` uses
+/// I2, any other input the remaining one. Throws one InputError with every problem found.
 std::vector<Layer> read_layers(const std::string& path);
-/// The same from text; `origin` names it in messages.
+/// Parses the text of a YAML workload; `origin` names it in messages. Errors as read_layers().
 std::vector<Layer> parse_layers(std::string_view text, const std::string& origin);
 
-/// An operator that costs nothing in ZigZag.
+/// An operator without cost in ZigZag.
 struct SkippedOperator {
   std::string name;
   std::string op_type;
 };
 
+/// Layers of a network, and its operators without cost.
 struct NetworkLayers {
   std::vector<Layer> layers;
   std::vector<SkippedOperator> skipped;
 };
 
-/// Convolutions (Conv, QLinearConv) and products (Gemm, MatMul) of a network as ZigZag 3.8.5 reads
-/// them: 8 bits and twice as many for partial sums unless the node's attributes `weight_size`,
-/// `act_size` and `output_size` say otherwise; inputs without their padding; no bias.
-/// InputError for a shape that its reader does not take.
+/// Convolutions (Conv, QLinearConv) and products (Gemm, MatMul) of a network with the conventions
+/// of ZigZag 3.8.5. Precision is 8 bits, and 16 for partial sums, unless the node's attributes
+/// `weight_size`, `act_size` and `output_size` override it. Inputs have no padding; bias is
+/// ignored. Throws InputError for a shape that ZigZag's reader does not support.
 NetworkLayers zigzag_layers(const Graph& graph);
 
-/// The core as each layer sees it where data stay in lower memories between layers, as in ZigZag's
-/// data-locality mode: an output that goes to one layer alone ends in the lowest memory that holds
-/// inputs and outputs and has room for both of its layer's, from which the next layer takes it; the
-/// weights of all layers lie in the lowest memory that holds them all and serves the whole array.
-/// Memories above are left out.
+/// Copies of the core as each layer sees it if data stay in lower memories between layers, as in
+/// ZigZag's data-locality mode. An output with a single reader is written to the lowest memory that
+/// holds inputs and outputs and has room for both of its layer's; its reader reads it there. The
+/// weights of all layers are in the lowest memory that serves the whole array and holds them all.
+/// Memories above are omitted.
 std::vector<Core> with_data_locality(const std::vector<Layer>& layers, const Core& core);
 
 } // namespace monet

@@ -23,20 +23,22 @@ struct TilingFactor {
   std::int64_t factor = 1;
 };
 
+/// One entry of a mapping file.
 struct MappingEntry {
   std::string name; ///< node name, operator type, or "default"
   std::optional<std::vector<std::int64_t>> core_allocation;
   std::vector<TilingFactor> intra_core_tiling;
   std::vector<TilingFactor> inter_core_tiling;
-  std::map<std::string, std::vector<Unrolling>> spatial_mapping; ///< by array dim name
+  std::map<std::string, std::vector<Unrolling>> spatial_mapping; ///< unrollings by array dim name
   std::map<std::string, std::vector<std::string>> spatial_mapping_hint;
   std::map<std::string, MemoryOperand> memory_operand_links; ///< "W" -> I2
   std::vector<std::pair<std::string, std::optional<std::int64_t>>>
       temporal_ordering; ///< innermost first; nullopt = "*"
-  /// Names of the loops of layers that it applies to, outermost first; empty = the usual ones.
+  /// Loop names of the layers that the entry applies to, outermost first; empty = the default
+  /// names.
   std::vector<std::string> layer_dimension_names;
-  /// `core_allocation` and `inter_core_tiling` of the node of this name, which for everything else
-  /// has the entry that it would have without this one.
+  /// Whether the entry only sets `core_allocation` and `inter_core_tiling` of the node of this
+  /// name. Everything else is taken from the entry that would apply without this one.
   bool allocation_only = false;
   SourceLoc where;
 };
@@ -45,13 +47,13 @@ struct MappingFile {
   std::string origin;
   std::vector<MappingEntry> entries;
 
-  /// Entry by node name, else operator type, else `default`, else null.
+  /// Entry for a node name, otherwise for its operator type, otherwise `default`, otherwise null.
   const MappingEntry* find(std::string_view node, std::string_view op_type) const;
-  /// The node's entry with `allocation_only`, or null.
+  /// Entry with `allocation_only` for a node, or null.
   const MappingEntry* find_allocation(std::string_view node) const;
 };
 
-/// What entries may be about.
+/// Layers, operator types and loops that entries can name.
 struct MappingSubjects {
   struct LoopsOfLayer {
     std::string name;
@@ -59,8 +61,8 @@ struct MappingSubjects {
     std::vector<LoopDim> dims;
   };
 
-  std::set<std::string, std::less<>> layers; ///< their names
-  std::set<std::string, std::less<>> types;  ///< of operators, beside those that we know
+  std::set<std::string, std::less<>> layers; ///< names of layers
+  std::set<std::string, std::less<>> types;  ///< operator types other than the known ones
   LoopNames loops;
   std::vector<LoopsOfLayer> sizes;
 
@@ -68,19 +70,18 @@ struct MappingSubjects {
   void add(const Graph& graph);
 };
 
-/// Adds a problem for each entry with a misspelt name of a layer or operator type, and for each one
-/// that names a loop that no layer has. Warns of entries that apply to nothing, and of unrollings
-/// that are wider than the loop of the layer that an entry names, or of all layers that it applies
-/// to.
+/// Adds a problem for each entry with an unknown layer name or operator type, and for each one that
+/// names a loop that no layer has. Warns of entries that apply to no layer. Warns of unrollings
+/// wider than the loop of the layer that an entry names, or of all layers that it applies to.
 void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
                     ProblemList& problems);
 
-/// Throws one InputError with every problem found.
+/// Reads a mapping file. Throws one InputError with every problem found.
 MappingFile read_mapping(const std::string& path);
-/// The same from text; `origin` names it in messages.
+/// Parses the text of a mapping file; `origin` names it in messages. Errors as read_mapping().
 MappingFile parse_mapping(std::string_view text, const std::string& origin);
 
-/// Text that parse_mapping() reads as the same entries.
+/// Text of a mapping file; parse_mapping() reads it as the same entries.
 std::string mapping_text(const MappingFile& mapping);
 
 } // namespace monet

@@ -1,4 +1,4 @@
-// What is asked of the core cost model: one operator tile.
+// Input of the core cost model: one operator tile.
 #pragma once
 
 #include "monet/hardware/core.hpp"
@@ -10,42 +10,45 @@
 
 namespace monet {
 
-/// One operand of a problem. Names of tensors are gone: only what decides the cost is left, so that
-/// equal problems compare equal wherever they come from.
+/// One operand of a problem. It holds only properties that determine the cost, without tensor
+/// names, so that equal problems compare equal whatever their origin.
 struct ProblemOperand {
   AccessMode mode = AccessMode::read;
   MemoryOperand memory = MemoryOperand::I1;
   std::vector<AxisExpr> axes;
-  std::vector<std::int64_t> extents; ///< of the tensor region, for clipping; same length as axes
-  std::int64_t bits = 32;            ///< per element as stored
-  std::int64_t partial_bits = 32;    ///< per partial sum (outputs only)
+  std::vector<std::int64_t> extents; ///< sizes of the tensor region, for clipping; one per axis
+  std::int64_t bits = 32;            ///< bits per element as stored
+  std::int64_t partial_bits = 32;    ///< bits per partial sum (outputs only)
   int passes = 1;
   bool opaque = false;
-  /// Does not fit in the core's top memory: streamed from or to the off-chip memory. An output that
-  /// stays must fit at partial_bits where the mapping keeps partial sums in that memory.
+  /// Whether the operand does not fit in the core's top memory and is streamed from or to the
+  /// off-chip memory. An output that stays must fit at partial_bits if the mapping keeps partial
+  /// sums in that memory.
   bool offchip = false;
 
   friend bool operator==(const ProblemOperand&, const ProblemOperand&) = default;
 };
 
+/// One operator tile to be costed.
 struct CoreProblem {
   ComputeKind compute = ComputeKind::mac;
-  std::vector<LoopDim> dims; ///< sizes of the tile
+  std::vector<LoopDim> dims; ///< loops with the sizes of the tile
   std::vector<ProblemOperand> operands;
   VectorWork work;
-  std::vector<NestProduct> products; ///< as LoopNest::products; indices into `operands`
-  /// Bit d: loop d goes across blocks that share a scale, see loops_across_blocks().
+  std::vector<NestProduct> products; ///< products as in LoopNest::products; indices into `operands`
+  /// Bit d is set if loop d goes across blocks that share a scale, see loops_across_blocks().
   std::uint32_t across_blocks = 0;
 
   friend bool operator==(const CoreProblem&, const CoreProblem&) = default;
 };
 
-/// Bits the operand takes when it is kept whole, partial sums as wide as they are while running.
+/// Size of an operand in bits when it is stored whole, with partial sums at their width while
+/// running.
 std::int64_t footprint(const ProblemOperand& operand);
-/// An operand passes by from or to the off-chip memory.
+/// Whether an operand is streamed from or to the off-chip memory.
 bool streams(const CoreProblem& problem);
 
-/// Whether an operand, of a problem or of a nest, is looked up where data say.
+/// Whether an operand of a problem or of a nest is indexed by data.
 template <class Operand>
 bool looks_up(const Operand& operand) {
   return !operand.opaque && std::ranges::any_of(operand.axes, [](const AxisExpr& axis) {
@@ -53,7 +56,7 @@ bool looks_up(const Operand& operand) {
   });
 }
 
-/// Whether what is touched of it changes with the loop.
+/// Whether the accessed elements of an operand change with the loop.
 template <class Operand>
 bool moves_with(const Operand& operand, std::size_t dim) {
   return operand.opaque || std::ranges::any_of(operand.axes, [&](const AxisExpr& axis) {

@@ -1,4 +1,4 @@
-// What a design of a space costs.
+// Evaluation of the designs of a space.
 #pragma once
 
 #include "monet/explore/design.hpp"
@@ -12,34 +12,36 @@
 
 namespace monet {
 
-/// Whether lower bounds say enough.
+/// Test whether a design's lower bounds suffice to abandon its evaluation.
 using BoundTest = std::function<bool(const DesignBound&)>;
 
-/// Evaluates designs of one space. All functions may be called from several threads at once, and
-/// give the same for the same design whatever came before.
+/// Evaluator of the designs of one space. Functions are thread-safe, and results depend only on the
+/// design, not on earlier calls.
 class DesignEvaluator {
 public:
   virtual ~DesignEvaluator() = default;
-  /// Infeasible designs are results, not exceptions.
+  /// Evaluates a design. Infeasible designs are results, not exceptions.
   virtual DesignResult evaluate(DesignId id) = 0;
-  /// Far cheaper; lower bounds of what evaluate() gives.
+  /// Lower bounds of evaluate(), at a much lower cost.
   virtual DesignBound bound(DesignId id) = 0;
-  /// The same as evaluate(), or nothing once `enough` holds of bounds that rise on the way.
+  /// Evaluates a design as evaluate(), but returns nullopt once its bounds, which increase during
+  /// evaluation, satisfy `enough`.
   virtual std::optional<DesignResult> evaluate_unless(DesignId id, const BoundTest& enough) {
     static_cast<void>(enough);
     return evaluate(id);
   }
-  /// Short trainings that it knows and has not given before: for other processes, which learn them.
+  /// Short trainings not yet returned by this function; other processes receive them through
+  /// learn().
   virtual std::vector<TrainingRecord> new_trainings() { return {}; }
   virtual void learn(std::span<const TrainingRecord> trainings) { static_cast<void>(trainings); }
 };
 
 class DesignStore;
 
-/// The evaluator of a space: reads its network, makes the graphs of its runs, and shares what
-/// designs have in common (graphs, costs of equal tiles on equal cores, short trainings of equal
-/// arithmetic). Short trainings are looked for in the store, and put into it; null: none. Keeps
-/// references. InputError where files are bad.
+/// Creates the evaluator of a space: reads its network and builds the graphs of its runs. Designs
+/// share graphs, costs of equal tiles on equal cores, and short trainings of equal arithmetic.
+/// Short trainings are looked up in and added to the store, if any. Keeps references to the space
+/// and the store. Throws InputError for invalid files.
 std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store = nullptr);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// A space of hardware: parameters with their values, constraints between them, and a chip written
-// with expressions over them. docs/reference/space-file.md describes the file.
+// A hardware space: parameters with their values, constraints between them, and a chip written with
+// expressions over them. docs/reference/space-file.md describes the file.
 #pragma once
 
 #include "monet/base/yaml.hpp"
@@ -18,89 +18,92 @@
 
 namespace monet {
 
-/// A number or a name.
+/// Value of a parameter: a number or a name.
 struct ParameterValue {
   bool is_number = true;
   double number = 0;
-  std::string text; ///< as it is printed; of a number, its shortest form
+  std::string text; ///< printed form; for a number its shortest form
   friend bool operator==(const ParameterValue&, const ParameterValue&) = default;
 };
 
+/// A parameter of a space.
 struct Parameter {
   std::string name;
-  std::vector<ParameterValue> values; ///< in the file's order
+  std::vector<ParameterValue> values; ///< values in the file's order
 };
 
-/// A search that is made on every design; see monet/optimise/{fusion,allocation}.hpp.
+/// A search run on every design; see monet/optimise/{fusion,allocation}.hpp.
 struct InnerSearch {
-  std::string objective = "latency"; ///< latency, energy or edp
-  std::int64_t evaluations = 0;      ///< schedules of the whole step at most
+  std::string objective = "latency"; ///< "latency", "energy" or "edp"
+  std::int64_t evaluations = 0;      ///< maximum number of schedules of the whole step
 };
 
-/// What is evaluated on every design.
+/// Workload evaluated on every design.
 struct StudiedWorkload : StepSettings {
-  std::vector<std::string> runs;         ///< of "inference" and "training", in this order
-  std::optional<InnerSearch> fusion;     ///< none: the stacks that the tool chooses
-  std::optional<InnerSearch> allocation; ///< after it; none: cores as the tool or the mapping says
+  std::vector<std::string> runs;     ///< "inference" and "training", or one of them, in this order
+  std::optional<InnerSearch> fusion; ///< nullopt: stacks chosen by the tool
+  std::optional<InnerSearch> allocation; ///< after fusion; nullopt: default cores
   std::uint64_t search_seed = 1;
-  /// What designs come to besides their runs, by name: those of a short training, where the file
-  /// has `accuracy:` (kTrainedMetrics); of clusters kClusterMetrics.
+  /// Names of the designs' metrics: kTrainedMetrics if the file has `accuracy:`, kClusterMetrics
+  /// for clusters.
   std::vector<std::string> metrics;
 };
 
-/// Limits on what a design may be; infinite where the file gives none. A design beyond one is
-/// infeasible.
+/// Limits on designs; 0 means no limit. A design beyond a limit is infeasible.
 struct DesignBudgets {
   double area_mm2 = 0; ///< 0: none
   double peak_power_w = 0;
   double offchip_bits_per_cycle = 0;
   double peak_memory_bytes = 0;
-  double error = 0; ///< of the short training
+  double error = 0; ///< test error of the short training
 };
 
+/// A space of designs, as read from a space file.
 class Space {
 public:
   std::string name;
   std::string origin;
   std::vector<Parameter> parameters;
-  StudiedWorkload workload; ///< where designs differ in network or training, those of the first
+  StudiedWorkload workload; ///< network and training of the first design, if designs differ in them
   DesignBudgets budgets;
   std::vector<FrontRequest> fronts;
-  /// Names everything that decides results: the space's text, and every file it names.
+  /// Hash of everything that determines results: the space's text and every file it names.
   std::string content_hash;
-  std::vector<std::string> files; ///< read for it: for provenance
+  std::vector<std::string> files; ///< all input files, for provenance
 
-  /// Designs, those that constraints exclude included.
+  /// Number of designs, including excluded ones.
   std::uint64_t size() const;
-  /// Index of the value of each parameter.
+  /// Index of each parameter's value.
   std::vector<std::uint32_t> choices(DesignId id) const;
   DesignId id_of(const std::vector<std::uint32_t>& choices) const;
-  /// Which of the file's constraints the design breaks: its text; empty when it is in the space.
+  /// Text of the first constraint that the design violates; empty if the design is in the space.
   std::string broken_constraint(DesignId id) const;
-  /// The first that constraints keep, of the first few thousand; 0 where they keep none of these.
+  /// First design that satisfies the constraints, among the first few thousand; 0 if no such design
+  /// is found.
   DesignId first_design() const;
-  /// system.yaml and the core files it names, with all expressions evaluated: name and text.
+  /// Names and texts of system.yaml and its core files, with all expressions evaluated.
   std::vector<std::pair<std::string, std::string>> hardware_files(DesignId id) const;
-  /// InputError where the file's expressions do not make a chip.
+  /// Chip of a design. Throws InputError if the file's expressions do not form a chip.
   Chip chip(DesignId id) const;
-  /// The workload's settings with the network and training that the design's values choose.
-  /// InputError where they choose none.
+  /// The workload's settings with the network and training selected by the design's values. Throws
+  /// InputError if they select none.
   StepSettings settings(DesignId id) const;
-  /// Equal for designs whose settings are; empty where all are. InputError like settings().
+  /// Key that is equal for designs with equal settings; empty if all designs have the same. Errors
+  /// as settings().
   std::string settings_key(DesignId id) const;
-  /// The short training that `accuracy:` asks for, of one variant, in the arithmetic of the
-  /// design's `training:`; nullopt without it. InputError like settings().
+  /// Short training requested by `accuracy:`, with one variant and the arithmetic of the design's
+  /// `training:`; nullopt without it. Errors as settings().
   std::optional<TrainStudy> short_training(DesignId id) const;
 
   struct Template;
   std::shared_ptr<const Template> made_of;
 };
 
-/// One InputError with every problem of the file.
+/// Reads a space file. Throws one InputError with every problem of the file.
 Space read_space(const std::string& path);
 Space parse_space(std::string_view text, const std::string& origin);
 
-/// A design without its strategy.
+/// A design of a cluster space, without its parallel strategy.
 struct DesignedCluster {
   Cluster cluster;
   ClusterDevice device;
@@ -108,19 +111,22 @@ struct DesignedCluster {
   std::string network; ///< path; empty: a transformer
 };
 
-/// Whether the space has `cluster:`.
+/// Whether the space describes clusters (has `cluster:`).
 bool is_of_clusters(const Space& space);
 
-// Of a space of clusters. InputError where the design's values make none.
+// The functions below are for spaces of clusters. They throw InputError if the design's values do
+// not form a cluster.
 
-/// Equal for designs that differ in `parallel:` alone.
+/// Key that is equal for designs that differ only in `parallel:`.
 std::string cluster_key(const Space& space, DesignId id);
-/// InfeasibleError where the cluster cannot have so many devices.
+/// Cluster and workload of a design. Throws InfeasibleError if the cluster cannot have that number
+/// of devices.
 DesignedCluster cluster_of(const Space& space, DesignId id);
-/// `parallel:` with the degree that is `rest`. InfeasibleError where nothing whole is left for it.
+/// Parallel strategy of a design, including the degree given as `rest`. Throws InfeasibleError if
+/// no integer remains for it.
 ParallelStrategy strategy_of(const Space& space, DesignId id, std::int64_t devices);
-/// experiment.yaml for `monet cluster`, and the files it names that are the design's own: name and
-/// text. To be written to the folder, which what is named elsewhere is seen from.
+/// Names and texts of experiment.yaml for `monet cluster` and of the files that are specific to the
+/// design. They are meant for `folder`; paths to other files are relative to it.
 std::vector<std::pair<std::string, std::string>> cluster_files(const Space& space, DesignId id,
                                                                const std::string& folder);
 

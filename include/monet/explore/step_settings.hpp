@@ -1,4 +1,4 @@
-// How a step is made and modelled: the sections that an experiment file and a space file share.
+// Settings that build and model a step: the sections that experiment files and space files share.
 #pragma once
 
 #include "monet/base/yaml.hpp"
@@ -18,70 +18,72 @@
 
 namespace monet {
 
+/// Settings that build and model a training or inference step.
 struct StepSettings {
   std::string network; ///< path
   OnnxReadOptions network_options;
-  std::optional<TrainingOptions> training; ///< none: inference only
+  std::optional<TrainingOptions> training; ///< nullopt: inference only
   SourceLoc training_where;                ///< its file, or the section
-  std::optional<Precision> precision;      ///< of inference; none: as training's, or the file's
+  std::optional<Precision> precision;      ///< for inference; nullopt: as in training or the file
   std::string mapping;                     ///< path; empty: automatic
   StepMode mode = StepMode::automatic;
-  std::string stacks; ///< path of a file of them; empty: automatic. Not layer by layer.
-  bool quick = false; ///< of the ways to fuse, those alone that a space tries
+  std::string stacks; ///< path of a stacks file; empty: automatic. Not for layer-by-layer mode
+  bool quick = false; ///< use only the fusion choices that a space exploration tries
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
   TransferRules rules;
   CoreCostOptions core_cost;
-  std::vector<std::string> files; ///< read for it, besides the network, the mapping and the stacks
+  std::vector<std::string> files; ///< input files besides the network, the mapping and the stacks
 };
 
+/// Precision of inference: the explicit one, otherwise as in training.
 Precision inference_precision(const StepSettings& settings);
 
-/// The highest lpf_limit: no product of loops has more prime factors than that.
+/// Maximum value of lpf_limit: no product of loops has more prime factors.
 inline constexpr int kHighestLpfLimit = 64;
-/// "latency", "memory" or "order".
+/// Name of a priority: "latency", "memory" or "order".
 std::string_view name_of(Priority priority);
-/// Names that transfer_rule_named() takes.
+/// Names that transfer_rule_named() accepts.
 inline const std::vector<std::string> kTransferRules{"links",  "multicast", "overlap",
                                                      "pieces", "spills",    "routing"};
 
-/// Which of some names a key has: the first when the key is missing, or another name is given,
-/// which is reported.
+/// Index of a key's value among `names`. Returns 0 if the key is missing; any other value is
+/// reported and yields 0, too.
 std::size_t read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names,
                         ProblemList& problems);
 
-// Each reads one section into the settings and collects what is wrong; `path` is the file's own,
-// which paths in it are seen from.
+// Each of the functions below reads one section into the settings and collects problems. Paths in
+// the section are relative to the folder of the file `path`.
 
-/// `workload:` network, batch, dimensions.
+/// Reads `workload:` (network, batch, dimensions).
 void read_network_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                           ProblemList& problems);
-/// `training:` inline, or the name of a file.
+/// Reads `training:`, inline or the name of a file.
 void read_training_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems);
-/// `mapping:` a file, or auto.
+/// Reads `mapping:`, a file or auto.
 void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings);
-/// `schedule:` mode, halo, stacks, stream_like, model, priority, objective, lpf_limit.
+/// Reads `schedule:` (mode, halo, stacks, stream_like, model, priority, objective, lpf_limit).
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems);
 
-/// What is trained on a cluster: the sections that an experiment of `monet cluster` and a space of
-/// clusters share.
+/// Network and training on a cluster: the sections that `monet cluster` experiments and cluster
+/// spaces share.
 struct ClusterSettings : StepSettings {
-  std::optional<TransformerShape> transformer; ///< none: `network`
-  bool in_place_loss = true;                   ///< of the transformer, see ClusterWorkload
+  std::optional<TransformerShape> transformer; ///< nullopt: use `network`
+  bool in_place_loss = true;                   ///< loss of the transformer, see ClusterWorkload
 };
 
-/// `workload:` of a cluster: a transformer by its sizes, or a network. Batches are refused: they
-/// are what `parallel:` says.
+/// Reads `workload:` of a cluster: a transformer by its sizes, or a network. Batch sizes are
+/// rejected because `parallel:` sets them.
 void read_cluster_workload(const YamlNode& node, const std::string& path, ClusterSettings& settings,
                            ProblemList& problems);
-/// `training:` of a cluster, inline or the name of a file. Micro-batches are refused likewise.
-/// `settings.training` is there in any case.
+/// Reads `training:` of a cluster, inline or the name of a file, and always sets
+/// `settings.training`. Micro-batches are rejected because `parallel:` sets them.
 void read_cluster_training(const YamlNode& node, const std::string& path, ClusterSettings& settings,
                            ProblemList& problems);
 
-/// What a model of a cluster takes.
+/// Workload of a ClusterModel with these settings.
 ClusterWorkload workload_of(const ClusterSettings& settings);
 
 } // namespace monet

@@ -1,4 +1,4 @@
-// Runs put down in a folder: whole or not at all, and the newest is found again.
+// Checkpoints of training runs in a folder: written atomically; the newest can be found again.
 #pragma once
 
 #include "monet/fit/run.hpp"
@@ -9,29 +9,30 @@
 
 namespace monet {
 
-/// A run's folder of checkpoints, one folder each: `tensors/` and the histories as .npy files, and
-/// checkpoint.yaml. What is being written, or goes, ends in .tmp, and counts for nothing.
+/// Folder of a run's checkpoints. Each is a folder with `tensors/` and the histories as .npy files,
+/// and checkpoint.yaml. Folders being written or removed end in .tmp and are ignored.
 class CheckpointFolder {
 public:
-  /// Of runs with this identity; nothing is read or made yet.
+  /// Refers to the checkpoints of runs with this identity; reads and creates nothing yet.
   CheckpointFolder(std::string path, std::string identity)
       : path_(std::move(path)), identity_(std::move(identity)) {}
 
-  /// Writes aside and renames, and keeps the newest `keep`. OutputError where it cannot.
+  /// Writes a checkpoint under a temporary name, renames it, and keeps only the newest `keep`.
+  /// Throws OutputError if it cannot.
   void write(const RunState& state, std::int64_t keep) const;
 
   struct Found {
     std::string path;
     RunState state;
   };
-  /// The newest; nullopt where there is none. InputError where it is of another recipe, or cannot
-  /// be read.
+  /// Newest checkpoint; nullopt without checkpoints. Throws InputError if it belongs to another
+  /// recipe or cannot be read.
   std::optional<Found> newest() const;
 
-  /// Removes checkpoints that a killed run did not finish.
+  /// Removes incomplete checkpoints of a killed run.
   void remove_unfinished() const;
 
-  /// Removes all of them, and what is left of others: a run begins anew.
+  /// Removes all checkpoints and remains of others, for a run from the beginning.
   void clear() const;
 
 private:

@@ -1,4 +1,4 @@
-// The `data:` part of an experiment, and the images it names; docs/reference/image-data.md
+// The `data:` part of an experiment, and the loading of its images; docs/reference/image-data.md
 // describes every key.
 #pragma once
 
@@ -11,41 +11,44 @@
 
 namespace monet {
 
+/// Format of the data set.
 enum class DataFormat { cifar10, idx, npy, generated };
 
-/// A value, and where the file says it.
+/// A value with its position in the file.
 template <class Value>
 struct Located {
   Value value{};
   SourceLoc where;
 };
 
+/// The `data:` part of an experiment.
 struct DataOptions {
   DataFormat format = DataFormat::generated;
-  /// As they are opened. cifar10: any number of files; idx and npy: images, labels; generated:
-  /// none.
+  /// Paths as they are opened. cifar10: any number of files; idx and npy: images, labels;
+  /// generated: none.
   std::vector<std::string> train_files, test_files;
-  Located<std::int64_t> train, test; ///< the first so many images of the files; 0: all
-  std::int64_t classes = 0;          ///< of idx and npy; 0: one more than the largest label
-  ShapesOptions shapes;              ///< of generated
-  Located<Augmentation> augment;     ///< of images for training
+  Located<std::int64_t> train, test; ///< number of images, from the beginning; 0: all
+  std::int64_t classes = 0; ///< number of classes (idx, npy); 0: one more than the largest label
+  ShapesOptions shapes;     ///< options of generated images
+  Located<Augmentation> augment; ///< augmentation of training images
   Located<Normalisation> normalise;
-  bool measure_normalisation = false; ///< mean and deviation are those of the images for training
+  bool measure_normalisation = false; ///< use mean and deviation of the training images
 };
 
-/// Reads the section; paths in it are seen from the folder of `path`, the file with the section.
-/// What is wrong is added to the problems, and the options are then not to be used.
+/// Reads the section. Paths in it are relative to the folder of `path`, the file with the section.
+/// Errors are added to `problems`; the options are then invalid.
 DataOptions read_data_options(const YamlNode& node, const std::string& path, ProblemList& problems);
 
+/// Training and test images with their preprocessing.
 struct TrainingData {
-  Dataset train, test; ///< of one shape and as many classes
+  Dataset train, test; ///< data sets of the same shape and number of classes
   Augmentation augmentation;
   Normalisation normalisation;
 };
 
-/// Reads or draws the images, on up to `jobs` threads (0: all cores). InputError where a file
-/// cannot be read or is none of its format, has fewer images than asked for, or does not fit the
-/// others or the rest of the section.
+/// Reads or generates the images, on up to `jobs` threads (0: all cores). Throws InputError if a
+/// file cannot be read, has the wrong format or too few images, or does not match the other files
+/// or the rest of the section.
 TrainingData load_data(const DataOptions& options, int jobs = 0);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// Training a network: step after step with batches of a data set, tests in between, and everything
-// that a run is, so that it can be put down and taken up again.
+// Training runs: steps with batches of a data set, tests in between, and the complete state of a
+// run, from which it can be resumed.
 #pragma once
 
 #include "monet/fit/data_options.hpp"
@@ -15,89 +15,92 @@
 
 namespace monet {
 
-/// One step, as a line of curves.csv. Losses are as computed: they may be no numbers.
+/// Record of one step, a line of curves.csv. Losses can be NaN or infinite.
 struct StepRecord {
-  double rate = 0; ///< the optimiser's own
+  double rate = 0; ///< learning rate of the optimiser, without its groups
   double loss = 0;
-  std::optional<double> accuracy; ///< of the batch, where the step gives the network's output
-  std::optional<double> scale;    ///< of the loss, in this step
-  bool skipped = false;           ///< changed no weight
-  /// Share of the gradients' numbers other than 0 that became 0 when they were rounded to their
-  /// formats; none: nothing was rounded.
+  std::optional<double> accuracy; ///< batch accuracy, if the step outputs scores
+  std::optional<double> scale;    ///< loss scale of this step
+  bool skipped = false;           ///< the step changed no weight
+  /// Share of nonzero gradient values that were rounded to 0 in their formats; nullopt without
+  /// rounding.
   std::optional<double> flushed;
 };
 
-/// A test of all images for tests.
+/// Result of a test on all test images.
 struct TestRecord {
-  std::int64_t step = 0;      ///< after so many
-  std::optional<double> loss; ///< cross-entropy, where that is the loss
+  std::int64_t step = 0;      ///< number of steps before the test
+  std::optional<double> loss; ///< cross-entropy, if that is the loss
   double accuracy = 0;
 };
 
-/// Where the first number of a step that is not finite came from.
+/// Origin of the first non-finite number of a step.
 struct NonFiniteRecord {
   std::int64_t step = 0;          ///< counted from 1
-  std::optional<OpId> op;         ///< none: it was there before the step
-  std::optional<TensorId> tensor; ///< none: every tensor that can be seen is finite
+  std::optional<OpId> op;         ///< nullopt: it existed before the step
+  std::optional<TensorId> tensor; ///< nullopt: every visible tensor is finite
 };
 
+/// All records of a run.
 struct RunHistory {
   std::vector<StepRecord> steps;
   std::vector<TestRecord> tests;
   std::vector<NonFiniteRecord> non_finite;
 };
 
-/// A tensor that lasts from one step to the next.
+/// A tensor that persists between steps.
 struct SavedTensor {
   std::string name;
   Integers shape;
   std::vector<double> numbers;
 };
 
-/// Everything that a run has come to; what follows depends on it and the recipe alone.
+/// State of a run. Its continuation depends only on this state and the recipe.
 struct RunState {
-  std::int64_t updates = 0;  ///< steps that changed weights, which the optimiser counts
-  std::int64_t advances = 0; ///< steps whose results were taken, which masks follow
-  bool ended = false;        ///< by a number that is not finite
+  std::int64_t updates = 0;  ///< steps that changed weights, as counted by the optimiser
+  std::int64_t advances = 0; ///< steps whose results were kept; selects the random masks
+  bool ended = false;        ///< stopped by a non-finite number
   RunHistory history;
   std::vector<SavedTensor> tensors;
 };
 
-/// What the runs of a recipe share.
+/// Data shared by the runs of a recipe.
 struct TrainSetup {
-  const TrainRecipe* recipe = nullptr; ///< outlives it, as the data do
+  const TrainRecipe* recipe = nullptr; ///< must outlive the setup, as must the data
   const TrainingData* data = nullptr;
   TrainingGraph step;
   TrainingGraph test;           ///< the network with its running statistics
-  std::vector<TensorId> images; ///< inputs of the step, one a micro-batch
+  std::vector<TensorId> images; ///< inputs of the step, one per micro-batch
   std::vector<TensorId> labels;
   TensorId test_images;
-  TensorId scores;                                  ///< of the test: [batch][class]
-  std::vector<std::optional<TensorId>> step_scores; ///< one a micro-batch
-  std::optional<bool> scores_are_logarithms;        ///< none: the loss is no cross-entropy
-  std::int64_t batch = 0;                           ///< images of a micro-batch, and of a test's
+  TensorId scores;                                  ///< output of the test: [batch][class]
+  std::vector<std::optional<TensorId>> step_scores; ///< one per micro-batch
+  std::optional<bool> scores_are_logarithms;        ///< nullopt: the loss is not a cross-entropy
+  std::int64_t batch = 0; ///< number of images of a micro-batch and of a test batch
   RunLength length;
-  std::string identity; ///< differs where recipes or networks do
+  std::string identity; ///< differs between different recipes or networks
 };
 
-/// Reads the network and makes both graphs. InputError, in the experiment's words, where the
-/// network does not take the data set's images or the loss its labels; InfeasibleError where the
-/// data set has no batch.
+/// Reads the network and builds both graphs. Throws InputError, with positions in the experiment,
+/// if the network does not accept the data set's images or the loss its labels. Throws
+/// InfeasibleError if the data set is smaller than a batch.
 TrainSetup prepare_training(const TrainRecipe& recipe, const TrainingData& data);
 
+/// Options of a run.
 struct TrainRunOptions {
   std::uint64_t seed = 1;
-  int jobs = 1; ///< threads, 0: all cores; the numbers are the same for any
-  Instructions instructions = Instructions::best; ///< of arithmetic `formats`, alike
-  std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max(); ///< of each graph
+  int jobs = 1; ///< threads, 0: all cores; the results do not depend on it
+  Instructions instructions = Instructions::best; ///< instructions of `formats`; same results
+  std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max(); ///< per graph
 };
 
-/// One run. Numbers follow from the setup and the seed alone.
+/// One training run. Its numbers depend only on the setup and the seed.
 class TrainRun {
 public:
-  /// At its beginning, or where it was put down: InputError, naming `from`, where the state is that
-  /// of another run.
+  /// Starts a run.
   TrainRun(const TrainSetup& setup, const TrainRunOptions& options);
+  /// Resumes a run from a state. Throws InputError, naming `from`, if the state belongs to another
+  /// run.
   TrainRun(const TrainSetup& setup, const TrainRunOptions& options, RunState state,
            const std::string& from);
   ~TrainRun();
@@ -105,12 +108,13 @@ public:
 
   const RunHistory& history() const;
   std::int64_t steps() const { return static_cast<std::int64_t>(history().steps.size()); }
-  /// Nothing is left but perhaps a test.
+  /// Whether the run is complete, except possibly for a test.
   bool is_over() const;
   void step();
-  /// After the last step, and after every so many epochs as the recipe says.
+  /// Whether a test is due: after the last step, and at the interval of epochs that the recipe
+  /// sets.
   bool test_is_due() const;
-  /// Stopped while it runs: nothing has happened.
+  /// Runs a test. If it throws Stopped, the state is unchanged.
   void test();
   RunState state() const;
 

@@ -10,103 +10,107 @@
 
 namespace monet {
 
-/// Between which of its cores a link carries data.
+/// Pairs of its cores between which a link carries data.
 enum class LinkReach {
-  any_pair,      ///< a bus: from any of its cores to any other
-  forward,       ///< from cores[0] to cores[1]; a link of two cores is one of these each way
-  offchip_both,  ///< between the off-chip memory and each core, never between two cores
+  any_pair,      ///< a bus: between any two of its cores
+  forward,       ///< from cores[0] to cores[1]; a bidirectional link is two of these
+  offchip_both,  ///< between the off-chip memory and each core, not between cores
   offchip_read,  ///< from the off-chip memory to each core
   offchip_write, ///< from each core to the off-chip memory
 };
 
-/// A link or a bus. Whatever crosses it shares its bandwidth.
+/// A link or a bus. All transfers on it share its bandwidth.
 struct Link {
   std::string name;          ///< "0>1", "bus 0-1-2", "dram"
-  std::vector<CoreId> cores; ///< the off-chip core counts as a core
+  std::vector<CoreId> cores; ///< cores, including the off-chip core
   LinkReach reach = LinkReach::any_pair;
   std::int64_t bandwidth_bits_per_cycle = 0;
-  double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle of its whole bandwidth
-  double energy_pj_per_bit = 0;   ///< optional key, and what `length_mm` adds
-  double length_mm = 0;           ///< optional key: priced by our model of wires
-  /// Optional key: from the last bit sent to the last bit there. The link is free meanwhile.
+  double energy_pj_per_cycle = 0; ///< `unit_energy_cost`: per cycle at full bandwidth
+  double energy_pj_per_bit = 0;   ///< optional key, plus the energy from `length_mm`
+  double length_mm = 0;           ///< optional key: priced by our wire model
+  /// Optional key: cycles from sending the last bit to its arrival. The link is free meanwhile.
   std::int64_t latency_cycles = 0;
 };
 
-/// One of a core's memories.
+/// A memory of a core.
 struct MemoryPlace {
   CoreId core;
   std::size_t memory = 0; ///< index into the core's `memories`
   friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
 };
 
+/// A chip, as read from a system file.
 struct Chip {
   std::string name;
   std::string origin;
   std::vector<Core> cores; ///< compute cores first; the off-chip core last
   std::optional<CoreId> offchip;
-  std::vector<Link> links; ///< on-chip links, then the off-chip ones
-  /// Groups of cores with memories in common: those of equal name and size, on any level. What
-  /// their outermost memories hold lies in one pool.
+  std::vector<Link> links; ///< on-chip links, then off-chip ones
+  /// Groups of cores with shared memories: those of equal name and size, on any level. Their
+  /// outermost memories form one pool.
   std::vector<std::vector<CoreId>> shared_memory;
-  /// Memories that are one, as `memory_aliases` says. Cores named here have no others in common.
+  /// Groups of memories that are physically one, from `memory_aliases`. Cores listed here share no
+  /// other memories.
   std::vector<std::vector<MemoryPlace>> memory_aliases;
-  std::vector<bool> routers; ///< per core: data may pass through it; empty = through every core
-  double frequency_hz = 0;   ///< 0 = not given: results in cycles only
-  /// `unit_energy_cost` of the file. Links name theirs; the reference scheduler charges it for the
-  /// off-chip links too.
+  std::vector<bool> routers; ///< whether data may pass through each core; empty = all may
+  double frequency_hz = 0;   ///< 0 = unknown: results in cycles only
+  /// `unit_energy_cost` of the file. Links state their cost themselves; the reference scheduler
+  /// also charges this value for off-chip links.
   double unit_energy_cost = 0;
-  double technology_nm = 0; ///< of cores that give none; 0 = not given
+  double technology_nm = 0; ///< node of cores that state none; 0 = unknown
 
   std::size_t compute_cores() const { return cores.size() - (offchip ? 1U : 0U); }
-  /// Links crossed from one core to the other: fewest hops, then fewest cores on the way that are
-  /// no arrays, then the widest, then lowest link ids. Routers of other cores pass data on without
-  /// keeping them from computing; the off-chip memory never does. Empty when from == to, when they
-  /// share memories, or when there is no way.
+  /// Links on the way from one core to another: minimum hops, then fewest intermediate cores
+  /// without an array, then maximum bandwidth, then lowest link ids. Routing through a core does
+  /// not slow its computation; the off-chip memory never routes. Empty if from == to, if the cores
+  /// share memories, or without a connection.
   const std::vector<LinkId>& route(CoreId from, CoreId to) const;
   bool connected(CoreId from, CoreId to) const;
-  /// The first of the cores that share memories with the core: itself where it shares none.
+  /// First of the cores that share memories with the core; the core itself if it shares none.
   CoreId memory_of(CoreId core) const;
-  /// The same physical memory, of the first core that has it.
+  /// Canonical place of a memory: the first core that has the same physical memory.
   MemoryPlace place_of(MemoryPlace place) const;
-  /// Bits of the outermost memories of all cores that share memories with the core, each once.
+  /// Bits of the outermost memories of all cores that share memories with the core, each memory
+  /// counted once.
   std::int64_t pool_bits(CoreId core) const;
-  /// Of all compute cores: arrays and memories, one shared by several cores once. Links, control
-  /// and the DRAM's interface are not in it.
+  /// Area of all compute cores: arrays and memories, with a shared memory counted once. Links,
+  /// control and the DRAM interface are not included.
   double area_mm2() const;
 
   std::vector<std::vector<std::vector<LinkId>>>
       routes; ///< [from][to], made by the reader through make_routes
 };
 
-/// Fills `routes`. Called by the readers; call it again after changing links by hand.
+/// Fills `routes`. The readers call it; call it again after changing links by hand.
 void make_routes(Chip& chip);
 
-/// Watts when everything works in every cycle: each multiplier or lane once, each port of every
-/// memory (the off-chip one too) at its full width, each link at its full bandwidth, and the
-/// memories' leakage; a port for both ways does the dearer. Nothing without a frequency.
+/// Peak power in watts, or nullopt without a frequency. It assumes that everything works in every
+/// cycle: each multiplier or lane once, each memory port (off-chip, too) at full width, each link
+/// at full bandwidth, plus leakage. A read-write port does the more expensive operation.
 std::optional<double> peak_power_w(const Chip& chip);
 
-/// pJ that a core's memories lose per cycle; one that several cores share loses it on the first.
+/// Leakage of a core's memories in pJ per cycle; a shared memory counts for its first core only.
 double leakage_per_cycle(const Chip& chip, CoreId core);
 
-/// Another way with as few hops that shares no link with route(from, to); empty when there is none.
+/// Alternative route with equally many hops that shares no link with route(from, to); empty if
+/// there is no alternative.
 std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to);
 
-/// Bits per cycle and pJ per bit of the off-chip memory's ports. One port is shared by reads and
-/// writes; of several, the widest that reads and the widest that writes count.
+/// Bandwidth and energy of the off-chip memory's ports. A single port is shared by reads and
+/// writes; of several ports, the widest for reads and the widest for writes are used.
 struct OffchipPort {
   std::int64_t read_bits_per_cycle = 0;
   std::int64_t write_bits_per_cycle = 0;
-  bool shared = true; ///< reads and writes take turns on one port
+  bool shared = true; ///< reads and writes alternate on one port
   double read_pj_per_bit = 0;
   double write_pj_per_bit = 0;
   Bits capacity;
-  std::optional<DramRows> rows; ///< none: opening rows takes no time
+  std::optional<DramRows> rows; ///< nullopt: opening rows takes no time
 };
 OffchipPort offchip_port(const Chip& chip);
 
-/// Invariants as InternalError: ids in range, positive bandwidths, every operand of a compute core
-/// has a memory.
+/// Checks invariants: ids in range, positive bandwidths, a memory for every operand of a compute
+/// core. Throws InternalError if one is violated.
 void verify(const Chip& chip);
 
 } // namespace monet

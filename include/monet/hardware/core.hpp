@@ -1,5 +1,5 @@
-// One core: an array of multipliers or lanes, and its memories from the innermost outwards. The
-// format and the meaning of every field are those of ZigZag 3.8; what we add is optional.
+// One core: an array of multipliers or lanes, and its memories from the innermost outwards. Format
+// and fields are those of ZigZag 3.8; our additions are optional.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -22,12 +22,13 @@ namespace monet {
 struct ImcArray;    // monet/hardware/imc_array.hpp
 struct CoreProgram; // monet/hardware/core_program.hpp
 
-/// Operands of the memories: by convention I1 = activations, I2 = weights, O = outputs.
+/// Operands of memories; by convention I1 = activations, I2 = weights, O = outputs.
 enum class MemoryOperand { I1, I2, O };
 inline constexpr int kMemoryOperands = 3;
 std::string_view name_of(MemoryOperand operand);
 
-/// Direction of data seen from a memory. "High" is the memory above it (towards DRAM).
+/// Direction of data as seen from a memory: to or from the memory above (towards DRAM), or the
+/// memory or array below.
 enum class Direction {
   fh, ///< written from the memory above
   tl, ///< read towards the memory (or the array) below
@@ -36,129 +37,136 @@ enum class Direction {
 };
 inline constexpr int kDirections = 4;
 
+/// Kind of a memory port.
 enum class PortType { read, write, read_write };
 
+/// An operand and direction that a port serves.
 struct PortUse {
   MemoryOperand operand;
   Direction direction;
   friend bool operator==(const PortUse&, const PortUse&) = default;
 };
 
+/// A port of a memory.
 struct MemoryPort {
   std::string name;
   PortType type = PortType::read_write;
-  std::int64_t bandwidth_min = 0; ///< bits per cycle: the granularity of an access
-  std::int64_t bandwidth_max =
-      0; ///< bits per cycle: a full word, what read/write energy is charged for
+  std::int64_t bandwidth_min = 0; ///< bits per cycle: granularity of accesses
+  std::int64_t bandwidth_max = 0; ///< bits per cycle: a full word, the unit of access energy
   std::vector<PortUse> allocation;
 };
 
-/// How our model made the figures of a memory: its answer, and what it was asked.
+/// Details of a memory priced by our model: the parameters of the query and its results.
 struct ModelledMemory {
-  std::string kind; ///< "sram", "registers", or a kind of DRAM
+  std::string kind; ///< "sram", "registers", or a DRAM kind
   double node_nm = 0;
   std::int64_t word_bits = 0;
   int ports = 1;
-  std::int64_t macros = 1;       ///< SRAM: arrays side by side, read together
-  double wiring_pj = 0;          ///< part of the read energy: wires between them
+  std::int64_t macros = 1;       ///< SRAM: arrays that are read together
+  double wiring_pj = 0;          ///< part of the read energy for wires between macros
   double access_ns = 0;          ///< SRAM only
-  double monolithic_read_pj = 0; ///< as one array: upper bounds
+  double monolithic_read_pj = 0; ///< without splitting: upper bounds
   double monolithic_write_pj = 0;
   double monolithic_area_mm2 = 0;
   double pj_per_bit = 0; ///< DRAM only
 };
 
+/// A memory of a core.
 struct Memory {
   std::string name;
   Bits size;
-  double read_energy_pj = 0; ///< per access of bandwidth_max bits
+  double read_energy_pj = 0; ///< energy per access of bandwidth_max bits
   double write_energy_pj = 0;
   double area_mm2 = 0;
   double leakage_pj_per_cycle = 0;
   std::int64_t latency_cycles = 1;
   std::vector<MemoryOperand> operands;
   std::vector<MemoryPort> ports;
-  /// Array dimensions over which ONE instance broadcasts or reduces; instances = product of the
-  /// others' sizes.
+  /// Whether one instance broadcasts or reduces over each array dimension. The number of instances
+  /// is the product of the other dimensions' sizes.
   std::vector<bool> serves;
-  bool automatic_cost = false;    ///< `auto_cost_extraction`: figures come from our memory model
-  bool non_volatile = false;      ///< flash: holds frozen parameters, is not written during a step
-  std::string dram_kind;          ///< `dram`: "lpddr5"; empty on a chip
-  std::int64_t dram_channels = 0; ///< `dram_channels`; 0 = as many as the ports need
-  std::optional<DramRows> dram_rows;      ///< of an off-chip memory, if opening rows takes time
-  std::optional<ModelledMemory> modelled; ///< where the figures came from, if from our model
+  bool automatic_cost = false;       ///< `auto_cost_extraction`: figures from our memory model
+  bool non_volatile = false;         ///< flash: holds frozen parameters, not written during a step
+  std::string dram_kind;             ///< `dram`: "lpddr5"; empty for an on-chip memory
+  std::int64_t dram_channels = 0;    ///< `dram_channels`; 0 = the number that the ports need
+  std::optional<DramRows> dram_rows; ///< rows of an off-chip memory, if opening them takes time
+  std::optional<ModelledMemory> modelled; ///< details of the figures, if they are from our model
 };
 
+/// A dimension of a core's array.
 struct ArrayDim {
   std::string name; ///< "D1"
   std::int64_t size = 1;
-  /// Products that one accumulator adds up in a cycle: unrolls loops that are summed over, and
-  /// those alone that stay inside the blocks of scaled operands.
+  /// Whether one accumulator sums the products along this dimension in a cycle. Only reduction
+  /// loops that stay inside the blocks of scaled operands are unrolled over it.
   bool sums = false;
 };
 
-/// Formats that an array multiplies in one way. A format with blocks stands for blocks of as many
-/// rows and columns along any axes, one without for plain numbers.
+/// A group of formats that an array multiplies in the same way. A format with blocks stands for
+/// blocks of the same number of rows and columns along any axes; a format without blocks stands for
+/// plain numbers.
 struct ArrayMode {
-  std::vector<TensorFormat> formats; ///< of both operands, which may differ
-  std::int64_t products = 1;         ///< of one multiplier in a cycle, which it adds up
-  double energy_pj = 0;              ///< per product
-  bool automatic_cost = false;       ///< that figure comes from our arithmetic model
+  std::vector<TensorFormat> formats; ///< formats of both operands, which may differ
+  std::int64_t products = 1;         ///< products per multiplier and cycle, which it sums
+  double energy_pj = 0;              ///< energy per product
+  bool automatic_cost = false;       ///< energy_pj is from our arithmetic model
   SourceLoc where;
 };
 
-/// Layer dimensions unrolled on one array dimension, for example D1: [K 32].
+/// Layer dimensions unrolled over one array dimension, for example D1: [K 32].
 struct Unrolling {
   std::string dim; ///< layer dimension
   std::int64_t factor = 1;
 };
 
-/// What a core is for, when nobody says which operators it takes.
+/// Purpose of a core, if the file does not list its operator types.
 enum class CoreKind { array, vector, pooling, offchip };
 inline constexpr int kCoreKinds = 4;
 std::string_view name_of(CoreKind kind);
 
+/// A core with its array, memories and dataflow.
 struct Core {
   std::string name;
   CoreKind kind = CoreKind::array;
-  std::vector<Memory> memories;            ///< bottom-up
-  double mac_energy_pj = 0;                ///< per MAC, or per lane operation of a vector core
-  double array_area_mm2 = 0;               ///< per multiplier or lane
-  bool automatic_array_cost = false;       ///< both figures come from our arithmetic model
-  std::string array_format;                ///< `format` of products or lanes, for that model
-  std::string accumulate_format;           ///< `accumulate`; empty = the model's choice
-  std::optional<MacDesign> mac;            ///< `mac`: its multiply-accumulate unit
-  std::optional<ArithmeticCost> mac_parts; ///< of that, where our model priced it
+  std::vector<Memory> memories;      ///< innermost first
+  double mac_energy_pj = 0;          ///< energy per MAC, or per lane operation of a vector core
+  double array_area_mm2 = 0;         ///< area per multiplier or lane
+  bool automatic_array_cost = false; ///< both figures are from our arithmetic model
+  std::string array_format;          ///< `format` of products or lanes, for that model
+  std::string accumulate_format;     ///< `accumulate`; empty = the model's choice
+  std::optional<MacDesign> mac;      ///< `mac`: multiply-accumulate unit
+  std::optional<ArithmeticCost> mac_parts; ///< cost of that unit, if priced by our model
   std::vector<ArrayMode> modes;            ///< empty: any operands, in the same way
-  /// The core as it works in each of its modes: with the products of a multiplier as a further
-  /// dimension of the array, served by every memory. Made by price(); they have no modes.
+  /// The core in each of its modes. The products of a multiplier are a further dimension of the
+  /// array, served by every memory. Set by price(); these cores have no modes.
   std::shared_ptr<const std::vector<Core>> in_modes;
-  /// Of an array that computes in memory; else null. `mac_energy_pj` is then the least that a MAC
-  /// takes, and `array_area_mm2` holds the memory with the weights.
+  /// Properties of an array that computes in memory; otherwise null. `mac_energy_pj` is then the
+  /// minimum per MAC, and `array_area_mm2` includes the memory of the weights.
   std::shared_ptr<const ImcArray> imc;
-  /// Of processors and GPUs, what their instructions or kernels take; else null.
+  /// Instruction or kernel costs of processors and GPUs; otherwise null.
   std::shared_ptr<const CoreProgram> program;
-  double technology_nm = 0; ///< 0 = not given
+  double technology_nm = 0; ///< 0 = unknown
   std::vector<ArrayDim> array;
-  std::vector<std::vector<Unrolling>> dataflow; ///< per array dim; empty = free
-  SourceLoc dataflow_where;                     ///< where a file gives it
-  std::vector<std::string> operator_types;      ///< only these, when given
-  bool runs_vector_operators = false; ///< an array core whose lanes also do element-wise work
+  std::vector<std::vector<Unrolling>> dataflow; ///< unrollings per array dim; empty = free
+  SourceLoc dataflow_where;                     ///< position in the file, if given
+  std::vector<std::string> operator_types; ///< if not empty, only these operators run on the core
+  bool runs_vector_operators = false; ///< an array core whose lanes also run element-wise operators
   double cycles_per_transcendental = 4;
-  double cycles_per_divide = 4; ///< also square roots
+  double cycles_per_divide = 4; ///< cycles of a division or a square root
   std::string origin;
 
   std::int64_t lanes() const; ///< product of the array's sizes
-  /// Indices into `memories` of the levels that hold the operand, bottom-up.
+  /// Indices into `memories` of the levels that hold the operand, innermost first.
   std::vector<std::size_t> levels(MemoryOperand operand) const;
-  /// The outermost memory of the operand, or null.
+  /// Outermost memory of the operand, or null.
   const Memory* top(MemoryOperand operand) const;
   double area_mm2() const;
 };
 
-/// The port that serves an operand in a direction, or null.
+/// Port that serves an operand in a direction, or null.
 const MemoryPort* port_of(const Memory& memory, MemoryOperand operand, Direction direction);
-/// Instances of the memory in its core: product of the sizes of the array dims it does not serve.
+/// Number of instances of a memory in its core: product of the sizes of the array dims that it does
+/// not serve.
 std::int64_t instances(const Core& core, const Memory& memory);
 
 } // namespace monet

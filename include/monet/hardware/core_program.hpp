@@ -1,6 +1,6 @@
-// What cores take that are programmed: processors issue instructions beside the products of their
-// lanes, and a GPU is given kernels. Keys `issue` and `kernels` of a core file; equations are in
-// docs/explanation/lanes-and-processors.md.
+// Instruction and kernel costs of programmed cores: processors issue further instructions besides
+// the products of their lanes, and GPUs run kernels. Keys `issue` and `kernels` of a core file;
+// equations are in docs/explanation/lanes-and-processors.md.
 #pragma once
 
 #include "monet/hardware/tile_waves.hpp"
@@ -10,24 +10,26 @@
 
 namespace monet {
 
-/// Processors whose lanes do a product in an instruction among others. Cycles are those of a lane,
-/// and lanes share the work: an instruction of two lanes counts for both.
+/// Instruction costs of a processor. Cycles are those of a lane, and lanes share the work: an
+/// instruction that occupies two lanes counts for both.
 struct IssueCosts {
-  double cycles_per_mac = 1; ///< issued in the innermost loop, loads and pointers included
-  double loop_overhead = 0;  ///< for each sum: setting up its loop, storing what comes out
-  double im2col = 0;         ///< for each element that is copied to unfold windows
-  /// Cycles of the core for each slice that passes by, and for each other operand of a tile.
+  double cycles_per_mac = 1; ///< issued in the innermost loop, including loads and pointers
+  double loop_overhead = 0;  ///< cycles per sum: loop setup and storing the result
+  double im2col = 0;         ///< cycles per element copied to unfold windows
+  /// Setup cycles of the core for each streamed slice, and for each other operand of a tile.
   double dma_setup = 0;
 };
 
-/// Units of an array that take tiles of a result, and the host that starts every operator.
+/// Kernel costs of an array whose units compute tiles of a result, including the host that launches
+/// operators.
 struct KernelCosts {
   std::size_t unit_dim = 0; ///< array dim that counts the units
-  TileWaves waves;          ///< of as many units; shares include what memories inside a unit give
-  double sustained = 1;     ///< of the array's peak, what long runs keep
-  double host_cycles = 0;   ///< of the core, for each kernel that is started and waited for
+  TileWaves waves;          ///< tiles of these units; shares include memories within a unit
+  double sustained = 1;     ///< share of the array's peak that long runs sustain
+  double host_cycles = 0;   ///< cycles of the core to launch a kernel and wait for it
 };
 
+/// Program costs of a core: instructions, kernels or neither.
 struct CoreProgram {
   std::optional<IssueCosts> issue;
   std::optional<KernelCosts> kernels;

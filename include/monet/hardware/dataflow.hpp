@@ -1,5 +1,5 @@
-// The loops that dataflows unroll over arrays: those that a workload has, and few enough iterations
-// for the array.
+// Checks of the loops that dataflows unroll over arrays: they must exist in the workload and fit
+// the array.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -14,13 +14,14 @@ namespace monet {
 
 using LoopNames = std::set<std::string, std::less<>>;
 
-/// A problem for each loop that neither the workload nor any convolution or product has.
+/// Adds a problem for each unrolled loop that exists neither in the workload nor in any convolution
+/// or matrix product.
 void check_loops(std::span<const Unrolling> unrollings, const LoopNames& workload,
                  const SourceLoc& where, ProblemList& problems);
-/// The same of the dataflows of the chip's cores.
+/// Checks the loops of the dataflows of all cores of a chip, with the same rule.
 void check_loops(const Chip& chip, const LoopNames& workload, ProblemList& problems);
 
-/// A problem when the array dimension has fewer places than the unrollings have iterations.
+/// Adds a problem if the unrollings have more iterations than the array dimension has positions.
 void check_width(std::span<const Unrolling> unrollings, const ArrayDim& dim, const SourceLoc& where,
                  ProblemList& problems);
 

@@ -1,5 +1,5 @@
-// Rows and banks of an off-chip memory: how many rows a box of a tensor lies in, and what opening
-// them costs a transfer. Optional; a memory without `dram: {banks, row_bits, t_row}` has no rows.
+// Rows and banks of an off-chip memory: the number of rows that a box of a tensor occupies, and the
+// time to open them. Optional; a memory without `dram: {banks, row_bits, t_row}` has no rows.
 #pragma once
 
 #include "monet/base/interval.hpp"
@@ -9,27 +9,28 @@
 
 namespace monet {
 
-/// One row of a bank is open at a time. Rows that follow each other in a transfer lie in banks that
-/// take turns, so that rows to come are opened while one is read or written.
+/// Organisation of a DRAM into banks, each with one open row at a time. Consecutive rows of a
+/// transfer are in alternating banks, so that the next rows are opened while one is read or
+/// written.
 struct DramRows {
   std::int64_t banks = 1;
-  std::int64_t row_bits = 1; ///< of one row over all devices and channels behind the port
-  std::int64_t t_row = 0;    ///< cycles to precharge a bank and activate another of its rows
+  std::int64_t row_bits = 1; ///< bits of one row over all devices and channels of the port
+  std::int64_t t_row = 0;    ///< cycles to precharge a bank and activate another row
 
   friend bool operator==(const DramRows&, const DramRows&) = default;
 };
 
-/// Rows that hold a box of a tensor that lies row-major and contiguous, element 0 at the beginning
-/// of a row. The box is a number of contiguous runs; each row counts once, however many of them
-/// are in it. 0 for an empty box.
+/// Number of rows that hold a box of a contiguous row-major tensor whose element 0 is at the
+/// beginning of a row. The box is a number of contiguous runs; each row counts once, even if it
+/// holds several runs. 0 for an empty box.
 std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
                          std::int64_t element_bits, std::int64_t row_bits);
 
-/// Cycles that a transfer takes beyond the `stream_cycles` > 0 in which its bits pass the port,
-/// when they lie in equal parts in `rows` > 0 rows. The first row costs t_row. With c cycles of
-/// bits in each row, `banks` rows take max(banks x c, t_row + c) from then on: a bank opens its
-/// next row when the one before has passed. Not modelled: rows that are open when the transfer
-/// begins, other transfers in the same banks, refresh, turning from reads to writes.
+/// Additional cycles of a transfer beyond the `stream_cycles` > 0 in which its bits cross the port,
+/// if they lie in equal parts in `rows` > 0 rows. The first row costs t_row. With c cycles of bits
+/// per row, every `banks` rows then need max(banks x c, t_row + c) cycles, since a bank opens its
+/// next row once the previous one has been transferred. Not modelled: rows open at the start, other
+/// transfers in the same banks, refresh, read-write turnaround.
 std::int64_t row_overhead(const DramRows& dram, std::int64_t rows, std::int64_t stream_cycles);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// A multiply-accumulate unit as silicon: what it multiplies in, what it adds up in, and what that
-// takes on a chip and on an FPGA. What such a unit computes is in monet/numerics/mac.hpp.
+// Hardware design of a multiply-accumulate unit: formats of products and sums, and its cost on a
+// chip and on an FPGA. Its arithmetic is in monet/numerics/mac.hpp.
 #pragma once
 
 #include "monet/hardware/arithmetic_model.hpp"
@@ -11,34 +11,36 @@
 
 namespace monet {
 
+/// Design of a multiply-accumulate unit.
 struct MacDesign {
-  NumberFormat multiply;                    ///< of both operands
-  Multiplier variant = Multiplier::rounded; ///< of floating-point operands; rounded is cfg1
-  /// None: single precision for floating-point operands (double for double), 32 bits for integers.
+  NumberFormat multiply;                    ///< format of both operands
+  Multiplier variant = Multiplier::rounded; ///< for floating-point operands; rounded is cfg1
+  /// Accumulator format. nullopt: single precision for floating-point operands (double for double),
+  /// 32 bits for integers.
   std::optional<NumberFormat> accumulate;
-  bool dsps = true; ///< an FPGA's DSPs may multiply and add; false: look-up tables alone
+  bool dsps = true; ///< use an FPGA's DSPs to multiply and add; false: look-up tables only
   friend bool operator==(const MacDesign&, const MacDesign&) = default;
 };
 
-/// The format of products: that of the operands where they are rounded, as those of fixed point
-/// are; else e(X+1)m(2Y+1), or of integers as many bits as both operands have.
+/// Format of products: that of the operands if products are rounded or fixed-point. Otherwise
+/// e(X+1)m(2Y+1), or for integers the sum of the operands' bits.
 NumberFormat product_format(const MacDesign& design);
-/// What sums are in.
+/// Format of sums.
 NumberFormat sum_format(const MacDesign& design);
-/// Why nobody can build it, in words; nothing if somebody can.
+/// Reason why the design cannot be built; nullopt if it can.
 std::optional<std::string> why_not_built(const MacDesign& design);
-/// "e5m2 cfg5 + e6m5".
+/// Name of a design: "e5m2 cfg5 + e6m5".
 std::string name_of(const MacDesign& design);
 
-/// Where a figure comes from.
+/// Origin of a figure.
 enum class FigureSource {
-  measured,  ///< published for this very unit
-  fitted,    ///< from a law through published figures
-  estimated, ///< beyond what is published: an assumption is part of it
+  measured,  ///< published for exactly this unit
+  fitted,    ///< law fitted to published figures
+  estimated, ///< extrapolated beyond published figures, with an assumption
 };
 std::string_view name_of(FigureSource source);
 
-/// On an FPGA with six-input look-up tables and 18-bit DSPs (Vitis HLS 2020.2 for a Zynq
+/// Resources on an FPGA with six-input look-up tables and 18-bit DSPs (Vitis HLS 2020.2 for a Zynq
 /// UltraScale+; Archimedes project, Inria, "Exploring low-precision formats in MAC units for DNN
 /// training").
 struct FpgaFigure {
@@ -47,23 +49,24 @@ struct FpgaFigure {
   FigureSource source = FigureSource::measured;
 };
 
+/// Resources of a multiply-accumulate unit on an FPGA, by part.
 struct FpgaCost {
   FpgaFigure multiplier;
-  std::optional<FpgaFigure> converter; ///< of floating-point products to fixed-point sums
+  std::optional<FpgaFigure> converter; ///< converter of floating-point products to fixed-point sums
   FpgaFigure accumulator;
-  /// Of a unit's share of a system of 64 of them: buffers, control, conversion of operands that are
-  /// not single precision, and paths as wide as sums. Fitted on four systems.
+  /// Share of one unit in the overhead of a system of 64 units: buffers, control, operand
+  /// conversion unless in single precision, and data paths as wide as sums. Fitted to four systems.
   FpgaFigure around;
 
   double luts() const;
-  double dsps() const;        ///< of the unit itself
-  double system_luts() const; ///< with its share of the system
+  double dsps() const;        ///< DSPs of the unit itself
+  double system_luts() const; ///< look-up tables including its share of the system
   double system_dsps() const;
 };
 FpgaCost fpga_cost(const MacDesign& design);
 
-/// Energy of a product and area on a chip; 3 to 90 nm. As mac_cost() of the formats, with a
-/// converter where there is one, and without the part of a multiplier that a variant takes away.
+/// Energy of a product and area on a chip, for 3 to 90 nm. As mac_cost() of the formats, plus a
+/// converter if needed, minus the part of the multiplier that the variant omits.
 ArithmeticCost mac_cost(const MacDesign& design, double node_nm);
 
 } // namespace monet

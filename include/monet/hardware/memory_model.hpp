@@ -1,4 +1,4 @@
-// What a memory costs: SRAM from a table of CACTI runs, register files, DRAM by kind.
+// Energy and area of memories: SRAM from a table of CACTI runs, register files, DRAM by kind.
 #pragma once
 
 #include "monet/base/units.hpp"
@@ -10,54 +10,56 @@
 
 namespace monet {
 
-/// An on-chip memory. docs/explanation/hardware-costs.md has the ranges; outside them memory_cost
-/// throws InfeasibleError.
+/// Parameters of an on-chip memory. docs/explanation/hardware-costs.md has the ranges; outside them
+/// memory_cost() throws InfeasibleError.
 struct MemoryQuery {
   Bits size;
-  std::int64_t word_bits = 64; ///< of one access
+  std::int64_t word_bits = 64; ///< width of one access
   double node_nm = 22;
-  int ports = 1; ///< 1: one for reads and writes; 2: one each; more cost more
+  int ports = 1; ///< 1: one for reads and writes; 2: one each; more ports cost more
 };
 
 inline constexpr std::int64_t kMaxModelledBits = std::int64_t{8} << 30; ///< 1 GiB
 inline constexpr std::int64_t kMaxWordBits = 65536;
 
+/// Energy, area and access time of a memory.
 struct MemoryFigures {
-  double read_pj = 0; ///< per access of one word
+  double read_pj = 0; ///< energy per access of one word
   double write_pj = 0;
   double area_mm2 = 0;
-  double access_ns = 0; ///< of the macro; without wires between macros
+  double access_ns = 0; ///< access time of a macro, without wires between macros
 };
 
+/// Result of memory_cost().
 struct MemoryCost {
   MemoryFigures figures;
-  /// As one array: the upper bound that splitting starts from.
+  /// Figures without splitting into macros: the upper bound from which splitting starts.
   MemoryFigures monolithic;
-  bool registers = false;  ///< its macros are register files: less than 1 KiB each
-  std::int64_t macros = 1; ///< each of size / macros and word / macros, read together
-  /// Part of figures.read_pj that the wires between the macros take.
+  bool registers = false;  ///< the macros are register files: less than 1 KiB each
+  std::int64_t macros = 1; ///< number of macros of size / macros and word / macros, read together
+  /// Part of figures.read_pj for the wires between the macros.
   double wiring_pj = 0;
 };
 
-/// The model's answer. Energy and area never fall as the size or the word grows.
+/// Cost of an on-chip memory. Energy and area never decrease with size or word width.
 MemoryCost memory_cost(const MemoryQuery& query);
 
-/// The table alone, by log-log bilinear interpolation, neither split nor repaired: equal to the
-/// table at its points. Sizes from 1 KiB; ports 1 or 2.
+/// SRAM figures from the table alone, by log-log bilinear interpolation; exact at the table's
+/// points. Neither split into macros nor corrected to be monotonic. Sizes from 1 KiB; ports 1 or 2.
 MemoryFigures tabulated_sram(const MemoryQuery& query);
 
-/// One flip-flop: pJ to read or write it, and its area.
+/// Figures of one flip-flop: energy in pJ per read or write, and area.
 MemoryFigures register_bit(double node_nm);
 
-/// Off-chip memory by kind.
+/// A kind of off-chip memory.
 struct DramKind {
   std::string_view name; ///< "lpddr5"
-  double pj_per_bit = 0; ///< read or written, with the interface
+  double pj_per_bit = 0; ///< energy per bit read or written, including the interface
   double gigabytes_per_second = 0;
   std::string_view source;
 };
 std::span<const DramKind> dram_kinds();
-/// The kind of that name, or null.
+/// Kind with this name, or null.
 const DramKind* find_dram_kind(std::string_view name);
 
 } // namespace monet

@@ -1,5 +1,5 @@
-// One way to model a step: tiles, what they cost, the schedule, and what that comes to. Commands,
-// searches and explorations all go through model_step().
+// model_step(): models a training step on a chip by tiling, core costs and scheduling, and returns
+// its figures. Commands, searches and explorations all call it.
 #pragma once
 
 #include "monet/base/stage.hpp"
@@ -14,41 +14,51 @@
 
 namespace monet {
 
+/// Options of model_step().
 struct StepOptions {
   TilingOptions tiling;
   ScheduleOptions schedule;
-  std::string name; ///< "training": said with stages and with what is infeasible; may be empty
-  /// InfeasibleError rather than a schedule of more tiles.
+  /// Name of the step in stage reports and InfeasibleError messages, such as "training"; may be
+  /// empty.
+  std::string name;
+  /// Maximum number of tiles; model_step() throws InfeasibleError for a step with more.
   std::size_t max_tiles = std::numeric_limits<std::size_t>::max();
 };
 
-/// What models share. All but `costs` may be null.
+/// Objects that several calls of model_step() share. All but `costs` may be null.
 struct ModelContext {
+  /// Core costs found so far, read and extended.
   CoreCostCache& costs;
-  /// Tiling and scheduling run as its stages: they stop, are timed and verified as it says.
+  /// Context in which tiling and scheduling run as stages: it handles stop requests, timing and
+  /// checks.
   StageContext* stages = nullptr;
-  /// Of the same step and chip and the options' core costs, for steps that are modelled often.
+  /// Tile costs found so far, for the same step, chip and core-cost options; speeds up repeated
+  /// calls.
   TileCostCache* tile_costs = nullptr;
-  /// Of the same step and chip and the options' tiling, whose allocation alone may differ.
+  /// Tiling plan for the same step, chip and tiling options; only their allocation may differ.
   const TilePlanner* planner = nullptr;
-  /// Asked with the costs of the tiles; true: what the schedule comes to is known, and it is not
-  /// made.
+  /// Called with the costs of the tiles. Returns true if the schedule's figures are known already,
+  /// in which case model_step() makes no schedule.
   std::function<bool(const TileCosts&)> known;
 };
 
+/// Result of model_step().
 struct ModelledStep {
   TileGraph tiles;
-  Timeline timeline;   ///< not complete where it is known, or options.schedule.hopeless gave it up
-  StepFigures figures; ///< of a complete timeline
+  /// Schedule of the tiles; incomplete if `known` returned true or options.schedule.hopeless ended
+  /// it.
+  Timeline timeline;
+  /// Figures of the timeline; valid only if it is complete.
+  StepFigures figures;
 };
 
-/// Models one step, whose views are folded, on a chip. The same for any caches and number of jobs.
-/// InfeasibleError as make_tiles(), tile_costs() and schedule() throw it.
+/// Models one step, whose views are folded, on a chip. The result does not depend on the caches or
+/// the number of jobs. Throws InfeasibleError where make_tiles(), tile_costs() or schedule() does.
 ModelledStep model_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                         const ModelContext& context);
 
-/// Models the best answer of a search again and throws InternalError where its figures are not what
-/// the search said, or an invariant of its tiles or timeline is broken.
+/// Models the best answer of a search again. Throws InternalError if its figures differ from
+/// `claimed`, or if the tiles or the timeline violate an invariant.
 void verify_figures(const StepFigures& claimed, const TrainingGraph& step, const Chip& chip,
                     const StepOptions& options, const ModelContext& context);
 

@@ -1,4 +1,4 @@
-// Sums without rounding, as a Kulisch accumulator holds them (Kulisch, "Computer arithmetic and
+// ExactSum: sums without rounding, as in a Kulisch accumulator (Kulisch, "Computer arithmetic and
 // validity", 2013).
 #pragma once
 
@@ -7,26 +7,28 @@
 
 namespace monet {
 
-/// The exact sum of up to 2^31 doubles.
+/// Exact sum of up to 2^31 doubles.
 class ExactSum {
 public:
   void add(double x);
-  /// a * b without rounding, for factors whose product neither overflows nor has bits below
-  /// 2^-1074.
+  /// Adds a * b without rounding. The product must neither overflow nor have bits below 2^-1074.
   void add_product(double a, double b);
 
-  /// The sum rounded to double: to even, or to the neighbour of the two with an odd last bit, which
-  /// a format with two bits less rounds as it would the sum itself. Infinity and NaN as in IEEE.
+  /// The sum rounded to the nearest double, ties to even. Infinity and NaN as in IEEE 754.
   double rounded() const { return value(false); }
+  /// The sum rounded to odd: an inexact sum becomes the neighbouring double with an odd last bit.
+  /// Rounding this to a format with at least two bits fewer equals rounding the exact sum. Infinity
+  /// and NaN as in IEEE 754.
   double odd() const { return value(true); }
 
 private:
   double value(bool odd) const;
 
-  /// 32 bits each and room for carries, the lowest worth 2^-1074.
+  /// Number of limbs of 32 bits, each stored with room for carries; the lowest bit is worth
+  /// 2^-1074.
   static constexpr int kLimbs = 68;
   std::array<std::int64_t, kLimbs> limbs_{};
-  double special_ = 0; ///< the sum of infinities and NaN
+  double special_ = 0; ///< sum of infinities and NaN
 };
 
 } // namespace monet

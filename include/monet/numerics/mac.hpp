@@ -1,5 +1,5 @@
-// Multiply-accumulate units of any format, emulated bit for bit: what a product is rounded to, what
-// sums are, in which order. The published multiplier variants are those of the Archimedes project
+// Multiply-accumulate units of any format, emulated bit for bit: rounding of products and sums, and
+// the order of accumulation. The published multiplier variants are those of the Archimedes project
 // (Inria, "Exploring low-precision formats in MAC units for DNN training").
 #pragma once
 
@@ -14,94 +14,113 @@
 
 namespace monet {
 
-/// What a multiplier of operands in a format eXmY makes of them. Variants 1 to 6 take away support,
-/// one after the other; from cfg3 on, products are exact in e(X+1)m(2Y+1).
+/// Behaviour of a multiplier whose operands have a format eXmY. The variants cfg1 to cfg6 remove
+/// support step by step; from cfg3 on, products are exact in e(X+1)m(2Y+1).
 enum class Multiplier {
-  rounded, ///< numbers as they are; the product is rounded to the format
-  exact,   ///< numbers as they are; the product is not rounded
+  rounded, ///< operands unchanged; products rounded to the format
+  exact,   ///< operands unchanged; products not rounded
   cfg1,    ///< IEEE operands; products rounded to the operands' format
-  cfg2,    ///< the same; subnormal products become 0
-  cfg3,    ///< IEEE operands; exact products, subnormal ones become 0
-  cfg4,    ///< top exponents are numbers, but infinity where the mantissa is all ones; no NaN
-  cfg5,    ///< and subnormal operands are read as normal: 2^(0 - bias) (1 + m / 2^Y)
-  cfg6,    ///< subnormal operands are read as 0
+  cfg2,    ///< as cfg1, but subnormal products become 0
+  cfg3,    ///< IEEE operands; exact products, but subnormal ones become 0
+  /// Behaves as cfg3, but codes with the top exponent are numbers, or infinity for a mantissa of
+  /// all ones; no NaN.
+  cfg4,
+  /// Behaves as cfg4, but subnormal operands are read as normal: 2^(0 - bias) (1 + m / 2^Y).
+  cfg5,
+  cfg6, ///< as cfg4, but subnormal operands are read as 0
 };
 std::string_view name_of(Multiplier multiplier);
-/// "cfg1" to "cfg6", "exact", "rounded".
+/// Parses "cfg1" to "cfg6", "exact" or "rounded"; nullopt for other names.
 std::optional<Multiplier> multiplier_named(std::string_view name);
 
+/// A multiply-accumulate unit: its multiplier, converter, accumulator and rounding.
 struct Mac {
-  /// Of products (rounded), or of operands (variants); nothing for exact ones.
+  /// Format of products (Multiplier::rounded) or of operands (variants); unused for
+  /// Multiplier::exact.
   NumberFormat product;
   Multiplier multiplier = Multiplier::rounded;
-  /// What a converter in front of the multiplier rounds operands to: to even, cut to the largest
-  /// number where `rounding.saturate` says so. Nothing: operands are taken as they are.
+  /// Format to which a converter in front of the multiplier rounds operands, to nearest even,
+  /// saturating if `rounding.saturate` is set. nullopt: operands are not converted.
   std::optional<NumberFormat> operands;
-  /// What sums are rounded to after every addition: floating, or fixed and then always saturating.
-  /// Nothing: they are exact until the end (Kulisch) and then rounded to single precision.
+  /// Format to which the sum is rounded after every addition: floating, or fixed, which always
+  /// saturates. nullopt: the sum is exact (Kulisch) and is rounded to single precision at the end.
   std::optional<NumberFormat> sum;
-  /// One rounding: the exact product is added. Otherwise a product is rounded to a fixed format
-  /// before it is added in it.
+  /// Whether there is a single rounding: the exact product is added. Otherwise a product is rounded
+  /// to a fixed `sum` format before it is added.
   bool fma = false;
-  /// Of products and sums alike: mode, saturation, flushed subnormals, symmetric fixed numbers. Of
-  /// the product and conversion of the k-th product of an output and of its sum, random bits are
-  /// rounding_bits(seed, output, 3 k), 3 k + 1 and 3 k + 2.
+  /// Rounding of products and sums: mode, saturation, flushed subnormals, symmetric fixed numbers.
+  /// The random bits for the k-th product of an output are rounding_bits(seed, output, i). Here i
+  /// is 3 k for the product, 3 k + 1 for the conversion and 3 k + 2 for the sum.
   Rounding rounding;
-  /// So many products, neighbours in order, are added up exactly before their sum is added.
+  /// Number of consecutive products that are added exactly before their sum is added.
   int lanes = 1;
   friend bool operator==(const Mac&, const Mac&) = default;
 };
 
-/// The arithmetic of a training step: units of products by what they compute, and how results are
-/// rounded to the types of their tensors.
+/// Arithmetic of a training step: the unit for each kind of product, and the rounding of results to
+/// the types of their tensors.
 struct StepArithmetic {
-  /// None: single precision, or double.
+  /// Unit for products of the forward phase; nullopt: single or double precision.
   std::optional<Mac> forward;
+  /// Unit for products that compute gradients of inputs; nullopt: single or double precision.
   std::optional<Mac> input_gradient;
+  /// Unit for products that compute gradients of weights; nullopt: single or double precision.
   std::optional<Mac> weight_gradient;
+  /// Rounding of results to the types of their tensors.
   Rounding results;
 };
 
-/// "exact", "hybrid" (e8m16, cut off and not rounded, four products at a time: after Cuyckens et
-/// al., not verified against silicon or its description), or a format.
+/// An accumulator: exact, hybrid, or of a format. "hybrid" is e8m16, truncated instead of rounded,
+/// with four products at a time (after Cuyckens et al.; not verified against silicon or its
+/// description).
 struct AccumulatorChoice {
+  /// Format of the sum; nullopt: exact.
   std::optional<NumberFormat> format;
   bool hybrid = false;
 };
+/// Parses "exact", "hybrid" or the name of a format; nullopt for other names.
 std::optional<AccumulatorChoice> parse_accumulator(std::string_view name);
+/// Sets the accumulator of a unit.
 void set_accumulator(Mac& mac, const AccumulatorChoice& choice);
 
-/// What cannot be emulated of a unit, in words; nothing if all can.
+/// Reason why a unit cannot be emulated, in words; nullopt if it can.
 std::optional<std::string> why_not_emulated(const Mac& mac);
 
-/// What the multiplier takes an operand for: converted where there is a converter, and by a variant
-/// read as its code in the format, IEEE's but for numbers beyond IEEE's largest from cfg4 on.
+/// Value of an operand as the multiplier sees it, after the converter if there is one. Variants
+/// read the operand as a code of the format, an IEEE format except for numbers beyond IEEE's
+/// largest from cfg4 on.
 double decoded_operand(const Mac& mac, double x);
-/// One product as it is added, and one sum, of numbers of the formats. Exact products and sums must
-/// have at most 53 bits; see ExactSum for others. `output` and `k` decide random bits.
+/// One product of two operands, as it is added to the sum. An exact product must have at most 53
+/// bits; use ExactSum for larger ones. `output` and `k` select the random bits.
 double mac_product(const Mac& mac, double a, double b, std::uint64_t output = 0,
                    std::uint64_t k = 0);
+/// One sum c + p. An exact sum must have at most 53 bits; use ExactSum for larger ones. `output`
+/// and `k` select the random bits.
 double mac_sum(const Mac& mac, double c, double p, std::uint64_t output = 0, std::uint64_t k = 0);
 
+/// Dimensions of a matrix product C = A B.
 struct GemmShape {
   std::int64_t m = 0; ///< rows of A and C
   std::int64_t n = 0; ///< columns of B and C
   std::int64_t k = 0; ///< columns of A, rows of B
 };
+/// Options of emulate_gemm() and emulate_block_gemm().
 struct GemmOptions {
   int jobs = 1;
   Instructions instructions = Instructions::best;
 };
 
-/// C = A B by the unit, every output from 0 on with k ascending. Row-major. Heeds check_stop().
-/// InputError where the unit cannot be emulated.
+/// Computes C = A B on the emulated unit. Every output starts from 0 and accumulates in ascending
+/// k. Matrices are row-major. Checks for stop requests with check_stop(). Throws InputError if the
+/// unit cannot be emulated.
 std::vector<double> emulate_gemm(const GemmShape& shape, std::span<const double> a,
                                  std::span<const double> b, const Mac& mac,
                                  const GemmOptions& options = {});
 
-/// The same of operands in blocks along k, as a microscaling unit has it: products of elements are
-/// added up exactly inside chunks of mac.lanes (at most a block, which they divide; 1: a block),
-/// times both scales, and then added by the unit. A has blocks along its columns, B along its rows.
+/// Computes C = A B for operands in blocks along k, as a microscaling unit does. Products of
+/// elements are added exactly within chunks of mac.lanes, which must divide a block (1: a whole
+/// block). A chunk's sum is multiplied by both scales and then added by the unit. A has blocks
+/// along its columns, B along its rows.
 std::vector<double> emulate_block_gemm(const GemmShape& shape, std::span<const double> a,
                                        std::span<const double> b, const TensorFormat& format,
                                        const Mac& mac, const GemmOptions& options = {});

@@ -1,4 +1,5 @@
-// From any number to one of a format.
+// Rounding of doubles to a number format: modes, options, and the random bits of stochastic
+// rounding.
 #pragma once
 
 #include "monet/numerics/format.hpp"
@@ -9,44 +10,52 @@
 
 namespace monet {
 
+/// Rounding mode.
 enum class RoundTo {
-  even,       ///< the nearest, of two the one with an even code
-  away,       ///< the nearest, of two the larger magnitude
-  zero,       ///< the next smaller magnitude
-  stochastic, ///< up in magnitude as often as the bits behind the last one say
-  hysteresis, ///< down where the number has grown since it was rounded last, else up: weights that
-              ///< swing stay (Lee et al., "Hysteresis quantization", ICLR 2022)
+  even, ///< nearest; ties to the even code
+  away, ///< nearest; ties to the larger magnitude
+  zero, ///< towards zero
+  /// Up in magnitude with a probability equal to the fraction behind the last bit.
+  stochastic,
+  /// Down if the number has grown since its last rounding, else up, so that oscillating weights
+  /// stay put (Lee et al., "Hysteresis quantization", ICLR 2022).
+  hysteresis,
 };
 std::string_view name_of(RoundTo mode);
 
+/// Options of round_to().
 struct Rounding {
   RoundTo mode = RoundTo::even;
-  int random_bits = 13; ///< stochastic: how many bits behind the last one decide, 1 to 24; what is
-                        ///< behind them is cut off
+  /// Stochastic mode: number of bits behind the last one that decide, 1 to 24; lower bits are cut
+  /// off.
+  int random_bits = 13;
   std::uint64_t seed = 0;
-  bool saturate = false;         ///< the largest number where the format would have infinity
-  bool flush_subnormals = false; ///< what is rounded to a subnormal number becomes 0
+  /// Whether numbers beyond the range become the largest number instead of infinity.
+  bool saturate = false;
+  bool flush_subnormals = false; ///< results that are subnormal become 0
   bool symmetric = false;        ///< fixed: the most negative code is not used
 
   friend bool operator==(const Rounding&, const Rounding&) = default;
 };
-/// "even", "away", "zero", "hysteresis", "stochastic", "stochastic:4".
+/// Parses "even", "away", "zero", "hysteresis", "stochastic" or "stochastic:4" (random bits);
+/// nullopt for other texts.
 std::optional<Rounding> parse_rounding(std::string_view text);
 
-/// What decides where the mode asks for more than the number.
+/// Additional inputs of the stochastic and hysteresis modes.
 struct RoundingAid {
-  std::uint32_t random = 0; ///< its lowest `random_bits` are taken
-  double before = 0;        ///< what this place was rounded to last
+  std::uint32_t random = 0; ///< of which the lowest `random_bits` are used
+  double before = 0;        ///< last rounded value of this element
 };
 
-/// The number of the format that x is rounded to. Too large: infinity, NaN where the format has
-/// only that, the largest number where it has neither, where it is fixed, or `saturate` says so.
-/// NaN stays NaN whatever the format. Exact for every double.
+/// Rounds x to a number of the format; exact for every double. Numbers that are too large become
+/// infinity, or NaN in formats without infinity. They become the largest number in fixed formats,
+/// with `saturate`, in mode zero if x is finite, and in formats with neither infinity nor NaN. NaN
+/// stays NaN in every format.
 double round_to(const NumberFormat& format, double x, const Rounding& rounding = {},
                 const RoundingAid& aid = {});
 
-/// Random bits of a place: the same on any machine and thread. `stream` tells tensors or operators
-/// apart.
+/// Random bits of an element, the same on any machine and thread. `stream` distinguishes tensors or
+/// operators.
 std::uint32_t rounding_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t place);
 
 } // namespace monet

@@ -1,4 +1,5 @@
-// Which cores run each operator, and in how many parts: the search that schedules what it tries.
+// search_allocation(): optimises the cores that run each operator and the number of parts per
+// operator, by scheduling every candidate.
 #pragma once
 
 #include "monet/model/model_step.hpp"
@@ -15,54 +16,60 @@
 
 namespace monet {
 
-/// Latency in cycles, energy in pJ, peak memory in bytes.
+/// Objectives of a step: latency in cycles, energy in pJ, peak memory in bytes.
 std::vector<double> objectives_of(const StepFigures& cost);
 
-/// Per operator, which of its choices.
+/// An allocation: per operator, the index of one of its choices.
 using AllocationPlan = std::vector<std::uint32_t>;
 
+/// An allocation and its figures.
 struct AllocationPoint {
   AllocationPlan plan;
   StepFigures figures;
 };
 
-/// Costs of allocations of one step, each found once. The space: every operator has one of
-/// choices(), of which 0 is what make_tiles() does by itself; stacks and slices are the same for
-/// all. Any number of threads may ask.
+/// Costs of allocations of one step, each computed once. In this space, every operator has one of
+/// choices(), where choice 0 is the allocation that make_tiles() selects. Stacks and slices are the
+/// same for all plans. Thread-safe.
 class AllocationEvaluator {
 public:
-  /// Keeps references to `step`, `chip` and the mapping of `tiling`. The choice that
-  /// tiling.allocation (or the mapping's entries with allocation_only) has is in the space, too.
-  /// Cores that tiling.idle names are idle in the first choices alone; groups and slices are those
-  /// that make_tiles() chooses with them.
+  /// Keeps references to `step`, `chip` and the mapping of `tiling`. The allocation in
+  /// tiling.allocation (or in the mapping's entries with allocation_only) is also in the space.
+  /// Cores in tiling.idle are idle only under the first choices; groups and slices are those of
+  /// make_tiles() with these cores idle.
   AllocationEvaluator(const TrainingGraph& step, const Chip& chip, const TilingOptions& tiling,
                       const ScheduleOptions& schedule, const AllocationLimits& limits = {});
 
+  /// Choices of each operator.
   const std::vector<std::vector<OperatorAllocation>>& choices() const { return choices_; }
-  /// What the choices have in common, without an allocation and with no core idle.
+  /// Tiling options that all choices share, without an allocation and without idle cores.
   const TilingOptions& tiling() const { return options_.tiling; }
-  /// The plan that the tiling options had, where they had one; else all zeros.
+  /// Plan that corresponds to the allocation in the tiling options; all zeros if they have none.
   const AllocationPlan& given() const { return given_; }
+  /// Plan that make_tiles() selects: choice 0 for every operator.
   AllocationPlan automatic() const { return AllocationPlan(choices_.size(), 0); }
   /// Number of plans; infinite beyond the range of doubles.
   double plans() const;
 
+  /// Allocation that corresponds to a plan.
   CoreAllocation allocation(const AllocationPlan& plan) const;
+  /// Tiles of the step under a plan.
   TileGraph tiles(const AllocationPlan& plan) const { return planner_.tiles(allocation(plan)); }
-  /// model_step() with the plan's allocation.
+  /// Result of model_step() with the plan's allocation.
   ModelledStep model(const AllocationPlan& plan);
 
-  /// What model() comes to.
+  /// Figures of model() for a plan.
   StepFigures evaluate(const AllocationPlan& plan);
-  /// The same of many, on several threads, in the order given. None for those that were not reached
-  /// before the control said stop.
+  /// Figures of several plans, in the given order, computed on several threads. nullopt for plans
+  /// that were not evaluated before the control requested a stop.
   std::vector<std::optional<StepFigures>> evaluate(std::span<const AllocationPlan> plans,
                                                    const SearchControl& control);
-  /// Different plans evaluated so far.
+  /// Number of different plans evaluated so far.
   std::size_t evaluations() const;
+  /// Whether the plan has been evaluated.
   bool known(const AllocationPlan& plan) const;
-  /// Of everything evaluated so far, what nothing dominates in latency, energy and peak memory; by
-  /// latency, of equal points the first plan.
+  /// Evaluated plans that no other dominates in latency, energy and peak memory, by ascending
+  /// latency. Of plans with equal figures, only the first is included.
   std::vector<AllocationPoint> front() const;
 
   const TrainingGraph& step() const { return step_; }
@@ -83,23 +90,23 @@ private:
   std::map<AllocationPlan, StepFigures> known_;
 };
 
-/// Lower bounds that hold for every plan of an evaluator's space, with its stacks, slices and the
-/// mappings that its core costs chose: work on cores, bits through the off-chip memory's ports,
-/// chains of operators, energy of tiles and of what must pass the ports, bytes live together; and
-/// the latency of step_bounds().
+/// Lower bounds for every plan of an evaluator's space, given its stacks, slices and core mappings.
+/// They cover work on cores, traffic through off-chip ports, chains of operators, energy of tiles
+/// and of compulsory traffic, and live bytes. They also include the latency of step_bounds().
 class AllocationBounds {
 public:
-  /// Solves the core costs of every choice. Stopped before the end, work, chains and the energy of
-  /// tiles are left out; the bounds hold nonetheless.
+  /// Solves the core costs of every choice. If stopped early, the bounds omit work, chains and the
+  /// energy of tiles, but remain valid.
   AllocationBounds(AllocationEvaluator& evaluator, const SearchControl& control);
   ~AllocationBounds();
 
+  /// Lower bound on the objective, for all plans.
   double bound(Objective objective) const;
-  /// The same for all plans whose first operators have these choices.
+  /// Lower bound on the objective, for all plans whose first operators have the choices `begin`.
   double bound(Objective objective, std::span<const std::uint32_t> begin) const;
-  /// A plan that shares out the work evenly, without regard to anything else.
+  /// Plan that balances the work across cores and ignores everything else.
   AllocationPlan balanced() const;
-  /// Per operator, the choice that alone takes least time.
+  /// Plan with the fastest choice of each operator in isolation.
   AllocationPlan fastest() const;
 
 private:
@@ -107,47 +114,56 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
+/// Options of search_allocation().
 struct AllocationSearchOptions {
   Objective objective = Objective::latency;
-  bool front = false; ///< latency, energy and peak memory at once; `objective` picks the best
-  std::size_t evaluations = 2000; ///< different plans that are scheduled at most
+  /// Whether to optimise latency, energy and peak memory at once; `objective` then selects the
+  /// best.
+  bool front = false;
+  std::size_t evaluations = 2000; ///< maximum number of different plans to schedule
   std::size_t population = 40;    ///< of NSGA-II
-  std::size_t generations = 0;    ///< 0: as many as take a third of the evaluations (all: front)
-  double exact_plans = 50000;     ///< spaces up to this size are searched to the end
-  std::vector<AllocationPlan> starts; ///< tried first
-  /// Plans with more bytes alive at once, every tensor counted once, are none.
+  /// Generations of NSGA-II; 0: a number that uses a third of the evaluations (with `front`: all of
+  /// them).
+  std::size_t generations = 0;
+  double exact_plans = 50000;         ///< spaces of up to this size are searched exhaustively
+  std::vector<AllocationPlan> starts; ///< plans to evaluate first
+  /// Limit on live bytes, each tensor counted once; plans above it are infeasible.
   std::int64_t max_live_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-/// One line per step of the search.
+/// State of the search after one step.
 struct AllocationTrace {
   std::size_t evaluations = 0;
   double best = 0;
-  double hypervolume = 0; ///< of the front so far, towards NSGA-II's reference; 0 without a front
+  /// Hypervolume of the front so far, relative to NSGA-II's reference point; 0 without a front.
+  double hypervolume = 0;
 };
 
+/// Result of search_allocation().
 struct AllocationResult {
   Certificate certificate;
   AllocationPoint best;
+  /// Plan that make_tiles() selects.
   AllocationPoint automatic;
-  /// Of everything evaluated: what nothing dominates in latency, energy and peak memory, by
+  /// Evaluated plans that no other dominates in latency, energy and peak memory, by ascending
   /// latency.
   std::vector<AllocationPoint> front;
   std::vector<AllocationTrace> trace;
-  std::size_t evaluations = 0; ///< of this search
-  bool exact = false;          ///< the whole space was searched: `best` is optimal
+  std::size_t evaluations = 0; ///< by this search
+  bool exact = false;          ///< true: exhaustive search; `best` is optimal
 };
 
-/// Small spaces: branch and bound over operators. Others: NSGA-II from automatic, balanced and
-/// single-core starts, then local search from its best. Never worse than the automatic choice and
-/// the one given, which no limit ends, or than a start. The same seed gives the same result for any
-/// number of jobs. InfeasibleError when no plan tried is feasible and within the limit of memory,
-/// with which no space is searched to the end.
+/// Searches for the best allocation. Small spaces use branch and bound over operators. Larger
+/// spaces use NSGA-II from automatic, balanced and single-core starts, then local search from its
+/// best plan. The result is no worse than the automatic plan, the given plan and the starts; limits
+/// never interrupt the first two. The same seed yields the same result for any number of jobs. With
+/// a limit on memory, no space is searched exhaustively. Throws InfeasibleError if no evaluated
+/// plan is feasible within that limit.
 AllocationResult search_allocation(AllocationEvaluator& evaluator,
                                    const AllocationSearchOptions& options,
                                    const SearchControl& control);
 
-/// The best of `count` plans with every choice equally likely, to compare with.
+/// Best of `count` uniformly random plans, for comparison.
 AllocationPoint best_random_allocation(AllocationEvaluator& evaluator, Objective objective,
                                        std::size_t count, const SearchControl& control);
 

@@ -1,8 +1,10 @@
-// Which operators of a step run together, slice by slice, and in how many slices.
+// optimise_fusion(): optimises the groups of operators that run together slice by slice, and the
+// number of slices.
 //
-// What counts is schedule() on the tiles that make_tiles() cuts. Plans part the operators into
-// groups that are convex (nothing between two members is outside) and connected (members are linked
-// through tensors that they hand on or both read), and whose graph has no circle.
+// Plans are evaluated by schedule() on the tiles of make_tiles(). A plan partitions the operators
+// into groups that are convex (no operator outside lies between two members) and connected. Members
+// are connected through tensors that one hands to another or that both read. The graph of groups is
+// acyclic.
 #pragma once
 
 #include "monet/model/model_step.hpp"
@@ -18,76 +20,86 @@
 
 namespace monet {
 
+/// Method of the search for groups.
 enum class FusionMethod {
-  cost,          ///< the search driven by the objective
-  fewest_groups, ///< the original's: fewest groups under its constraints
-  min_traffic,   ///< the original's: fewest bits between groups, likewise
-  automatic,     ///< what choose_step() fuses
+  cost,          ///< search driven by the objective
+  fewest_groups, ///< original study's: fewest groups under its constraints
+  min_traffic,   ///< original study's: fewest bits between groups, same constraints
+  automatic,     ///< groups of choose_step()
   none,          ///< layer by layer
 };
 std::string_view name_of(FusionMethod method);
 
-/// A step on a chip, as it is tiled (the mapping and halo count) and scheduled.
+/// A step on a chip, with its scheduling and tiling options; of the latter only the mapping and the
+/// halo mode have an effect.
 struct FusionProblem {
-  const TrainingGraph& step; ///< views folded
+  const TrainingGraph& step; ///< with views folded
   const Chip& chip;
   CoreCostCache& costs;
   TilingOptions tiling;
   ScheduleOptions schedule;
-  /// Plans with more bytes alive at once, every tensor counted once, are none; 0: no limit.
+  /// Limit on live bytes, each tensor counted once; plans above it are infeasible. 0: no limit.
   std::int64_t max_live_bytes = 0;
-  /// Plans to begin with. None: those of first_ways(), which no limit of the search ends.
+  /// Initial plans. nullopt: those of first_ways(), which no limit of the search interrupts.
   std::optional<std::vector<FusionPlan>> starts;
 };
 
-/// What fusion may be searched by: memory is none of them.
+/// Objectives that the search for groups supports; memory is not among them.
 inline constexpr std::array kFusionObjectives{Objective::latency, Objective::energy, Objective::edp,
                                               Objective::dram};
 
+/// Options of optimise_fusion().
 struct FusionOptions {
   Objective objective = Objective::latency;
   FusionMethod method = FusionMethod::cost;
-  /// Schedules of the whole step, beyond those that first_ways() makes.
+  /// Number of schedules of the whole step, in addition to those of first_ways().
   std::int64_t evaluations = 300;
-  /// More schedules, up to five times as many, as long as all have no more tiles together.
+  /// Total number of tiles up to which the search may exceed `evaluations`, at most fivefold; 0: it
+  /// may not.
   double tiles = 0;
-  std::int64_t group_evaluations = 7000; ///< of groups on their own
-  double group_tiles = 0;                ///< no more of these once they had so many; 0: no limit
-  std::size_t longest = 6;               ///< operators of a group that is looked at on its own
-  /// Spaces with no more plans are searched as a whole.
+  std::int64_t group_evaluations = 7000; ///< evaluations of isolated groups
+  /// Total number of tiles in evaluations of isolated groups, after which no more are made; 0: no
+  /// limit.
+  double group_tiles = 0;
+  std::size_t longest = 6; ///< maximum operators of an isolated group
+  /// Number of plans up to which a space is searched exhaustively.
   std::int64_t complete_below = 3000;
+  /// Maximum number of slices of a group.
   std::int64_t max_slices = 64;
-  std::size_t loops = 2; ///< of the first and of the last operator, from which slices are tried
-  /// The search by cost also tries the original study's two plans.
+  /// Number of outermost loops of the first and last operators that slicing considers.
+  std::size_t loops = 2;
+  /// Whether the search by cost also evaluates the two plans of the original study.
   bool tries_original = true;
-  /// Also try to make halos again.
+  /// Whether to consider recomputed halos also.
   bool recomputed_halos = false;
 };
 
-/// Slices to try for a group (members ascending): none, then every combination of one of the first
-/// `loops` loops of the last or first member that may be cut, a power of two up to `max_slices`
-/// and a way with halos. Without those that leave every member whole.
+/// Slices to try for a group, whose members are ascending. The first choice is no slicing. The
+/// others slice one of the first `loops` loops of the last or first member into a power of two of
+/// parts, up to `max_slices`; recomputed_halos adds each again with recomputed halos. Choices that
+/// leave every member whole are omitted.
 std::vector<StackSlices> slice_choices(const Graph& graph, std::span<const OpId> members,
                                        const FusionOptions& options);
 
-/// Members are linked through tensors that they hand on or both read.
+/// Whether the members are connected through tensors that one hands to another or that both read.
 bool connected(const Graph& graph, std::span<const OpId> members);
 
-/// How the plan of one method does; none where no such plan can be scheduled.
+/// Plan of one method and its figures.
 struct FusionAnswer {
   FusionMethod method = FusionMethod::none;
   FusionPlan plan;
+  /// Figures of the plan; nullopt if it cannot be scheduled.
   std::optional<StepFigures> figures;
-  std::string why_not; ///< where there are none
+  std::string why_not; ///< reason for missing figures
 };
 
-/// Of so many candidates, those that a rule kept.
+/// Number of candidates that a pruning rule saw and kept.
 struct KeepRate {
   std::string rule;
   std::int64_t candidates = 0;
   std::int64_t kept = 0;
 
-  /// Counts a candidate, which is kept where the rule holds.
+  /// Counts a candidate and returns `holds`; the candidate is kept if the rule holds.
   bool note(bool holds) {
     ++candidates;
     kept += holds ? 1 : 0;
@@ -95,34 +107,38 @@ struct KeepRate {
   }
 };
 
+/// Result of optimise_fusion().
 struct FusionResult {
-  FusionMethod method = FusionMethod::none; ///< that found the plan
+  FusionMethod method = FusionMethod::none; ///< method that found the plan
   FusionPlan plan;
   StepFigures figures;
-  /// Of the objective. The bound holds for every plan of up to 200,000 tiles, 24 times those of
-  /// layer by layer or those of a start, be it found or not.
+  /// Value and bound of the objective. The bound covers every plan with at most 200,000 tiles, 24
+  /// times the tiles of layer by layer, or the tiles of a start, whichever is largest.
   Certificate certificate;
-  bool complete = false; ///< every plan of the space was scheduled: none is better
+  bool complete = false; ///< true: exhaustive search; no plan is better
+  /// A plan on the front, and its figures.
   struct Point {
     FusionPlan plan;
     StepFigures figures;
   };
-  /// Of all plans that were scheduled and are within the limit, those that no other is as good as
-  /// in the objective and in peak memory; by the objective.
+  /// Scheduled plans within the memory limit for which no other is as good in both the objective
+  /// and peak memory, sorted by the objective.
   std::vector<Point> front;
+  /// Plan of each method that was tried.
   std::vector<FusionAnswer> compared;
+  /// Effect of each pruning rule.
   std::vector<KeepRate> kept;
-  std::vector<std::string> ends; ///< per stack of the plan: why it has no further operator
-  std::vector<double> trace;     ///< the best after each whole schedule
-  std::int64_t evaluations = 0;  ///< whole steps scheduled
+  std::vector<std::string> ends; ///< per stack of the plan: reason why it ends
+  std::vector<double> trace;     ///< best value after each schedule of the whole step
+  std::int64_t evaluations = 0;  ///< schedules of the whole step
   std::int64_t group_evaluations = 0;
 };
 
-/// By cost never worse than layer by layer, the plans of problem.starts and, with tries_original,
-/// the original's objectives (those of them that can be scheduled, in up to 200,000 tiles). Without
-/// problem.starts it is never worse than choose_step() in any mode, however early it is ended.
-/// Deterministic for a seed, whatever the number of threads. InfeasibleError where the step cannot
-/// be scheduled at all.
+/// Searches for the best groups. The search by cost is no worse than layer by layer, the plans of
+/// problem.starts and, with tries_original, the original study's plans (if they can be scheduled,
+/// with at most 200,000 tiles). Without problem.starts it is no worse than choose_step() in any
+/// mode, even if it is interrupted early. The result depends on the seed, not on the number of
+/// threads. Throws InfeasibleError if the step cannot be scheduled at all.
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control);
 

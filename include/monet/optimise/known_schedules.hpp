@@ -1,4 +1,5 @@
-// What schedules of a step came to, for the next chip on which they are the same.
+// KnownSchedules: cache of the figures of schedules, for chips on which a step has the same
+// schedule.
 #pragma once
 
 #include "monet/model/figures.hpp"
@@ -13,29 +14,33 @@
 
 namespace monet {
 
-/// Of one step with the same options, on many chips. A schedule sees what lies below the outermost
-/// memories of a core through the costs of tiles alone: chips that differ in the sizes of inner
-/// memories have the same tiles, and where these cost the same, the same schedule. The oldest are
-/// forgotten. From any thread; what is found does not depend on what is known.
+/// Cache of schedule figures for one step with the same options on many chips. A schedule depends
+/// on a core's inner memories only through the costs of tiles. Chips that differ in the sizes of
+/// inner memories thus have the same tiles and, if their tile costs are equal, the same schedule.
+/// The oldest entries are evicted. Thread-safe; results do not depend on the content of the cache.
 class KnownSchedules {
 public:
-  /// Equal for steps whose schedules are, if their tiles are made in the same way, and given up at
-  /// the same value.
+  /// Key of a schedule. Keys are equal only for steps with equal schedules, if `way`
+  /// identifies the tiling method. `best` is the value at which scheduling ends early.
   static std::string key(const Chip& chip, const TileCosts& costs, std::string_view way,
                          std::optional<double> best);
 
+  /// Outcome of a schedule.
   struct Outcome {
-    std::optional<StepFigures> figures; ///< none: it was given up
+    std::optional<StepFigures> figures; ///< nullopt: scheduling ended early
   };
+  /// Outcome for a key; nullopt if it is not in the cache.
   std::optional<Outcome> find(const std::string& key) const;
+  /// Adds an outcome and evicts the oldest one if the cache is full.
   void add(std::string key, const Outcome& outcome);
 
 private:
-  static constexpr std::size_t kMax = 512; ///< with keys of some 10 KB
+  /// Maximum number of entries, whose keys have about 10 KB each.
+  static constexpr std::size_t kMax = 512;
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Outcome> known_;
-  std::deque<const std::string*> order_; ///< keys of known_, the oldest first
+  std::deque<const std::string*> order_; ///< keys of known_, oldest first
 };
 
 } // namespace monet

@@ -1,5 +1,6 @@
-// Recomputation in a recorded step: the best plan within one budget or within each of several that
-// fall, with a bound, next to what others' heuristics make of them.
+// Recomputation in a recorded step: the best plan within one budget, or within each of several
+// descending budgets. The results include a bound, and the plans of published heuristics for
+// comparison.
 #pragma once
 
 #include "monet/optimise/operator_log.hpp"
@@ -12,34 +13,40 @@
 
 namespace monet {
 
+/// Method of the search for a plan.
 enum class LogMethod {
-  automatic,  ///< the search, then solve_recompute()
+  automatic,  ///< search_recompute(), then solve_recompute()
   search,     ///< search_recompute() alone
-  heuristics, ///< the best of the heuristics, or one of them
+  heuristics, ///< the best of the heuristics, or a single one
 };
 
+/// Options of solve_log() and sweep_log().
 struct LogOptions {
   LogMethod method = LogMethod::automatic;
-  std::optional<RecomputeHeuristic> only; ///< of the heuristics
+  std::optional<RecomputeHeuristic> only; ///< the only heuristic to run; nullopt: all
 };
 
-/// What one budget came to.
+/// Result for one budget.
 struct LogRow {
+  /// Budget in bytes.
   std::int64_t budget = 0;
   RecomputeResult found;
   std::vector<HeuristicPlan> heuristics; ///< in the order of kRecomputeHeuristics
+  /// Time of the search, in seconds.
   double seconds = 0;
 
-  Certificate certificate() const; ///< of the cost
+  Certificate certificate() const; ///< on the cost
 };
 
+/// Finds the best plan within a budget of live bytes.
 LogRow solve_log(const OperatorLog& log, std::int64_t budget, const LogOptions& options,
                  const SearchControl& control);
 
-/// Budgets of (steps - 1) / steps, (steps - 2) / steps, ... of the recorded peak, while plans are
-/// found and down to `least`. Where that is 0, at last the least budget that a plan is found for
-/// with little effort. No plan costs more than one for less memory. Empty where the first budget
-/// has no plan; one row without a plan where the search was cut short before that was known.
+/// Finds plans for the budgets (steps - 1) / steps, (steps - 2) / steps, ... of the recorded peak,
+/// until no plan is found or the budget is below `least`. If `least` is 0, the last row is the
+/// minimum budget for which a plan is found with little effort. No plan costs more than a plan for
+/// less memory. The result is empty if the first budget has no plan. It is one row without a plan
+/// if the search was interrupted before that was known.
 std::vector<LogRow> sweep_log(const OperatorLog& log, int steps, std::int64_t least,
                               const LogOptions& options, const SearchControl& control);
 

@@ -1,5 +1,5 @@
-// Which products of a step compute both their gradients in one operator: layer by layer, by what
-// the whole step comes to.
+// choose_pairs(): selects, layer by layer, the products of a step whose two gradients one operator
+// computes, to optimise the whole step.
 #pragma once
 
 #include "monet/optimise/search.hpp"
@@ -13,31 +13,36 @@
 
 namespace monet {
 
-/// The step, views folded, in which these products, by name, are paired and no others.
+/// Function that returns the step, with views folded, in which only the named products are paired.
 using PairedStepMaker = std::function<TrainingGraph(const std::vector<std::string>&)>;
 
+/// Options of choose_pairs().
 struct PairingOptions {
   StepMode mode = StepMode::automatic;
   Objective objective = Objective::latency;
-  std::int64_t evaluations = 40; ///< steps that are chosen a way for
+  std::int64_t evaluations = 40; ///< maximum number of calls of choose_step()
 };
 
+/// Result of choose_pairs().
 struct PairingResult {
-  std::vector<std::string> paired; ///< ascending
-  StepFigures figures;             ///< as choose_step() runs that step
+  std::vector<std::string> paired; ///< names of the paired products, ascending
+  StepFigures figures;             ///< of choose_step() with these pairs
+  /// A set of pairs that was tried.
   struct Trial {
-    std::size_t paired = 0; ///< products
+    std::size_t paired = 0; ///< number of paired products
     StepFigures figures;
   };
-  std::vector<Trial> trials; ///< that could be scheduled: none paired, all of them, mixtures
-  bool interrupted = false;  ///< a limit ended it
+  /// Trials that could be scheduled: no pairs, all pairs, and mixtures.
+  std::vector<Trial> trials;
+  bool interrupted = false; ///< a limit ended the search
 };
 
-/// Of `products` (ascending) those to pair, so that choose_step() comes to the least. Products
-/// whose gradients have equal loops are first decided together, each kind for itself from the
-/// better of none and all; then one by one, as far as evaluations go. Never worse than none and
-/// than all, which no limit ends. The same answer for any control.jobs; cut short, the best so far.
-/// InfeasibleError, of the step without pairs, where none can be scheduled.
+/// Selects the products to pair, out of `products` (ascending), so that the result of choose_step()
+/// is best. Products whose gradients have equal loops are first decided together, group by group,
+/// from the better of none and all. They are then decided one by one while evaluations remain. The
+/// result is no worse than none and all, which limits never interrupt. It does not depend on
+/// control.jobs; an interrupted search returns the best result so far. If no step can be scheduled,
+/// throws the InfeasibleError of the step without pairs.
 PairingResult choose_pairs(const PairedStepMaker& make, const std::vector<std::string>& products,
                            const Chip& chip, const StepOptions& step, CoreCostCache& costs,
                            const PairingOptions& options, const SearchControl& control);

@@ -1,6 +1,6 @@
-// Rematerialisation as a problem of its own: operators that run in a given order, buffers that they
-// read and write, and a limit on the bytes that are live at any time. Dropped buffers are made
-// again by running their operator again.
+// RecomputeProblem: rematerialisation of operators in a given order, with the buffers that they
+// read and write. A budget limits the bytes that are live at any time. Dropped buffers are
+// recomputed by running their operators again.
 #pragma once
 
 #include <cstddef>
@@ -11,74 +11,80 @@
 
 namespace monet {
 
-/// One step. Each buffer is written by at most one operator.
+/// A step to rematerialise. Each buffer is written by at most one operator.
 struct RecomputeProblem {
+  /// A piece of memory that operators read and write.
   struct Buffer {
     std::string name;
     std::int64_t bytes = 0;
-    std::optional<std::uint32_t> producer; ///< none: given, and there all the time (weights, data)
-    bool kept = false;                     ///< must be there at the end
+    std::optional<std::uint32_t> producer; ///< nullopt: given and always live (weights, data)
+    bool kept = false;                     ///< must be live at the end
   };
+  /// An operator, which may run several times.
   struct Op {
     std::string name;
-    std::int64_t cost = 0;    ///< of one run: nanoseconds, cycles or fJ, as the caller likes
+    std::int64_t cost = 0;    ///< of one run: nanoseconds, cycles or fJ, as the caller chooses
     std::int64_t scratch = 0; ///< bytes that only the run itself needs
+    /// Whether the operator may run more than once.
     bool repeatable = true;
-    std::vector<std::uint32_t> reads;  ///< buffers, each once
-    std::vector<std::uint32_t> writes; ///< buffers
+    std::vector<std::uint32_t> reads;  ///< indices of buffers, each once
+    std::vector<std::uint32_t> writes; ///< indices of buffers
   };
   std::vector<Buffer> buffers;
   std::vector<Op> ops; ///< in the order of their first runs, producers first
 
-  /// Cost of running everything once.
+  /// Cost of running every operator once.
   std::int64_t base_cost() const;
-  /// Bytes that an operator writes.
+  /// Size of the buffers that an operator writes, in bytes.
   std::int64_t written_bytes(std::uint32_t op) const;
 };
 
-/// Operators in the order in which they run. Every one runs, first runs are in the problem's order;
-/// further runs may stand anywhere. A run reads what was written last.
+/// Runs of operators, in execution order. Every operator runs at least once, and first runs are in
+/// the problem's order. Further runs may be anywhere. A run reads the last written copy of a
+/// buffer.
 struct RecomputePlan {
   std::vector<std::uint32_t> runs;
 
   friend bool operator==(const RecomputePlan&, const RecomputePlan&) = default;
 };
 
-/// Every operator once.
+/// Plan that runs every operator once.
 RecomputePlan store_everything(const RecomputeProblem& problem);
 
-/// What a plan comes to. A copy of a buffer lives from the run that writes it to the last run that
-/// reads it before it is written again; one that nobody reads lives during its run, a kept one to
-/// the end. While a run lasts, everything it reads and writes is there.
+/// Figures of a plan. A copy of a buffer lives from the run that writes it to its last reader
+/// before the buffer is written again. An unread copy lives during its run only; a kept one lives
+/// to the end. During a run, everything that it reads and writes is live.
 struct RecomputeOutcome {
   std::int64_t cost = 0;
   std::int64_t peak_bytes = 0;
-  std::size_t peak_run = 0;             ///< the first run at the peak
+  std::size_t peak_run = 0;             ///< first run at the peak
   std::vector<std::int64_t> live_bytes; ///< per run
 };
 
-/// InternalError for a plan that is none: an operator missing, out of order, run again though it
-/// must not be, or reading what is not there.
+/// Computes the figures of a plan. Throws InternalError if the plan is invalid: an operator is
+/// missing, out of order, or repeated although it is not repeatable, or it reads a buffer that is
+/// not live.
 RecomputeOutcome replay(const RecomputeProblem& problem, const RecomputePlan& plan);
 
-/// Invariants as InternalError: indices in range, producers before readers, one producer each,
-/// no negative number.
+/// Checks the invariants of a problem: indices in range, producers before readers, one producer per
+/// buffer, no negative numbers. Throws InternalError if one is violated.
 void verify(const RecomputeProblem& problem);
 
-/// No plan whatsoever needs less: what is given and kept aside, the largest operator with all it
-/// reads and writes. A bound, not always reached.
+/// Lower bound on the peak of every plan: the given buffers, plus the largest of the kept buffers
+/// and of each operator's scratch with all other buffers that it reads and writes. Not every
+/// problem has a plan with this peak.
 std::int64_t peak_bound(const RecomputeProblem& problem);
 
-/// A plan within a budget, and how good it is.
+/// A plan within a budget, with a bound on the cost.
 struct RecomputeResult {
-  std::optional<RecomputePlan> plan; ///< none found
+  std::optional<RecomputePlan> plan; ///< nullopt: no plan found
   RecomputeOutcome outcome;          ///< of the plan
   double bound = 0;                  ///< no plan within the budget costs less
-  bool infeasible = false;           ///< proven: no plan is within the budget
+  bool infeasible = false;           ///< true: no plan is within the budget (proven)
   bool interrupted = false;          ///< a limit ended the search
-  std::string method;                ///< that found the plan
+  std::string method;                ///< method that found the plan
 };
-/// InternalError where the plan is not what its outcome says, or beats its bound.
+/// Checks a result. Throws InternalError if the plan does not match its outcome or beats its bound.
 void verify(const RecomputeProblem& problem, const RecomputeResult& found);
 
 } // namespace monet

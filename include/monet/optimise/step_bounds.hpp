@@ -1,5 +1,5 @@
-// What no schedule of a step on a chip can beat, whatever is allocated, split, fused, tiled and
-// ordered. See docs/explanation/step-bounds.md for why each part holds.
+// step_bounds(): lower bounds on the figures of any schedule of a step on a chip, whatever the
+// allocation, splits, fusion, tiles and order. Proofs are in docs/explanation/step-bounds.md.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -13,68 +13,84 @@
 
 namespace monet {
 
+/// Options of step_bounds().
 struct StepBoundOptions {
-  /// Nothing is made twice: no recomputed halos (Halo::cached) and no recomputation beyond what the
-  /// step has as operators. Off: bounds that hold with both.
+  /// Whether no element is computed twice: no recomputed halos (Halo::cached), and no recomputation
+  /// except the step's own operators. false: the bounds hold with both.
   bool made_once = true;
-  /// No operator runs again because its result was dropped: what is made is kept for its last
-  /// reader, as with recomputed halos.
+  /// Whether no operator runs again because its result was dropped. A result is then kept until its
+  /// last reader, as with recomputed halos.
   bool kept = true;
-  /// Per operator, the cores that it may run on; empty: all that can, or whole vector empty. A
-  /// mapping that sends element-wise work to other cores must be told here.
+  /// Cores per operator; an empty entry allows all cores that can run it, an empty vector all of
+  /// them for every operator. A mapping that moves element-wise operators to other cores must be
+  /// reflected here.
   std::vector<std::vector<CoreId>> cores;
-  /// So many operators at most, spread over the step, are looked at as points that everything
-  /// before must have passed; more give tighter bounds. Large steps have fewer.
+  /// Maximum number of separators, operators spread over the step that divide it into a part before
+  /// and a part after. More separators yield tighter bounds. Large steps have fewer.
   std::size_t separators = 512;
-  /// Bounds of energy hold for schedules of no more tiles, as the accesses of each tile to wide
-  /// memories are counted in whole words, rounded down.
+  /// Maximum number of tiles of the schedules for which energy bounds hold. Each tile's accesses to
+  /// wide memories are counted in whole words, rounded down.
   double max_tiles = std::numeric_limits<double>::infinity();
-  /// Traffic holds for every chip whose memories hold no more than this, or than `chip`, together.
+  /// On-chip memory in total; traffic bounds hold for every chip with at most this, or at most that
+  /// of `chip`.
   Bits onchip{0};
 };
 
+/// Lower bounds on the figures of any schedule of a step on a chip.
 struct StepBounds {
-  // Least cycles of:
-  double work = 0; ///< all cores together
-  double path = 0; ///< what must follow each other, stretches of work between points all must pass
-  double offchip = 0; ///< ports of the off-chip memory and links to it
-  double phases = 0;  ///< work or traffic before a point, and after it
+  /// Minimum cycles for the work of all cores together.
+  double work = 0;
+  /// Minimum cycles for a chain of dependent operators, with stretches of work between separators.
+  double path = 0;
+  /// Minimum cycles for the ports of the off-chip memory and the links to it.
+  double offchip = 0;
+  /// Minimum cycles for the work or traffic before a separator plus those after it.
+  double phases = 0;
 
-  Bits compulsory_read;    ///< each element of inputs, parameters and states that is read, once
-  Bits compulsory_written; ///< each element of what the step leaves behind, once
-  /// Beyond it: what is live at `separator` and has no room on the chip is read again, and what was
-  /// made in this step is written before that.
+  /// Each element of inputs, parameters and states that is read, counted once.
+  Bits compulsory_read;
+  /// Each element of the step's results, counted once.
+  Bits compulsory_written;
+  /// Reads in addition to the compulsory ones: tensors live at `separator` that do not fit on the
+  /// chip are read again.
   Bits spilled_read;
+  /// Writes in addition to the compulsory ones: a spilled tensor that the step produced is written
+  /// before it is read again.
   Bits spilled_written;
-  std::optional<OpId> separator; ///< where most is live; none where nothing spills
-  /// Live at some moment, as Timeline::peak counts: what lasts, and what was begun before a point
-  /// and is read after it (without `kept`: of that, only what nothing makes). Does not
-  /// depend on the chip.
+  /// Operator at which the spilled traffic is largest; nullopt if nothing spills.
+  std::optional<OpId> separator;
+  /// Lower bound on the peak of live bytes, as in Timeline::peak. It counts persistent tensors, and
+  /// tensors that are produced before a separator and read after it (without `kept`: of these, only
+  /// tensors without a producer). It does not depend on the chip.
   std::int64_t peak_memory_bytes = 0;
 
   double compute_pj = 0; ///< products and lane operations
-  double memory_pj = 0;  ///< on-chip, of lanes, and of products at their best mapping
-  double links_pj = 0;   ///< of the traffic above
+  /// On-chip memories, for lane operations and for products at their best mapping.
+  double memory_pj = 0;
+  double links_pj = 0; ///< for the traffic above
   double offchip_pj = 0;
   double leakage_pj = 0; ///< over latency()
 
+  /// Lower bound on the latency: the largest of the cycle bounds.
   Cycles latency() const;
   Bits offchip_read() const { return compulsory_read + spilled_read; }
   Bits offchip_written() const { return compulsory_written + spilled_written; }
-  /// Before the rounding of a schedule's ledger (1/128 pJ a run or transfer).
+  /// Lower bound on the energy before a schedule's ledger is rounded (1/128 pJ per run or
+  /// transfer).
   double energy_pj() const { return compute_pj + memory_pj + links_pj + offchip_pj + leakage_pj; }
+  /// Lower bound on the product of energy and latency.
   double edp() const { return energy_pj() * static_cast<double>(latency().value); }
-  /// The least that schedule() can come to, whose ledger rounds the energy of every run.
+  /// Lower bound on the objective of schedule(), whose ledger rounds the energy of every run.
   double least(Objective objective) const;
 };
 
-/// Bits that the outermost memories of all cores hold together.
+/// Size of the outermost memories of all cores together, in bits.
 double onchip_bits(const Chip& chip);
 
-/// Bounds for a step whose views are folded. They hold for schedule() with any tiles that
-/// make_tiles() or a search may give it, with any core cost options. InfeasibleError naming an
-/// operator that no core can run. Where check_stop() would end it, the bounds are what is known by
-/// then.
+/// Computes lower bounds for a step whose views are folded. They hold for schedule() with any tiles
+/// from make_tiles() or a search, and with any core-cost options. Throws InfeasibleError naming an
+/// operator that no core can run. If check_stop() interrupts it, the bounds found until then are
+/// returned.
 StepBounds step_bounds(const TrainingGraph& step, const Chip& chip,
                        const StepBoundOptions& options = {});
 

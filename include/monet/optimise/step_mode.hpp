@@ -1,4 +1,4 @@
-// How the operators of a step run: one by one, fused, or whichever is best.
+// choose_step(): selects how the operators of a step run: one by one or fused, whichever is best.
 #pragma once
 
 #include "monet/model/model_step.hpp"
@@ -15,33 +15,37 @@
 
 namespace monet {
 
+/// Mode of running the operators of a step.
 enum class StepMode {
   layer_by_layer, ///< operators one by one
-  fused,          ///< the best of several ways to fuse them
-  automatic,      ///< the best of these and layer by layer
+  fused,          ///< best of several ways to fuse operators
+  automatic,      ///< best of layer by layer and fused
 };
 std::string_view name_of(StepMode mode);
-/// The mode called layer-by-layer, fused or auto.
+/// Parses layer-by-layer, fused or auto; nullopt for other names.
 std::optional<StepMode> step_mode_named(std::string_view name);
 
-/// A way that was tried.
+/// A candidate way to run the step, and its figures.
 struct StepCandidate {
   std::string name;
-  /// None where it cannot be scheduled, or was given up because it could not become the best.
+  /// Figures; nullopt if the candidate cannot be scheduled, or if scheduling ended early because it
+  /// could not become the best.
   std::optional<StepFigures> figures;
-  std::string why_not; ///< where it cannot be scheduled
+  std::string why_not; ///< reason why it cannot be scheduled
 };
 
+/// Result of choose_step().
 struct StepChoice {
-  TilingOptions tiling; ///< makes the best one's tiles
-  StepFigures figures;  ///< of the best
-  /// False where options.schedule.hopeless has given up; then nothing but `tried` counts.
+  TilingOptions tiling; ///< tiling options of the best candidate
+  StepFigures figures;  ///< figures of the best candidate
+  /// Whether the result is valid; false if options.schedule.hopeless ended the search, after which
+  /// only `tried` is valid.
   bool complete = true;
   std::vector<StepCandidate> tried;
-  std::int64_t evaluations = 0; ///< schedules of the whole step, those given up included
+  std::int64_t evaluations = 0; ///< schedules of the whole step, including those that ended early
 };
 
-/// What many chips share for which one step is chosen with the same options.
+/// Data that many chips share when choose_step() runs for one step with the same options.
 struct SharedPlans {
   FusionCovers covers;
   mutable KnownSchedules schedules;
@@ -49,31 +53,37 @@ struct SharedPlans {
   explicit SharedPlans(const TrainingGraph& step, Halo halo = Halo::cached) : covers(step, halo) {}
 };
 
-/// Told how far the choice is; may be empty.
+/// Callback for the progress of choose_step(); may be empty.
 using StepProgress = std::function<void(const SearchProgress&)>;
 
-/// Schedules a handful of ways to run the step, and takes the best by the objective, the first of
-/// equals. Layer by layer there is one way; fused these: FusionCovers::plans(), the same on some of
-/// the cores (TilingOptions::idle), the best way for a part of the images in turns, and what
-/// automatic_fusion() makes of the options; where the options give stacks, or their mapping gives
-/// slices, the latter alone. What cannot become the best is given up half-way. From the best fused
-/// way a brief search goes on, at an effort counted in tiles; where the limit of time of a
-/// StopScope ends that, what is known counts. Where ways are free, options.schedule.hopeless is
-/// asked once, with the figures of the best, else with floors of the step, whichever way it will
-/// run.
+/// Schedules several candidate ways to run the step and returns the best by the objective (of equal
+/// ones, the first).
 ///
-/// `shared`, for many chips, may be null. With it there is one plan of FusionCovers, from estimates
-/// alone, by latency neither that nor layer by layer is tried where what is expected of it is above
-/// what is known, and there is no search. InfeasibleError, the first way's, where none can be
-/// scheduled.
+/// Layer by layer has one candidate. The fused candidates are:
+/// - the plans of FusionCovers::plans();
+/// - these plans on some of the cores (TilingOptions::idle);
+/// - the best plan for a part of the images, in turns;
+/// - the result of automatic_fusion() for the options, which is the only candidate if the options
+///   have stacks or their mapping has slices.
+///
+/// Scheduling ends early for candidates that cannot become the best. A brief search continues from
+/// the best fused candidate, with an effort counted in tiles. If the time limit of a StopScope
+/// interrupts it, the best result so far is used. If the options have neither stacks nor a mapping
+/// with slices, options.schedule.hopeless is called once, with the figures of the best candidate.
+/// Otherwise it is called with lower bounds for the step, however it will run.
+///
+/// `shared`, for many chips, may be null. With it, the only fused candidate is one plan of
+/// FusionCovers, selected by estimates, and there is no search. For latency, neither this plan nor
+/// layer by layer is scheduled if its estimate is worse than the best known value. If no candidate
+/// can be scheduled, throws the InfeasibleError of the first.
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
                        StepMode mode, Objective objective, const ModelContext& context,
                        const SharedPlans* shared = nullptr, const StepProgress& progress = {});
 
-/// Fused ways to begin a search with: what choose_step() finds by the objective, by that of the
-/// cores' mappings where it is another, and, where the options give stacks, without them. With
-/// layer by layer, none of the answers of choose_step() with these options is better. Without those
-/// that cannot be scheduled.
+/// Fused plans to start a search from: results of choose_step() for the objective and for the
+/// objective of the cores' mappings, if it differs. If the options have stacks, also results
+/// without them. No result of choose_step() with these options is better than the best of these and
+/// layer by layer. Plans that cannot be scheduled are omitted.
 std::vector<StepChoice> first_ways(const TrainingGraph& step, const Chip& chip,
                                    const StepOptions& options, Objective objective,
                                    CoreCostCache& costs, const StepProgress& progress = {});

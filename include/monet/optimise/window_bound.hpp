@@ -1,4 +1,5 @@
-// A bound on the cost of recomputation from what there is room for at a few moments.
+// window_bound(): lower bound on the cost of recomputation, derived from the memory that is
+// available at a few moments.
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"
@@ -9,19 +10,22 @@
 
 namespace monet {
 
+/// Result of window_bound().
 struct WindowBound {
   std::int64_t cost = 0;   ///< no plan within the budget costs less
-  bool infeasible = false; ///< proven: there is none
+  bool infeasible = false; ///< true: no plan is within the budget (proven)
   bool interrupted = false;
-  /// Per operator, and 0 for none: what runs again after its first run costs at least.
+  /// Per operator: minimum total cost of the repeated runs after its first run. One more entry at
+  /// the end is 0.
   std::vector<std::int64_t> later;
 };
 
-/// At the first run of an operator, what was made before and is read up to the end of a window is
-/// there, or made again within the window: the cheapest of both for a price per byte is a least
-/// cut. Windows that do not overlap add up; the best of those that begin and end at `moments`
-/// operators, spread over where storing everything passes the budget (0: as many as take a second
-/// or less). The bound holds for every plan.
+/// Computes the bound. At the first run of an operator, a buffer that was produced before and is
+/// read before the end of a window is either live or recomputed within the window. For a price per
+/// byte, the cheapest combination is a minimum cut. Disjoint windows add up; the bound is the best
+/// sum over windows that begin and end at `moments` operators. They are spread over the part where
+/// storing everything exceeds the budget (0: the number that takes a second or less). The bound
+/// holds for every plan.
 WindowBound window_bound(const RecomputeProblem& problem, std::int64_t budget,
                          const SearchControl& control, std::size_t moments = 0);
 

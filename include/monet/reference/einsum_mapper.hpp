@@ -1,14 +1,14 @@
-// Fused mappings of a cascade of Einsums on one core: which tensors are exchanged in the buffer
-// instead of DRAM, under which shared loops, with which tiles; the exact front of buffer size
-// against DRAM traffic.
+// map_einsums(): fused mappings of a cascade of Einsums on one core. It selects the tensors that
+// are exchanged in the buffer instead of DRAM, their shared loops and their tiles. The result is
+// the exact front of buffer size against DRAM traffic.
 //
-// The model (LoopTree; the equations of AccelForge's mapper): Einsums run one after another; each
-// operand has one tile in the buffer, and loops stand above and below it. A tensor that only
-// Einsums of the cascade use may live in the buffer alone: then all that use it share the loops
-// above it, which index it (nothing is made twice), and run as branches below them, one after
-// another. Every other tensor is fetched from DRAM by each Einsum that uses it, once for every
-// iteration of the loops above its tile that do not index it; partial sums that leave the buffer
-// come back. Tiles divide what they tile.
+// The model is LoopTree's, with the equations of AccelForge's mapper. Einsums run one after
+// another; each operand has one tile in the buffer, with loops above and below it. A tensor that
+// only Einsums of the cascade use may live in the buffer alone. All its users then share the loops
+// above it, which all index it (no element is computed twice), and run as consecutive branches
+// below them. Each Einsum fetches every other tensor from DRAM, once per iteration of the loops
+// above its tile that do not index it. Partial sums that leave the buffer return to it later. Tile
+// sizes divide the sizes that they tile.
 #pragma once
 
 #include "monet/optimise/search.hpp"
@@ -22,124 +22,150 @@
 
 namespace monet {
 
+/// A tensor of a cascade.
 struct EinsumTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::int64_t bits = 8; ///< per element
-  bool external = false; ///< given to the cascade or wanted from it: it is in DRAM
+  std::int64_t bits = 8; ///< bits per element
+  /// Whether it is an input or output of the cascade, and thus in DRAM.
+  bool external = false;
 };
 
+/// An operand of an Einsum: the tensor and how the ranks index it.
 struct EinsumOperand {
+  /// Index of the tensor in EinsumCascade::tensors.
   std::uint32_t tensor = 0;
+  /// Whether the Einsum writes it; false: reads it.
   bool written = false;
   std::vector<AxisExpr> axes; ///< one per axis of the tensor; `dim` is a rank of the Einsum
 };
 
+/// One Einsum: its ranks and operands.
 struct Einsum {
   std::string name;
-  std::vector<std::int64_t> bounds; ///< of its ranks
-  std::vector<bool> whole;          ///< ranks that may not be cut (a softmax's); empty = none
+  std::vector<std::int64_t> bounds; ///< size of each rank
+  std::vector<bool> whole;          ///< ranks that cannot be tiled (a softmax's); empty: all can
   std::vector<EinsumOperand> operands;
 };
 
-/// Einsums in the order in which they run, producers first.
+/// Einsums in execution order, producers first.
 struct EinsumCascade {
   std::vector<EinsumTensor> tensors;
   std::vector<Einsum> einsums;
 };
 
-/// Invariants as InternalError: indices in range, one producer each, one axis expression per axis,
-/// sizes small enough for 64-bit sums of bits.
+/// Checks the invariants of a cascade: indices in range, one producer per tensor, one expression
+/// per axis, and sizes small enough for 64-bit sums of bits. Throws InternalError if one is
+/// violated.
 void verify(const EinsumCascade& cascade);
 
 struct Layer;
 
-/// Layers of a ZigZag workload in the order of its file, `operand_source` saying which make what.
-/// `bits` overrides their precisions (of a result: O_final). InputError for an operand whose sizes
-/// are not those of what its source makes.
+/// Makes a cascade from the layers of a ZigZag workload, in the order of its file; `operand_source`
+/// links producers and consumers. `bits` overrides their precisions (for results: O_final). Throws
+/// InputError for an operand whose sizes differ from those of its source's result.
 EinsumCascade make_cascade(const std::vector<Layer>& layers,
                            std::optional<std::int64_t> bits = std::nullopt);
 
-/// C_1 = A * B_1, C_2 = C_1 * B_2, ...: products of a matrix of `sizes[0]` rows and `sizes[1]`
-/// columns with matrices of sizes[1] x sizes[2], sizes[2] x sizes[3], ...
+/// Makes the chain of matrix products C_1 = A * B_1, C_2 = C_1 * B_2, ... Matrix A has sizes[0] x
+/// sizes[1] elements, B_1 sizes[1] x sizes[2], B_2 sizes[2] x sizes[3], and so on.
 EinsumCascade matmul_chain(const std::vector<std::int64_t>& sizes, std::int64_t bits);
 
-/// The operators of a network or training step as a cascade; views must be folded.
-/// `bits` overrides the element types. A tensor is external when no operator makes it, or when it
-/// is an output of the graph or a parameter's or state's new value.
+/// Makes a cascade from the operators of a network or training step; views must be folded. `bits`
+/// overrides the element types. A tensor is external if no operator produces it, if it is an output
+/// of the graph, or if it is the new value of a parameter or state.
 EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits = std::nullopt);
 
+/// Options of map_einsums().
 struct EinsumOptions {
-  std::optional<std::int64_t> buffer_bits; ///< at most
-  bool front = true; ///< false: only the least DRAM traffic, with any buffer within buffer_bits
-  bool fuse = true;  ///< false: every tensor goes through DRAM
+  std::optional<std::int64_t> buffer_bits; ///< capacity of the buffer; nullopt: no limit
+  /// Whether to find the whole front; false: only the minimum DRAM traffic within buffer_bits.
+  bool front = true;
+  /// Whether to fuse Einsums; false: every tensor goes through DRAM.
+  bool fuse = true;
+  /// Maximum number of loops that neighbouring Einsums share.
   int max_fused_loops = std::numeric_limits<int>::max();
-  /// A tensor that several Einsums read from DRAM, or one that is wanted outside and read inside,
-  /// may stay in the buffer from its first use to its last: it then crosses DRAM once.
+  /// Whether some tensors may stay in the buffer from first to last use, crossing DRAM once. They
+  /// are tensors that several Einsums read from DRAM, and outputs of the cascade that it also
+  /// reads.
   bool resident = false;
-  /// AccelForge's rules, where they differ from the model: a tile may move below a shared loop
-  /// that indexes it though the neighbours have the loops in another order (which can lose the
-  /// best mapping), and nobody asks whether a tensor that was made under fewer loops than two
-  /// Einsums share is complete when it is read (which can find mappings that do not work).
+  /// Whether to follow AccelForge's rules where they differ from the model. First, a tile may move
+  /// below a shared loop that indexes it even if the neighbours order the loops differently, which
+  /// can lose the best mapping. Second, a tensor made under fewer loops than two Einsums share is
+  /// not checked to be complete when read, which can find invalid mappings.
   bool reference_rules = false;
-  /// For one buffer (no front): run by run, where runs are what stands below common loops; or one
-  /// future after another. Unset: by runs if tensors live long, by futures if not.
+  /// Search method for a single buffer size (no front). true: run by run, where a run is the
+  /// Einsums below common loops; false: state by state (see max_futures). nullopt: by runs if
+  /// tensors live long, else by states.
   std::optional<bool> by_runs;
-  std::size_t first_rows = 12; ///< per future, of the first pass, which finds bounds for the second
-  /// Futures after one Einsum: more, and the least promising are dropped, and the bound comes from
-  /// a problem in which tensors with long lives are free to be anywhere.
+  /// Rows per state in the first pass, which finds bounds for the second.
+  std::size_t first_rows = 12;
+  /// Maximum number of states after one Einsum, where a state is the shared loops and live tensors.
+  /// Beyond it, the least promising states are dropped, and the bound is from a relaxed problem in
+  /// which long-lived tensors may be anywhere.
   std::size_t max_futures = 40'000;
-  std::size_t max_rows = 4'000'000; ///< of one step of the join; more, and the result is not exact
-  std::int64_t max_joins = 2'000'000'000; ///< of two rows, in all; likewise
+  /// Maximum number of rows in one step of the join; if there are more, the result is not exact.
+  std::size_t max_rows = 4'000'000;
+  /// Maximum number of joins of two rows, in total; if there are more, the result is not exact.
+  std::int64_t max_joins = 2'000'000'000;
 };
 
-/// How one Einsum of a mapping is run.
+/// Mapping of one Einsum.
 struct EinsumMapping {
+  /// A loop over tiles of one rank.
   struct Loop {
     std::uint32_t rank = 0;
     std::int64_t tile = 1; ///< elements of the rank that one iteration covers
+    /// Number of iterations.
     std::int64_t trips = 1;
   };
-  struct Node {                ///< from the outermost inwards
-    std::vector<Loop> loops;   ///< right above the tile
-    std::uint32_t operand = 0; ///< whose tile is held here
+  /// A tile in the buffer and the loops right above it; nodes are in order from the outermost.
+  struct Node {
+    std::vector<Loop> loops;   ///< loops right above the tile
+    std::uint32_t operand = 0; ///< operand whose tile is held here
+    /// Size of the tile in the buffer.
     std::int64_t tile_bits = 0;
-    std::int64_t dram_bits = 0; ///< that cross DRAM for it
-    bool in_buffer = false;     ///< backed by the buffer, not by DRAM
+    std::int64_t dram_bits = 0; ///< DRAM traffic of this operand
+    bool in_buffer = false;     ///< true: stored in the buffer only, not in DRAM
   };
   std::vector<Node> nodes;
-  std::size_t shared_loops = 0; ///< with the Einsum before it
+  std::size_t shared_loops = 0; ///< number of loops shared with the previous Einsum
 };
 
+/// One point of the front: buffer size, DRAM traffic and the mappings, one per Einsum.
 struct EinsumPoint {
   std::int64_t buffer_bits = 0;
   std::int64_t dram_bits = 0;
   std::vector<EinsumMapping> einsums;
 };
 
-/// What was looked at, and what each rule kept of it.
+/// Statistics of the search: problem sizes and the effect of each pruning rule.
 struct EinsumStatistics {
+  /// Candidates that a pruning rule saw and kept.
   struct Rule {
     std::string name;
     std::int64_t seen = 0;
     std::int64_t kept = 0;
   };
-  std::size_t signatures = 0; ///< different Einsums
-  std::size_t rows = 0;       ///< mappings of single Einsums that are kept
+  std::size_t signatures = 0; ///< number of different Einsums
+  std::size_t rows = 0;       ///< number of kept mappings of single Einsums
   std::size_t joins = 0;
-  std::size_t widest = 0; ///< most keys after a join
+  std::size_t widest = 0; ///< maximum number of keys after a join
   std::vector<Rule> rules;
 };
 
+/// Result of map_einsums().
 struct EinsumResult {
-  std::vector<EinsumPoint> front;   ///< buffer bits rising, DRAM bits falling
-  bool exact = true;                ///< no mapping of the model is better anywhere
-  std::int64_t bound_dram_bits = 0; ///< of any mapping within the buffer
+  std::vector<EinsumPoint> front; ///< in ascending buffer size and descending DRAM traffic
+  bool exact = true;              ///< true: the front is optimal in the model
+  /// Lower bound on the DRAM traffic of any mapping within the buffer.
+  std::int64_t bound_dram_bits = 0;
   bool interrupted = false;
   EinsumStatistics statistics;
 };
 
-/// InfeasibleError when the buffer does not hold one element of every operand of some Einsum.
+/// Finds the front of fused mappings of a cascade. Throws InfeasibleError if the buffer cannot hold
+/// one element of every operand of some Einsum.
 EinsumResult map_einsums(const EinsumCascade& cascade, const EinsumOptions& options,
                          const SearchControl& control = {});
 

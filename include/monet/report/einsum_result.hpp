@@ -1,4 +1,4 @@
-// What `monet optimise fusion --model einsum` found, as JSON and as the table it prints.
+// Results of `monet optimise fusion --model einsum`, as JSON and as the table that it prints.
 #pragma once
 
 #include "monet/reference/einsum_mapper.hpp"
@@ -10,9 +10,11 @@
 
 namespace monet {
 
+/// JSON of a front of fused mappings.
 nlohmann::ordered_json einsum_json(const SearchHead& head, const EinsumCascade& cascade,
                                    const EinsumResult& result,
                                    std::optional<std::int64_t> buffer_bits);
+/// Table of a front of fused mappings, for a terminal.
 std::string einsum_table(const EinsumCascade& cascade, const EinsumResult& result,
                          const Certificate& found);
 

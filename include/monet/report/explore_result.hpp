@@ -1,4 +1,4 @@
-// What an exploration found, as numbers and tables: explore.json, and two of them side by side.
+// Results of an exploration as JSON and tables: explore.json, and comparisons of two runs.
 #pragma once
 
 #include "monet/explore/explore.hpp"
@@ -13,43 +13,45 @@
 
 namespace monet {
 
-/// How the designs were chosen.
+/// Selection of the designs of an exploration.
 struct ExplorationInfo {
   std::string strategy;
   std::uint64_t seed = 0;
-  std::uint64_t budget = 0; ///< 0: none
-  std::string ended_early;  ///< why there are fewer designs than the budget; empty: there are not
+  std::uint64_t budget = 0; ///< maximum number of designs; 0: no limit
+  /// Reason why there are fewer designs than the budget; empty if there are not.
+  std::string ended_early;
 };
 
-/// Rows that explore.json holds of larger tables, beside those of fronts and best designs.
+/// Maximum number of rows in explore.json, in addition to those of fronts and best designs.
 inline constexpr std::size_t kMaxExploreRows = 20'000;
 
-/// explore.json, described by docs/explore.schema.json: the space, counts, fronts, the best design
-/// of each run and objective, why designs are infeasible, and a row per design (of more than
-/// kMaxExploreRows a sample that depends on the seed alone). Nothing in it depends on the number
-/// of workers or on time, but `seconds`. Results in order of id, as explore() gives them.
+/// JSON of an exploration, explore.json, described by docs/explore.schema.json. It has the space,
+/// counts, fronts, the best design of each run and objective, reasons for infeasible designs, and a
+/// row per design. Of more than kMaxExploreRows designs it has a sample that depends on the seed
+/// alone. Only `seconds` depends on time or the number of workers. Results must be sorted by id, as
+/// from explore().
 nlohmann::ordered_json explore_json(const Space& space, const ExplorationResult& result,
                                     const ExplorationInfo& info, const Provenance& provenance);
 
-/// Fronts, best designs and reasons of an explore.json for a terminal.
+/// Table of an explore.json for a terminal: fronts, best designs and reasons for infeasible ones.
 std::string exploration_table(const nlohmann::ordered_json& exploration);
 
 /// One side of a comparison: a run of an explore.json.
 struct ComparedRun {
   const nlohmann::ordered_json* exploration = nullptr;
   std::string run;
-  std::string label; ///< as it is shown
+  std::string label; ///< name for display
 };
 
-/// Two runs over each other, pair by pair. `fronts`, for every set of objectives that both have:
-/// hypervolumes in one box (from the best to the worst of all designs of both), the part of each
-/// front that a design of the other dominates, designs that both have on it; and per objective the
-/// best of each, and what the other's best comes to here. Designs are the same where their
-/// parameters have the same names and values. InputError, naming the label, where there is no such
-/// run or no front in common.
+/// JSON of comparisons of two runs, pair by pair. `fronts` has an entry for every set of objectives
+/// that both runs have. An entry has hypervolumes in one box, from the best to the worst of all
+/// designs of both runs. It also has the share of each front that designs of the other dominate,
+/// and the common designs on both. Per objective it has the best design of each run, and its value
+/// in the other. Designs are the same if their parameters have the same names and values. Throws
+/// InputError, naming the label, if a run does not exist or there is no common front.
 nlohmann::ordered_json comparison_json(std::span<const std::pair<ComparedRun, ComparedRun>> pairs);
 
-/// The same for a terminal.
+/// Table of comparison_json() for a terminal.
 std::string comparison_table(const nlohmann::ordered_json& comparison);
 
 } // namespace monet

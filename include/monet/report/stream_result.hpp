@@ -1,4 +1,4 @@
-// The result of `--model stream-coala` as JSON and as a table.
+// Results of `--model stream-coala` as JSON and as a table.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -10,13 +10,13 @@
 
 namespace monet {
 
-/// latency_cycles, energy_pj and its nine terms, cores, layers, tiles, link_events, memory_peaks
-/// and notes. Rows of tiles and events have the keys of the reference's schedule.json and
-/// comm_events.json. Described in docs/explanation/stream-coala-costs.md.
+/// JSON of a schedule: latency_cycles, energy_pj and its nine terms, cores, layers, tiles,
+/// link_events, memory_peaks and notes. Rows of tiles and events have the keys of the reference's
+/// schedule.json and comm_events.json. Described in docs/explanation/stream-coala-costs.md.
 nlohmann::ordered_json stream_json(const stream::Workload& workload, const Chip& chip,
                                    const stream::Costs& costs, const stream::Result& result);
 
-/// The closing table of `monet schedule --model stream-coala`, from the JSON with a name.
+/// Final table of `monet schedule --model stream-coala`, from the JSON with a name.
 std::string stream_table(const nlohmann::ordered_json& result);
 
 } // namespace monet

@@ -1,4 +1,5 @@
-// Names from user files as text that is safe where it is shown: ONNX strings are arbitrary bytes.
+// Text for display: names from user files made safe (ONNX strings are arbitrary bytes), tables and
+// numbers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,38 +11,39 @@
 
 namespace monet {
 
-/// The same text; every ill-formed UTF-8 sequence becomes one U+FFFD.
+/// Text in which every ill-formed UTF-8 sequence is replaced by one U+FFFD.
 std::string valid_utf8(std::string_view bytes);
 
-/// valid_utf8 for terminals and tables: control characters, which could move the cursor, and
-/// characters that cannot be seen or turn the direction of writing become U+FFFD. Line feeds stay
-/// when `lines` is true.
+/// Text that is safe in terminals and tables: valid_utf8() of the bytes, with some characters
+/// replaced by U+FFFD. These are control characters (which could move the cursor), invisible
+/// characters and characters that change the direction of writing. Line feeds remain if `lines` is
+/// true.
 std::string printable(std::string_view bytes, bool lines = false);
 
-/// Columns of a terminal that printable text takes: two for wide characters (of China, Japan,
-/// Korea, pictures), none for marks that go onto the character before.
+/// Width of printable text in terminal columns: two for wide characters (Chinese, Japanese, Korean,
+/// pictures), zero for combining marks.
 std::size_t terminal_columns(std::string_view text);
 
-/// Printable text of at most so many columns, seven or more: of a longer one the beginning and the
-/// end, ".." between.
+/// Printable text of at most `columns` columns, which must be seven or more. Longer text keeps its
+/// beginning and end, with ".." between.
 std::string clipped(std::string_view text, std::size_t columns);
 
-/// & < > " ' as character references.
+/// Text with & < > " ' as character references.
 std::string html_escaped(std::string_view text);
 
-/// Compact JSON text, doubles as the shortest decimal that reads back the same.
+/// Compact JSON text, with doubles as the shortest decimals that read back the same.
 std::string json_text(const nlohmann::ordered_json& value);
 
-/// json_text for inside <script>: < > & U+2028 U+2029 as \u escapes, so that no name can end the
-/// element.
+/// JSON text for use inside <script>: json_text() with < > & U+2028 U+2029 as \u escapes, so that
+/// no name can end the element.
 std::string script_json(const nlohmann::ordered_json& value);
 
-/// Rows as text with aligned columns and a rule below the first row; the first column flush left,
-/// the others right. All rows have as many cells as the first. Cells are made printable, and
+/// Table with aligned columns and a rule below the first row. The first column is flush left, the
+/// others flush right. All rows must have the same number of cells. Cells are made printable and
 /// clipped at 100 columns.
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows);
 
-/// Five significant digits with the prefix that keeps them readable: "12.345 uJ".
+/// Energy with five significant digits and a readable prefix, such as "12.345 uJ".
 std::string human_energy(double picojoules);
 
 } // namespace monet

@@ -1,4 +1,5 @@
-// What no schedule of given tiles on given cores can beat.
+// lower_bounds(): lower bounds on schedules of given tiles on given cores, and related figures of
+// off-chip traffic.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -11,54 +12,60 @@
 
 namespace monet {
 
-/// Lower bounds on the latency and on the traffic of the off-chip memory. They hold for every
-/// order, with any amount of memory and for any sharing of links; the cost of a tile and what it
-/// reads and writes are given.
+/// Lower bounds on the latency and the off-chip traffic of a schedule. They hold for every order,
+/// any amount of memory and any sharing of links, given the cost, inputs and outputs of each tile.
 struct Bounds {
-  Cycles critical_path; ///< longest chain of tiles that read each other's results; no transfers
-  Cycles busiest_core;  ///< most cycles that the tiles of one core compute
-  CoreId core;          ///< which
-  Cycles busiest_links; ///< most cycles for what must get into, or out of, one core's memory over
-                        ///< all its links together
-  CoreId links_of;      ///< whose
-  Cycles offchip_port;  ///< for what must pass the off-chip memory's ports
-  Bits offchip_read;    ///< every element of a tensor without producer that somebody reads, once
-  Bits offchip_written; ///< every element of what the step leaves behind, once
+  Cycles critical_path; ///< longest chain of dependent tiles, without transfers
+  Cycles busiest_core;  ///< maximum cycles that the tiles of one core compute
+  CoreId core;          ///< core with that maximum
+  /// Maximum cycles to move the required data into, or out of, one core's memory over all its links
+  /// together.
+  Cycles busiest_links;
+  CoreId links_of; ///< core with that maximum
+  /// Cycles for the compulsory traffic through the ports of the off-chip memory.
+  Cycles offchip_port;
+  /// Each element that is read of tensors without producer, counted once.
+  Bits offchip_read;
+  /// Each element of the step's results, counted once.
+  Bits offchip_written;
 
-  /// The largest.
+  /// Lower bound on the latency: the largest of the cycle bounds.
   Cycles latency() const;
 };
 
-/// The bounds for the tiles of a timeline, with the latencies of their core costs. n log n.
+/// Computes the bounds for the tiles of a timeline, with the latencies of their core costs. Takes
+/// O(n log n) time.
 Bounds lower_bounds(const Timeline& timeline, const TileGraph& tiles, const TrainingGraph& step,
                     const Chip& chip);
 
-/// No more than the number of different elements of a tensor of this shape that the box of loops
-/// touches through the access.
+/// Lower bound on the number of different elements of a tensor of this shape that the iterations of
+/// the box access.
 std::int64_t touched_elements(const Access& access, std::span<const Interval> box,
                               std::span<const std::int64_t> shape);
 
-/// Per tensor, what the off-chip memory is at least asked for in any schedule: of tensors that
-/// nobody makes the bits that are read, of what the step leaves behind the bits that are written,
-/// each element once; 0 for others.
+/// Minimum off-chip traffic per tensor, in bits, in any schedule; each element counts once. Tensors
+/// without producer have the bits that are read, results of the step have the bits that are
+/// written, and others have 0.
 struct CompulsoryTraffic {
   std::vector<std::int64_t> read;
   std::vector<std::int64_t> written;
 };
+/// Computes the compulsory traffic of a graph.
 CompulsoryTraffic compulsory_traffic(const Graph& graph);
 
-/// Tensors that must be in the off-chip memory when the step is over: graph outputs and everything
-/// that shares storage with a parameter, buffer or optimiser state. One flag per tensor.
+/// Tensors that must be in the off-chip memory after the step, as one flag per tensor. They are
+/// graph outputs and tensors that share storage with a parameter, buffer or optimiser state.
 std::vector<bool> required_offchip(const Graph& graph);
 
-/// Cycles that these bits take at least through the ports of the off-chip memory.
+/// Minimum cycles for these bits to pass the ports of the off-chip memory.
 std::int64_t port_cycles(const OffchipPort& port, std::int64_t read, std::int64_t written);
 
-/// Bits that the timeline's transfers read from the off-chip memory and write to it.
+/// Total off-chip traffic of a timeline.
 struct OffchipTotals {
   Bits read;
   Bits written;
 };
+/// Bits that the timeline's transfers read from and write to the off-chip memory.
 OffchipTotals offchip_traffic(const Timeline& timeline, const Chip& chip);
 
 } // namespace monet

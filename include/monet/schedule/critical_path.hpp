@@ -1,5 +1,5 @@
-// What a finished schedule's latency consists of: a chain of runs and transfers without gap, each
-// of which could not start before the one before it ended.
+// critical_path(): breaks down the latency of a finished schedule. The path is a chain of runs and
+// transfers without gap, each of which could not start before the previous one ended.
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -12,45 +12,53 @@
 
 namespace monet {
 
-/// Why time passes in a segment of the chain.
+/// Limit of the progress in a segment of the critical path.
 enum class Limit : std::uint8_t {
-  compute,  ///< a core computes
-  link,     ///< data cross links, the narrowest of which is a link or bus
-  offchip,  ///< data pass a port of the off-chip memory, which is the narrowest on their way
-  capacity, ///< something is on its way out of a memory, or used there for the last time, and what
-            ///< comes next takes its space
-  order,    ///< nothing that is known: the order of placing, or a wait of a streamed write
+  compute, ///< a core computes
+  link,    ///< data cross links, of which a link or bus is the bottleneck
+  offchip, ///< data pass a port of the off-chip memory, which is the bottleneck
+  /// Memory is occupied: a tensor leaves it or has its last use there, and the next tensor needs
+  /// the space.
+  capacity,
+  order, ///< no known limit: the order of placing, or a streamed write that waits
 };
+/// Number of values of Limit.
 inline constexpr std::size_t kLimits = 5;
 std::string_view name_of(Limit limit);
 
+/// A segment of the critical path.
 struct PathSegment {
   Cycles start;
-  Cycles end; ///< where the next one starts
+  Cycles end; ///< start of the next segment
   Limit limit = Limit::compute;
   bool transfer = false;
-  OpId op;         ///< that runs, or that the transfer is done for; none of the limit `order`
-  OpId counted;    ///< the operator that the cycles count for, see operator_cycles()
-  CoreId core;     ///< that computes; of a transfer, the sender
-  LinkId link;     ///< the narrowest on a transfer's way
-  TensorId tensor; ///< that a transfer carries
+  /// Operator that runs, or that the transfer is made for; invalid for the limit `order`.
+  OpId op;
+  /// Operator whose total includes these cycles, see operator_cycles().
+  OpId counted;
+  CoreId core;     ///< core that computes; for a transfer, the sender
+  LinkId link;     ///< bottleneck of a transfer's route
+  TensorId tensor; ///< tensor that a transfer moves
 };
 
+/// The critical path of a schedule.
 struct CriticalPath {
   std::vector<PathSegment> segments;  ///< from 0 to the makespan, without gap
-  std::array<Cycles, kLimits> sums{}; ///< cycles by Limit; add up to the makespan
+  std::array<Cycles, kLimits> sums{}; ///< cycles by Limit; their sum is the makespan
 };
 
-/// Walks back from what ends last: a run waits for data that arrive, for who makes what it reads,
-/// for its core, or for space, whichever ended when it started, in this order; a transfer for who
-/// makes its data, for a link, for its core, or for space. n log n in runs, transfers and stays.
+/// Finds the critical path backwards from the last event. A run waits for arriving data, the
+/// producer of its operands, its core, or space: the first of these, in this order, that ended when
+/// it started. A transfer waits for the producer of its data, a link, its core, or space. Takes O(n
+/// log n) time in the number of runs, transfers and stays.
 CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, const Chip& chip);
 
-/// Cycles of the latency by operator, which add up to the makespan; `operators`: how many the step
-/// has. A segment counts for the operator whose tile runs, or whose transfer is under way. But a
-/// segment whose end the path waits for because it frees space counts for the operator that waits
-/// for the space (a spill always does), and one of the limit `order` for the operator that waits:
-/// from cycle 0 on, for that of the first event of the path.
+/// Cycles of the latency per operator; their sum is the makespan. `operators` is the number of
+/// operators of the step. A segment counts for the operator whose tile runs, or whose transfer is
+/// active. There are two exceptions. A segment that the path waits for because it frees space
+/// counts for the operator that needs the space; a spill always does. A segment with the limit
+/// `order` counts for the operator that waits; from cycle 0, that is the operator of the path's
+/// first event.
 std::vector<Cycles> operator_cycles(const CriticalPath& path, std::size_t operators);
 
 } // namespace monet

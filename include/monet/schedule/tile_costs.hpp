@@ -1,4 +1,4 @@
-// What every tile of a tiling costs on its core.
+// tile_costs(): the cost of every tile of a tiling on its core.
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
@@ -11,42 +11,44 @@
 
 namespace monet {
 
-/// What a tile costs: its problem (which operands pass by) and the cost of it.
+/// Cost of a tile, with its problem, which marks the operands that stream.
 struct TileCost {
   const CoreProblem* problem = nullptr;
   const CoreCost* cost = nullptr;
 };
 
-/// Costs of tiles: those that cannot differ share a row. Tiles of different operators have
-/// different rows. The pointers are valid as long as what made them, or `owner`, lives.
+/// Costs of tiles; tiles whose costs cannot differ share a row. Tiles of different operators have
+/// different rows. The pointers are valid as long as the object that made them, or `owner`, exists.
 struct TileCosts {
-  std::vector<std::uint32_t> row_of; ///< per tile, of the step or of one operator
-  std::vector<TileCost> rows;        ///< both pointers of every row are set
+  /// Index into `rows` per tile, of the step or of one operator.
+  std::vector<std::uint32_t> row_of;
+  std::vector<TileCost> rows; ///< both pointers of every row are set
   std::shared_ptr<const void> owner;
 };
 
-/// The CoreProblem of a tile with these ranges on its core: operands larger than what the core's
-/// top memory can hold beside the others are marked off-chip, largest first.
+/// Makes the CoreProblem of a tile with these ranges on its core. If the operands do not fit into
+/// the core's top memory together, the largest are marked off-chip until the rest fits.
 CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
                          const TrainingGraph& step, const Chip& chip);
-/// The same problem with other operands off-chip, where that lets the others stay: core_problem()
-/// first, then every smallest set of operands to stream, then all of them. One when nothing streams
-/// or the operator is not an array's.
+/// Variants of a tile's problem with different operands off-chip. The first is core_problem(); then
+/// there is every smallest set of streamed operands with which the others fit, and then all
+/// operands. There is a single variant if nothing streams or if the operator does not run on the
+/// array.
 std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
                                            const TrainingGraph& step, const Chip& chip);
 
-/// What the off-chip memory gives `core` while all cores of `together` stream: the least share of a
-/// link or port.
+/// Off-chip bandwidth of `core` while all cores of `together` stream: the minimum of its shares of
+/// links and ports.
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
-/// The costs of all tiles, each distinct problem solved once, by `jobs` threads; of several ways to
-/// stream operands the one with the best merit. InfeasibleError with the operator where tiles have
-/// no mapping.
+/// Computes the costs of all tiles. Each distinct problem is solved once, by `jobs` threads. Of
+/// several ways to stream operands, the one with the best merit is used. Throws InfeasibleError
+/// with the operator if tiles have no mapping.
 TileCosts tile_costs(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                      CoreCostCache& costs, const CoreCostOptions& options = {}, int jobs = 1);
 
-/// tile_costs() for many tilings of one step on one chip, from any thread: what the tiles of an
-/// operator cost is found once for each way in which it is cut and put on cores.
+/// Computes tile_costs() for many tilings of one step on one chip. The costs of an operator's tiles
+/// are computed once for each partition and placement. Thread-safe.
 class TileCostCache {
 public:
   /// Keeps references to step, chip and costs.
@@ -56,9 +58,10 @@ public:
   TileCostCache(const TileCostCache&) = delete;
   TileCostCache& operator=(const TileCostCache&) = delete;
 
-  /// Equal to tile_costs() of the same; throws as that does. Valid as long as this object.
+  /// Result of tile_costs() for these tiles, with the same exceptions. Valid as long as this
+  /// object.
   TileCosts of(const TileGraph& tiles);
-  /// Of the operator's tiles alone; null where some tile has no mapping.
+  /// Costs of one operator's tiles; null if some tile has no mapping.
   std::shared_ptr<const TileCosts> of(const TileGraph& tiles, OpId op);
 
 private:

@@ -1,5 +1,4 @@
-// The product of scheduling: who ran what when, every transfer, and which tensor lay where over
-// time.
+// Timeline: the result of scheduling, with all runs, transfers and placements of tensors over time.
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -15,118 +14,133 @@
 
 namespace monet {
 
+/// The run of a tile on a core.
 struct TileRun {
   TileId tile;
   OpId op;
   CoreId core;
   std::uint32_t cost = 0; ///< index into Timeline::costs
   Cycles start;
-  Cycles end; ///< end > start
+  Cycles end; ///< later than `start`
 };
 
-/// What a run costs; equal tiles share it.
+/// Cost of a run; equal tiles share it.
 struct RunCost {
   Energy compute; ///< MACs or lane operations
   Energy memory;  ///< on-chip memories
   std::int64_t macs = 0;
   std::string variant; ///< CoreCost::variant
-  Cycles latency;      ///< that the core computes; a run may take longer for what flows by
+  /// Cycles that the core computes; a run takes longer if streamed operands delay it.
+  Cycles latency;
 };
 
+/// Kind of a transfer.
 enum class TransferKind : std::uint8_t {
-  fetch,      ///< a tensor (or the part a tile needs) comes to a core that keeps it
-  stream,     ///< an operand too large for the core flows by while the tile runs
-  write_back, ///< a result goes off-chip because it is an output or does not fit
-  spill,      ///< evicted to make room while still needed: off-chip, or to another core
+  fetch,      ///< a tensor, or the part that a tile needs, moves to a core that keeps it
+  stream,     ///< an operand too large for the core streams while the tile runs
+  write_back, ///< a result moves off-chip because it is an output or does not fit
+  /// A tensor is evicted to make room while still needed: off-chip, or to another core.
+  spill,
 };
 std::string_view name_of(TransferKind kind);
 
-/// A way through the chip.
+/// Route of a transfer through the chip.
 struct Route {
   CoreId from;
-  std::vector<CoreId> to;    ///< who receives the data
-  std::vector<LinkId> links; ///< all occupied while a transfer lasts
-  /// Per receiver: cycles from the last bit sent to the last bit there, over the receiver's own
-  /// links. Empty where no link of the chip takes any.
+  std::vector<CoreId> to;    ///< cores that receive the data
+  std::vector<LinkId> links; ///< all occupied during a transfer
+  /// Per receiver: cycles from the last bit sent to its arrival, over the links to that receiver.
+  /// Empty if all links of the chip have latency 0.
   std::vector<std::int64_t> latency;
 
+  /// Latency to one of the receivers, in cycles.
   std::int64_t latency_to(std::size_t receiver) const {
     return latency.empty() ? 0 : latency[receiver];
   }
+  /// Largest latency to any receiver, in cycles.
   std::int64_t longest_latency() const {
     return latency.empty() ? 0 : *std::max_element(latency.begin(), latency.end());
   }
   friend bool operator==(const Route&, const Route&) = default;
 };
 
+/// A transfer of a tensor, or of a part of it.
 struct Transfer {
   Cycles start;
-  Cycles end; ///< the last bit is sent and the links are free; see Route::latency
+  /// Cycle in which the last bit is sent and the links are free; see Route::latency.
+  Cycles end;
   TensorId tensor;
-  OpId op;                ///< the operator it is done for; its energy is that operator's
+  OpId op;                ///< operator that the transfer is made for and whose energy includes it
   std::uint32_t cost = 0; ///< index into Timeline::transfer_costs
   TransferKind kind = TransferKind::fetch;
 };
 
-/// What a transfer moves and costs; transfers of equal size over one route share it.
+/// Size and cost of a transfer; transfers of equal size over one route share it.
 struct TransferCost {
   std::uint32_t route = 0; ///< index into Timeline::routes
-  Bits bits;               ///< that each receiver gets
+  Bits bits;               ///< size that each receiver gets
   Energy link_energy;
   Energy offchip_energy;
-  Energy onchip_energy;  ///< top memories read and written
-  std::int64_t rows = 0; ///< opened in the off-chip memory; 0 where its rows take no time
+  Energy onchip_energy; ///< top memories read and written
+  /// Number of rows opened in the off-chip memory; 0 if opening rows takes no time.
+  std::int64_t rows = 0;
 };
 
-/// A tensor, or a part of it, lies in a memory. One tensor may have copies in several memories.
+/// Residency of a tensor, or of a part of it, in a memory. A tensor may have copies in several
+/// memories.
 struct ResidencyInterval {
   Cycles start;
-  Cycles end; ///< kKept: when the step is over it still lies there
+  Cycles end; ///< kKept if the tensor is still there after the step
   TensorId tensor;
   std::uint32_t place = 0; ///< index into Timeline::places
 
+  /// Value of `end` for a tensor that is still there after the step.
   static constexpr Cycles kKept{std::numeric_limits<std::int64_t>::max()};
 };
+/// An amount of space in a memory.
 struct MemorySlot {
-  CoreId memory; ///< core whose top memory it is (first of a sharing group), or the off-chip core
+  /// Core whose top memory it is (first of a sharing group), or the off-chip core.
+  CoreId memory;
   Bits bits;
   friend bool operator==(const MemorySlot&, const MemorySlot&) = default;
 };
 
-/// Change of what a memory holds.
+/// Change of the content of a memory.
 struct MemoryEvent {
   Cycles time;
   CoreId memory;
   TensorId tensor;
-  Bits delta; ///< negative = freed
+  Bits delta; ///< negative: freed
 };
 
 /// Bytes by owner, indexed by MemoryOwner.
 using OwnerBytes = std::array<std::int64_t, kMemoryOwners>;
 
+/// Live bytes by owner at one moment.
 struct MemorySample {
   Cycles time;
-  OwnerBytes live{}; ///< every live tensor once, wherever its copies are
+  OwnerBytes live{}; ///< every live tensor counted once, wherever its copies are
 };
 
-/// Time is cut between phases without gap or overlap: a phase ends when its last tile does.
+/// Time span of a phase. Phases follow each other without gap or overlap; a phase ends when its
+/// last tile ends.
 struct PhaseSpan {
   Phase phase = Phase::forward;
   Cycles start;
   Cycles end;
 };
 
-/// Made for a million tiles: what many rows have in common is stored once and referred to.
+/// A schedule of up to a million tiles; data that many rows share are stored once and referenced.
 struct Timeline {
-  bool complete = true;                 ///< false: given up half-way, and empty
-  std::vector<TileRun> runs;            ///< by start, then tile
-  std::vector<Transfer> transfers;      ///< by start
-  std::vector<ResidencyInterval> stays; ///< in no particular order; see memory_events()
-  std::vector<MemorySample> live;       ///< steps; one per change
-  std::vector<PhaseSpan> phases;        ///< in order; lengths add up to the makespan
+  bool complete = true;            ///< false: scheduling ended early, and the timeline is empty
+  std::vector<TileRun> runs;       ///< sorted by start, then tile
+  std::vector<Transfer> transfers; ///< sorted by start
+  std::vector<ResidencyInterval> stays; ///< unsorted; see memory_events()
+  std::vector<MemorySample> live;       ///< one sample per change
+  std::vector<PhaseSpan> phases;        ///< in order; the sum of lengths is the makespan
   Cycles makespan;
-  MemorySample peak;           ///< of the sum over owners; the first of equals
-  std::vector<Energy> leakage; ///< per core: of its memories, over the makespan
+  MemorySample peak;           ///< maximum of the sum over owners; the earliest
+  std::vector<Energy> leakage; ///< per core: leakage of its memories over the makespan
 
   std::vector<RunCost> costs;
   std::vector<TransferCost> transfer_costs;
@@ -138,21 +152,22 @@ struct Timeline {
   const Route& route_of(const Transfer& t) const { return routes[cost_of(t).route]; }
   const MemorySlot& place_of(const ResidencyInterval& stay) const { return places[stay.place]; }
   Bits bits_of(const Transfer& t) const { return cost_of(t).bits; }
-  /// Cycle from which the last receiver has all of it.
+  /// Cycle from which the last receiver has all data of the transfer.
   Cycles arrival_of(const Transfer& t) const {
     return {t.end.value + route_of(t).longest_latency()};
   }
 };
 
-/// Cycles of each of `phases`, which add up to the makespan: their lengths; but where one that has
-/// tiles has none of its own, each cycle is its phases' that run a tile then, in equal parts, and
-/// one in which none does that of the phase before.
+/// Cycles of each of `phases`, whose sum is the makespan. They are normally the lengths. If a phase
+/// with tiles has length 0, each cycle is shared equally by the phases that run a tile in it. A
+/// cycle without a running tile then belongs to the previous phase.
 std::vector<Cycles> phase_latencies(const Timeline& timeline, const TrainingGraph& step);
 
-/// Every change of what the memories hold: by time, what goes before what comes.
+/// Changes of the content of all memories, sorted by time; at equal times, freed tensors precede
+/// new ones.
 std::vector<MemoryEvent> memory_events(const Timeline& timeline);
 
-/// Sums over everything in the timeline.
+/// Energy of a timeline by component.
 struct EnergySplit {
   Energy compute;
   Energy onchip_memory;
@@ -162,6 +177,7 @@ struct EnergySplit {
   Energy total() const { return compute + onchip_memory + links + offchip + leakage; }
   friend bool operator==(const EnergySplit&, const EnergySplit&) = default;
 };
+/// Sums the energy of a timeline.
 EnergySplit energy_of(const Timeline& timeline);
 
 } // namespace monet

@@ -1,4 +1,5 @@
-// Which operators had better run together, slice by slice, by closed forms: no tile is made.
+// FusionCovers: finds groups of operators to fuse slice by slice from closed-form estimates,
+// without making tiles.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -10,48 +11,50 @@
 
 namespace monet {
 
-/// Finds plans for any number of chips: what does not depend on the chip is found once.
+/// Finds fusion plans for any number of chips; the parts that do not depend on the chip are
+/// computed once.
 ///
-/// A plan parts the operators, in their order, into groups of up to 8 neighbours; updates may join
-/// the operator that makes their gradient. A group and its slices are priced by what passes the
-/// off-chip port (tensors that nobody outside the group needs do not; what every slice needs and
-/// the cores cannot keep passes once a slice), by the cycles of its slices on the cores that share
-/// them out, and by how far these overlap: with n slices all but 1/n. Slices that do not fit the
-/// cores' memories have no price. A dynamic program over the order finds the cheapest plan.
+/// A plan partitions the operators, in their order, into groups of up to 8 neighbours. Updates may
+/// join the operator that produces their gradient. The price of a group and its slices has three
+/// parts: off-chip traffic, the cycles of its slices on their cores, and their overlap (with n
+/// slices, all but 1/n). Tensors that only the group needs cause no traffic. Data that every slice
+/// needs and that the cores cannot keep cause traffic once per slice. Slices that do not fit into
+/// the cores' memories are excluded. A dynamic program over the order finds the cheapest plan.
 class FusionCovers {
 public:
-  /// Per operator, the cycles that the busiest core computes; the empty plan is layer by layer.
-  /// Nothing where some tile has no mapping.
+  /// Function that returns, per operator, the cycles that the busiest core computes under a plan;
+  /// the empty plan is layer by layer. An empty result means that some tile has no mapping.
   using PlanCycles = std::function<std::vector<double>(const FusionPlan&)>;
 
-  /// Plans, and what closed forms say of them and of layer by layer.
+  /// Plans with their closed-form estimates, and the estimate for layer by layer.
   struct Estimates {
     std::vector<FusionPlan> plans;
-    std::vector<double> cycles; ///< per plan
-    double cycles_apart = 0;    ///< layer by layer
+    std::vector<double> cycles; ///< estimated latency per plan
+    double cycles_apart = 0;    ///< estimated latency of layer by layer
   };
 
-  /// Without PlanCycles, plans have to be scheduled fast: of the step's cycles, what a tile has to
-  /// gain.
+  /// Minimum benefit per tile as a fraction of the step's cycles, so that plans found without
+  /// PlanCycles are fast to schedule.
   static constexpr double kTile = 3e-6;
 
-  /// Keeps a reference to `step`, whose views are folded.
+  /// Prepares the search. Keeps a reference to `step`, whose views must be folded.
   explicit FusionCovers(const TrainingGraph& step, Halo halo = Halo::cached);
   ~FusionCovers();
   FusionCovers(const FusionCovers&) = delete;
   FusionCovers& operator=(const FusionCovers&) = delete;
 
-  /// The cheapest plans by latency, by latency and traffic, and by traffic, the first two as if
-  /// memories were half as large, and the first as if they were a quarter, each once. None where no
-  /// group gains anything. The options' mapping says which cores run what. `cycles` is asked for
-  /// layer by layer and for a few plans on the way, from which estimates of other slices follow;
-  /// empty: all lanes are always busy, and there is one plan, the cheapest by latency and tiles.
-  /// From any thread. Throws as make_tiles() does.
+  /// Finds the cheapest plans by latency, by latency and traffic, and by traffic. Of these, the
+  /// first two are also found with half the memory, and the first with a quarter; equal plans are
+  /// listed once. The result is empty if no group is better than separate operators. The options'
+  /// mapping assigns operators to cores. `cycles` is called for layer by layer and for a few
+  /// intermediate plans, from which other slices are estimated. If it is empty, all lanes are
+  /// assumed busy, and there is one plan, the cheapest by latency and tiles. Thread-safe. Throws
+  /// the exceptions of make_tiles().
   Estimates plans(const Chip& chip, const TilingOptions& options,
                   const PlanCycles& cycles = {}) const;
 
-  /// automatic_fusion(), which is found once for chips whose memories are as large. From any
-  /// thread.
+  /// Plan of automatic_fusion(), computed once for all chips with the same memory sizes.
+  /// Thread-safe.
   FusionPlan stacks_by_memory(const Chip& chip, const TilingOptions& options) const;
 
 private:
@@ -59,8 +62,8 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Per operator of the update phase: the operator outside it that makes its gradient, if all it
-/// waits for in this step is that one and what comes before.
+/// Per operator of the update phase: the operator outside it that produces its gradient, if the
+/// update depends only on that operator and its predecessors.
 std::vector<std::optional<OpId>> gradient_makers(const Graph& graph);
 
 } // namespace monet

@@ -1,18 +1,18 @@
-// Which operators run fused, as a user says it:
+// Reader and writer of stack files, in which a user selects the operators that run fused:
 //
 //   stacks:
 //     - [/conv1/Conv, /relu1/Relu]   # names of nodes
-//     - [2, 3, 4]                    # or places in the network file's order of nodes, from 0
+//     - [2, 3, 4]                    # or positions in the network file's list of nodes, from 0
 //
-// or the list of lists alone. A stack may say its slices: the first cut outermost, loops of the
-// other operators follow; none at all keeps operators whole.
+// The file may also be the list of lists alone. A stack may have slices. The first cut is the
+// outermost, and loops of the other operators follow it; an empty list keeps operators whole.
 //
 //   stacks:
 //     - operators: [/conv1/Conv, /relu1/Relu]
 //       slices: [{operator: /relu1/Relu, loop: H, count: 8}]
-//       halo: recomputed  # else as --halo says
+//       halo: recomputed  # default: the option --halo
 //       turns: 4          # two of its slices, then two of each other stack that takes turns
-//   idle_cores: [2, 3]    # run nothing that another core may run
+//   idle_cores: [2, 3]    # run nothing that another core can run
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -27,55 +27,61 @@
 
 namespace monet {
 
+/// A reference to an operator in a stack file, by name or by position.
 struct StackMember {
-  std::string name;                  ///< empty when given by place
-  std::optional<std::int64_t> place; ///< among the nodes of the network
+  std::string name;                  ///< empty if given by position
+  std::optional<std::int64_t> place; ///< position among the nodes of the network
   SourceLoc where;
 };
 
+/// Content of a stack file.
 struct StacksFile {
-  /// What a stack says beside its members.
+  /// Slices of a stack.
   struct Slices {
+    /// A loop to cut evenly into `count` parts.
     struct Cut {
       StackMember of;
       std::string loop;
       std::int64_t count = 1;
       SourceLoc where;
     };
-    std::optional<std::vector<Cut>> cuts; ///< none: the tool's choice
-    std::optional<Halo> halo;             ///< only beside cuts
-    std::int64_t turns = 1;               ///< likewise; all stacks with more than one have as many
+    std::optional<std::vector<Cut>> cuts; ///< nullopt: make_tiles() selects
+    std::optional<Halo> halo;             ///< only with cuts
+    /// Number of turns, only with cuts; all stacks with more than one must have the same number.
+    std::int64_t turns = 1;
     SourceLoc turns_where;
   };
   std::string origin;
   std::vector<std::vector<StackMember>> stacks;
   std::vector<Slices> slices; ///< per stack
+  /// A core that runs nothing that another core can run.
   struct IdleCore {
-    std::int64_t core = 0; ///< its id in the system file
+    std::int64_t core = 0; ///< id in the system file
     SourceLoc where;
   };
   std::vector<IdleCore> idle_cores;
 };
 
-/// Throws one InputError with every problem found.
+/// Reads a stack file. Throws one InputError with all problems found.
 StacksFile read_stacks(const std::string& path);
-/// The same from text; `origin` names it in messages.
+/// Parses the text of a stack file; `origin` names it in messages. Throws one InputError with all
+/// problems found.
 StacksFile parse_stacks(std::string_view text, const std::string& origin);
 
-/// The stacks of `step` in its operators' ids, each in their order; empty stacks are left out, and
-/// slices of an operator that `step` lacks are the tool's choice.
-/// Places count through `network`. A name that `step` lacks is skipped when `network` or one of
-/// `others` has it (a view that was folded, a gradient that inference has no use for). One
-/// InputError with every name that nobody has, every place outside the network and every operator
-/// that is named twice, and every loop that an operator lacks or that may not be cut.
+/// Resolves a stack file to the operator ids of `step`, each stack in the order of operators. Empty
+/// stacks are omitted. make_tiles() selects the slices of a stack if they refer to an operator that
+/// `step` lacks. Positions refer to `network`. A name that `step` lacks is skipped if `network` or
+/// one of `others` has it (a folded view, or a gradient that inference does not need). Throws one
+/// InputError with all unknown names, positions outside the network, operators named twice, and
+/// loops that an operator lacks or that cannot be cut.
 FusionPlan resolve_stacks(const StacksFile& file, const Graph& step, const Graph& network,
                           std::span<const Graph* const> others = {});
 
-/// The cores of the chip that the file leaves idle, as FusionPlan::idle; empty where it names none.
-/// One InputError with every id that no compute core of the chip has.
+/// Cores of the chip that the file leaves idle, as FusionPlan::idle; empty if it names none. Throws
+/// one InputError with every id that is not a compute core of the chip.
 std::vector<bool> idle_cores_of(const StacksFile& file, const Chip& chip);
 
-/// A plan for `step` as a file that read_stacks() reads.
+/// Text of a stack file for a plan of `step`, which read_stacks() can read.
 std::string stacks_yaml(const FusionPlan& plan, const Graph& step);
 
 } // namespace monet

@@ -1,9 +1,9 @@
-// Steps that run some images at a time: a plan for a part of the batch, taken in turns.
+// Fusion plans in turns: a plan for a part of the batch that runs once per part.
 //
-// A plan that suits one image may not fit for four: what groups hand on to each other then leaves
-// the chip. In turns, all groups run for the first images before any begins with the next, as often
-// as the batch has such parts. Gradients of weights add up over the turns, and the update follows
-// the last one.
+// A plan that suits one image may not fit on the chip for four, since more data then pass between
+// groups. In turns, all groups run for the first images before any group begins with the next
+// images. The number of turns is the number of such parts of the batch. Weight gradients add up
+// over the turns, and the update follows the last one.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -14,26 +14,28 @@
 
 namespace monet {
 
-/// Which operators can take turns, and along which loop.
+/// Operators of a step that can take turns, and their loops over images.
 struct StepTurns {
-  std::int64_t most = 1; ///< turns that every loop can be parted into evenly: the batch as a rule
-  /// Per operator: the loop that leads over the images. None: the operator waits for all turns, as
-  /// an update does, or needs none of the images.
+  /// Number of turns that divides every loop evenly; normally the batch size.
+  std::int64_t most = 1;
+  /// Per operator: its loop over the images. nullopt: the operator waits for all turns (such as an
+  /// update), or depends on no image.
   std::vector<std::optional<std::uint32_t>> loops;
 };
 
-/// Nothing where operators that take turns do less than nine tenths of the work outside the update
-/// (normalisation over a batch needs all images before it goes on with any), and where a step has
-/// several passes, which are turns already. `step` has its views folded.
+/// Finds the operators of a step that can take turns; the step's views must be folded. Returns
+/// nullopt if they do less than nine tenths of the work outside the update. A normalisation over
+/// the batch, for example, needs all images before it continues with any. Also returns nullopt for
+/// a step with several passes, which are turns already.
 std::optional<StepTurns> find_turns(const TrainingGraph& step);
 
-/// The step for one of `count` equal parts of its images, to plan with: loops and tensors of what
-/// takes turns are shorter by that factor, all ids stay. `count` divides StepTurns::most.
+/// Makes the step for one of `count` equal parts of its images, for planning. Loops and tensors
+/// that take turns are shorter by that factor; all ids remain. `count` must divide StepTurns::most.
 TrainingGraph one_turn(const TrainingGraph& step, const StepTurns& turns, std::int64_t count);
 
-/// A plan for one_turn() as a plan for the whole step in `count` turns; in those of the plan, where
-/// it has some, so many times. InfeasibleError beyond StackSlices::kMaxTurns. Operators that it
-/// leaves alone take turns, too.
+/// Converts a plan for one_turn() to a plan for the whole step in `count` turns. If the plan has
+/// turns itself, the numbers are multiplied; throws InfeasibleError if the product exceeds
+/// StackSlices::kMaxTurns. Operators outside the plan's stacks also take turns.
 FusionPlan in_turns(const FusionPlan& plan, const TrainingGraph& step, const StepTurns& turns,
                     std::int64_t count);
 

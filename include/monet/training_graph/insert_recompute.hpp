@@ -1,4 +1,4 @@
-// Operators of a step that run again: plans of recomputation become operators of the graph.
+// with_recomputation(): converts recomputation plans to operators of a step's graph.
 #pragma once
 
 #include "monet/training_graph/training.hpp"
@@ -8,23 +8,23 @@
 
 namespace monet {
 
-/// Why the operator cannot run again with the same result and without a second effect ("draws
-/// random numbers, which are not drawn twice"); empty when it can. Operators of the forward, loss
-/// and recompute phases can; a batch normalisation runs again without touching its running
+/// Reason why the operator cannot run again with the same result and without a second effect
+/// ("draws random numbers, which are not drawn twice"). Empty if it can, which requires the
+/// forward, loss or recompute phase. A repeated batch normalisation does not update its running
 /// statistics.
 std::string recompute_obstacle(const Graph& graph, const Operator& op);
 
-/// The step with its operators in the order of `runs`, which names every operator of the graph at
-/// least once, for the first time in the graph's order. Every further run is an operator of its own
-/// (Phase::recompute, `forward_op` set, called "<name>.recomputed", ".recomputed.2", ...) that
-/// writes tensors of its own; an operator reads what the last run before it wrote. Views of what
-/// ran again are made again where they are read. Ids of tensors stay; stored activations, their
-/// bytes and owners are those of the new order. InternalError for runs that are no such order;
-/// InputError at the node of an operator that cannot run again.
+/// Makes the step with its operators in the order of `runs`. Every operator of the graph must be in
+/// `runs` at least once; first runs are in the graph's order. Every further run becomes a separate
+/// operator with separate tensors. It has Phase::recompute, `forward_op`, and the name
+/// "<name>.recomputed", ".recomputed.2", ... Operators read the result of the last run before them.
+/// Views of recomputed tensors are recreated where they are read. Tensor ids remain; stored
+/// activations, their bytes and owners are those of the new order. Throws InternalError for invalid
+/// `runs`, and InputError at the node of an operator that cannot run again.
 TrainingGraph with_recomputation(const TrainingGraph& step, const std::vector<OpId>& runs);
 
-/// The same for the step with its views (for export), by runs of the operators of `folded`, which
-/// is fold_views(step).
+/// Makes the step with its views (for export) and with recomputation. `folded` is fold_views(step),
+/// and `folded_runs` refers to its operators.
 TrainingGraph with_recomputation(const TrainingGraph& step, const TrainingGraph& folded,
                                  const std::vector<OpId>& folded_runs);
 

@@ -1,5 +1,5 @@
-// What the products of a step multiply, by role: weights, activations and errors (gradients of
-// activations), with the scales of their blocks and the copies that blocks along other axes take.
+// Operands of the products of a step by role: weights, activations and errors (gradients of
+// activations). Includes the scales of their blocks and the copies for blocks along other axes.
 #pragma once
 
 #include "monet/training_graph/liveness.hpp"
@@ -12,34 +12,38 @@
 
 namespace monet {
 
+/// Role of a product's operand; errors are gradients of activations.
 enum class OperandRole { weights, activations, errors };
+/// Number of roles.
 inline constexpr std::size_t kOperandRoles = 3;
 std::string_view name_of(OperandRole role);
 
-/// The same numbers in every form in which products read them.
+/// An operand of products: one source tensor with all forms of it that products read.
 struct ProductOperand {
-  TensorId source;             ///< what the forms were made of by casts and quantisation
-  std::vector<TensorId> forms; ///< in the order of their ids; more than one are copies
+  TensorId source;             ///< origin of the forms, before casts and quantisation
+  std::vector<TensorId> forms; ///< in the order of their ids; several are copies
   Bits elements;               ///< of all forms, without scales
-  Bits scales;                 ///< shared by blocks, and what fills up blocks at edges
+  Bits scales;                 ///< of blocks, including padding of blocks at edges
 };
 
+/// Operands of one role, with their sizes.
 struct RoleOperands {
   std::vector<ProductOperand> operands; ///< in the order of their sources
   Bits elements;
   Bits scales;
-  Bits largest;                ///< of one operand, all its forms
-  Bits read;                   ///< by all products together, every operand of one once
-  Bits peak_live;              ///< while the operator runs at which most is live
-  std::int64_t copies() const; ///< forms beyond the first of each operand
+  Bits largest;                ///< maximum size of one operand with all its forms
+  Bits read;                   ///< by all products together, each reading an operand once
+  Bits peak_live;              ///< while the operator with the maximum runs
+  std::int64_t copies() const; ///< number of forms beyond the first of each operand
   Bits size() const { return elements + scales; }
 };
 
-/// What a step keeps of them: all weights, all activations, and errors one layer after the other.
+/// Memory that a step needs for them: all weights, all activations, and errors of one layer at a
+/// time.
 Bits footprint(const std::array<RoleOperands, kOperandRoles>& roles);
 
-/// Of a step with its views folded; products of updates do not count. A weight and its copy in full
-/// precision are one source.
+/// Finds the operands of a step whose views are folded; products of updates do not count. A weight
+/// and its full-precision copy are one source.
 std::array<RoleOperands, kOperandRoles> operand_roles(const TrainingGraph& folded,
                                                       const Liveness& liveness);
 

@@ -1,5 +1,5 @@
-// Element types of tensors, as values: a number format alone or in blocks that share a scale, or
-// integers, booleans and text.
+// ElementType: types of tensor elements. A type is a number format alone or in blocks that share a
+// scale, or an integer, boolean or text type.
 #pragma once
 
 #include "monet/base/units.hpp"
@@ -13,9 +13,10 @@
 
 namespace monet {
 
+/// Element type of a tensor, as a value.
 class ElementType {
 public:
-  /// For switches. All real numbers but those with names of their own are `number`.
+  /// Kind of the type, for switches. Real types without a separate enumerator are `number`.
   enum class Kind : std::uint8_t {
     fp64,
     fp32,
@@ -53,31 +54,38 @@ public:
   static const ElementType boolean;
   static const ElementType bit; ///< a boolean, eight to a byte
   static const ElementType string;
-  static const ElementType qint8; ///< real numbers as 8-bit integers, one scale for a tensor
+  static const ElementType qint8; ///< real numbers as 8-bit integers, one scale per tensor
   static const ElementType fp8_e4m3;
   static const ElementType fp8_e5m2;
-  static const ElementType mxint8; ///< blocks of 32 elements along one axis, by default the last,
-  static const ElementType mxfp8_e5m2; ///< with a shared 8-bit scale
-  static const ElementType mxfp8_e4m3;
-  static const ElementType mxfp6_e3m2;
-  static const ElementType mxfp6_e2m3;
-  static const ElementType mxfp4_e2m1;
-  static const ElementType fp8_e4m3_1x128;   ///< blocks that share a 32-bit scale, of 128 elements
-  static const ElementType fp8_e5m2_1x128;   ///< along the last axis or of 128 rows of as many
-  static const ElementType fp8_e4m3_128x128; ///< (DeepSeek-AI 2024, "DeepSeek-V3 technical report")
-  static const ElementType fp8_e5m2_128x128;
+  /// Integers in blocks of 32 elements along one axis (by default the last) that share an 8-bit
+  /// scale.
+  static const ElementType mxint8;
+  static const ElementType mxfp8_e5m2; ///< blocks as in mxint8
+  static const ElementType mxfp8_e4m3; ///< blocks as in mxint8
+  static const ElementType mxfp6_e3m2; ///< blocks as in mxint8
+  static const ElementType mxfp6_e2m3; ///< blocks as in mxint8
+  static const ElementType mxfp4_e2m1; ///< blocks as in mxint8
+  /// Blocks of 128 elements along the last axis that share a 32-bit scale (DeepSeek-AI 2024,
+  /// "DeepSeek-V3 technical report").
+  static const ElementType fp8_e4m3_1x128;
+  static const ElementType fp8_e5m2_1x128; ///< blocks as in fp8_e4m3_1x128
+  /// Blocks of 128 x 128 elements that share a 32-bit scale (DeepSeek-AI 2024, "DeepSeek-V3
+  /// technical report").
+  static const ElementType fp8_e4m3_128x128;
+  static const ElementType fp8_e5m2_128x128; ///< blocks as in fp8_e4m3_128x128
 
-  /// Single precision.
+  /// Makes single precision, fp32.
   constexpr ElementType() : ElementType(Kind::fp32, {kSinglePrecision, {}}) {}
-  /// Real numbers of a format; those with a name are the named ones.
+  /// Makes a type of real numbers in a format; for formats of named types, it equals the named
+  /// type.
   explicit ElementType(const TensorFormat& format);
 
   constexpr Kind kind() const { return kind_; }
   constexpr operator Kind() const { return kind_; }
-  /// Of real numbers; of others one with as many bits.
+  /// Format of real numbers; for other types, a format with the same number of bits.
   constexpr const TensorFormat& format() const { return format_; }
   friend constexpr bool operator==(const ElementType&, const ElementType&) = default;
-  /// An order for keys.
+  /// Arbitrary order for use in keys.
   friend constexpr std::strong_ordering operator<=>(const ElementType&,
                                                     const ElementType&) = default;
 
@@ -149,27 +157,31 @@ inline constexpr ElementType ElementType::fp8_e4m3_128x128 =
 inline constexpr ElementType ElementType::fp8_e5m2_128x128 =
     blocks(element_formats::kE5M2, element_formats::kSquares128);
 
-/// One element without the scale it shares. boolean takes 8 bits, as frameworks store it; tf32
-/// takes 32.
+/// Bits of one element, without a shared scale. boolean has 8 bits, as frameworks store it; tf32
+/// has 32.
 std::int64_t bits_of(ElementType type);
-/// Elements along an axis that share a scale, and the scale's bits; {1, 0} for types without.
+/// Elements that share a scale, and the scale's size; {1, 0} for types without scales.
 struct BlockFormat {
+  /// Elements of a block along its row.
   std::int64_t size = 1;
   std::int64_t scale_bits = 0;
-  std::int64_t rows = 1; ///< of so many elements each, above 1 in no vector of powers of two
-  bool beside = false; ///< scales lie beside the elements, and blocks at an edge are not filled up
+  std::int64_t rows = 1; ///< rows of `size` elements; 1 in vectors with power-of-two scales
+  /// Whether scales are stored separately from the elements, and blocks at an edge are not padded.
+  bool beside = false;
 };
+/// Block format of a type.
 BlockFormat block_of(ElementType type);
-/// An element inside a core: with its share of a scale that lies with it, in whole bits.
+/// Bits of one element inside a core, including its share of a scale that is stored with it,
+/// rounded up.
 std::int64_t core_bits_of(ElementType type);
-/// Storage of some elements of a tensor with the scales of as many blocks as hold them.
+/// Storage of `elements` elements of a tensor, with the scales of the blocks that contain them.
 Bits storage_of(ElementType type, std::int64_t elements);
 std::string name_of(ElementType type);
-/// The element type of that name: "fp32", "int64", any number format ("e5m2", "q8.13") or blocks of
-/// one, with another shape (extents along the last axes) and another way to the scale behind them
-/// if need be ("mxfp8_e4m3_8x8_rceil"); nullopt for others.
+/// Parses the name of an element type; nullopt for other names. Names are "fp32", "int64", ..., any
+/// number format ("e5m2", "q8.13"), and block formats. A block format may have a suffix with
+/// another shape (extents along the last axes) and scale mode ("mxfp8_e4m3_8x8_rceil").
 std::optional<ElementType> element_type_named(std::string_view name);
-/// The types of real numbers: formats alone and in blocks, scaled integers.
+/// Whether the type has real numbers: formats alone and in blocks, and scaled integers.
 bool is_floating(ElementType type);
 
 } // namespace monet

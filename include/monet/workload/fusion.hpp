@@ -1,4 +1,4 @@
-// How far an operator can run tile by tile next to those that make and read its tensors.
+// Restrictions on running an operator tile by tile, together with its producers and consumers.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -7,18 +7,22 @@
 
 namespace monet {
 
-/// In order: each hinders fusion more than those before.
+/// Restriction on fusion, in ascending order of severity.
 enum class Fusion {
-  tiles,   ///< any loop may be cut
-  rows,    ///< loops that a result depends on as a whole (softmax, statistics) stay in one tile
-  indexed, ///< data say where one operand is touched: it must be whole, the rest is tiled
-  whole,   ///< some operand is touched nobody knows where: tiled over the others only
+  tiles, ///< any loop may be cut
+  /// Loops that a result depends on as a whole (softmax, statistics) remain in one tile.
+  rows,
+  /// Data determine the access to one operand, which is needed as a whole; other operands are
+  /// tiled.
+  indexed,
+  /// An operand is accessed at unknown positions; only the other operands are tiled.
+  whole,
 };
 std::string_view name_of(Fusion fusion);
 
-/// What the nest allows.
+/// Restriction due to a loop nest.
 Fusion fusion_of(const LoopNest& nest);
-/// The most that operators of a type need, whatever their attributes and shapes.
+/// Most severe restriction of an operator type, whatever the attributes and shapes.
 Fusion usual_fusion(std::string_view op_type);
 
 } // namespace monet

@@ -1,4 +1,4 @@
-// Networks and training steps as one kind of graph: tensors, and operators in topological order.
+// Graph: a network or training step as tensors, and operators in topological order.
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -19,60 +19,68 @@
 
 namespace monet {
 
+/// Role of a tensor in a network or training step.
 enum class TensorKind {
-  input,              ///< fed in: images, token ids
-  label,              ///< fed in: targets of the loss
+  input,              ///< given: images, token ids
+  label,              ///< given: targets of the loss
   parameter,          ///< trained (unless frozen)
-  buffer,             ///< kept but not trained: running statistics, masks
+  buffer,             ///< stored but not trained: running statistics, masks
   constant,           ///< known numbers of the network
-  activation,         ///< made by a forward or loss operator
+  activation,         ///< output of a forward or loss operator
   gradient,           ///< gradient of an activation
   parameter_gradient, ///< gradient of a parameter
-  optimizer_state,    ///< moments
+  optimizer_state,    ///< such as moments
 };
 std::string_view name_of(TensorKind kind);
-/// Of an activation or a parameter.
+/// Whether the kind is a gradient of an activation or a parameter.
 constexpr bool is_gradient(TensorKind kind) {
   return kind == TensorKind::gradient || kind == TensorKind::parameter_gradient;
 }
 
-/// There before a step and after it.
+/// Whether tensors of the kind exist before and after a step.
 constexpr bool is_state(TensorKind kind) {
   return kind == TensorKind::parameter || kind == TensorKind::buffer ||
          kind == TensorKind::constant || kind == TensorKind::optimizer_state;
 }
 
-/// Numbers known at compile time, row-major: integers exactly, everything else as double.
+/// Numbers of a constant, row-major: integers exactly, all others as double.
 using ConstantValues = std::variant<Integers, std::vector<double>>;
-/// The integers, or the real numbers, of a constant; null where none are known or it has the
-/// others.
+/// Integers of a constant; null if its numbers are unknown or real.
 inline const Integers* integers_of(const std::optional<ConstantValues>& values) {
   return values ? std::get_if<Integers>(&*values) : nullptr;
 }
+/// Real numbers of a constant; null if its numbers are unknown or integers.
 inline const std::vector<double>* reals_of(const std::optional<ConstantValues>& values) {
   return values ? std::get_if<std::vector<double>>(&*values) : nullptr;
 }
 
+/// A tensor with its producer and consumers.
 struct Tensor {
   std::string name;
-  Integers shape; ///< empty = scalar
+  Integers shape; ///< empty: scalar
   ElementType type = ElementType::fp32;
   TensorKind kind = TensorKind::activation;
-  std::optional<OpId> producer; ///< none: a graph input, parameter, buffer or constant
+  std::optional<OpId> producer; ///< nullopt: a graph input, parameter, buffer or constant
   std::vector<OpId> consumers;  ///< in topological order, each once
-  std::optional<TensorId>
-      alias_of; ///< shares storage: the updated weight is the weight's own memory
+  /// Tensor whose storage it shares: for example, an updated weight is stored in the weight's
+  /// memory.
+  std::optional<TensorId> alias_of;
+  /// Known numbers of a constant.
   std::optional<ConstantValues> values;
 };
+/// Number of elements of a tensor.
 std::int64_t element_count(const Tensor& tensor);
-/// Whole blocks along the last axis, one shorter than a block sharing them between rows; where
-/// scales lie beside the elements, a scale for every block of a row, or of rows, that is begun.
+/// Storage of a tensor with its scales. Blocks are padded along their axis; rows shorter than a
+/// block share blocks. If scales are stored separately, there is one per started block, without
+/// padding.
 Bits size_of(const Tensor& tensor);
 
+/// Value of an attribute.
 using AttributeValue = std::variant<std::int64_t, double, std::string, Integers,
                                     std::vector<double>, std::vector<std::string>>;
 
-/// Attributes by name, as in ONNX. Readers give the default of the operator's definition.
+/// Attributes by name, as in ONNX. Readers pass the default of the operator's definition as
+/// `fallback`.
 class Attributes {
 public:
   Attributes() = default;
@@ -91,69 +99,76 @@ private:
   std::map<std::string, AttributeValue, std::less<>> values_;
 };
 
+/// Part of a training step that an operator belongs to.
 enum class Phase { forward, loss, backward, update, recompute };
 std::string_view name_of(Phase phase);
 
-/// Which gradient a backward product computes; splits the MAC count as `macs` in the results does.
+/// Gradient that a backward product computes; the MAC counts `macs` in results are split by it.
 enum class GradientOf { none, input, weight, both };
 
 /// Domain of operators that ONNX does not define: gradients and optimiser updates.
 inline constexpr std::string_view kMonetDomain = "ai.monet";
 
+/// An operator with its tensors and loop nest.
 struct Operator {
-  std::string name; ///< unique in the graph; made from the output's name when the file gives none
-  std::string op_type; ///< "Conv", "ConvGradWeight", "AdamUpdate"
-  std::string domain;  ///< "" = ai.onnx
+  /// Name, unique in the graph; derived from the output's name if the file has none.
+  std::string name;
+  std::string op_type; ///< such as "Conv", "ConvGradWeight", "AdamUpdate"
+  std::string domain;  ///< empty: ai.onnx
   Attributes attributes;
-  std::vector<std::optional<TensorId>> inputs; ///< nullopt = optional input left out
+  std::vector<std::optional<TensorId>> inputs; ///< nullopt: optional input is omitted
   std::vector<std::optional<TensorId>> outputs;
   Phase phase = Phase::forward;
   GradientOf gradient_of = GradientOf::none;
-  std::optional<OpId> forward_op; ///< backward and recompute operators: the operator they belong to
-  LoopNest nest;                  ///< empty dims and operands for a view
-  /// Of products: what their unit converts operands to before it multiplies them; none: nothing.
+  /// Backward and recompute operators: the forward operator that they belong to.
+  std::optional<OpId> forward_op;
+  LoopNest nest; ///< dims and operands are empty for a view
+  /// Products: format to which the unit converts operands before it multiplies them. nullopt: no
+  /// conversion.
   std::optional<NumberFormat> multiplied_in;
 };
-/// Those inputs or outputs of an operator that are not left out, as a view of the list.
+/// View of the inputs or outputs of an operator, without omitted ones.
 inline auto present(std::span<const std::optional<TensorId>> ids) {
   return ids | std::views::filter([](const auto& id) { return id.has_value(); }) |
          std::views::transform([](const auto& id) { return *id; });
 }
 
-/// A floating tensor of a file that looks like a buffer, and what makes it so ("its name").
+/// A floating-point tensor of a file that looks like a buffer, and the reason ("its name").
 struct FoundBuffer {
   std::string name;
   std::string why;
-  bool is_guess = false; ///< no certain name, nor the user, nor the file's own list decides
+  /// Whether the decision is uncertain: not based on a certain name, the user, or the file's list.
+  bool is_guess = false;
   std::int64_t elements = 0;
 };
 
-/// An initialiser that has the numbers of another, bit for bit, or of its transpose.
+/// An initialiser whose numbers, or transposed numbers, equal another's bit for bit.
 struct EqualWeights {
   std::string name;
-  std::string of; ///< the first with these numbers
+  std::string of; ///< first initialiser with these numbers
   bool is_transposed = false;
-  bool is_tied = false; ///< one parameter, `of`, stands for both
+  bool is_tied = false; ///< both are one parameter, `of`
 };
 
 /// Tensors and operators by id. Operators are stored in topological order; ids never change.
 class Graph {
 public:
   std::string name;
-  std::string origin; ///< file it was read from
-  /// What was taken for a buffer in the network's file, running statistics aside.
+  std::string origin; ///< file that it was read from
+  /// Initialisers that the reader classified as buffers in the network's file, except running
+  /// statistics.
   std::vector<FoundBuffer> buffers;
   /// Parameters of the network's file that may be buffers.
   std::vector<FoundBuffer> doubtful;
-  /// What the network's file has twice. Empty where the file lists its parameters.
+  /// Duplicate initialisers of the network's file. Empty if the file lists its parameters.
   std::vector<EqualWeights> equal_weights;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 
+  /// Appends a tensor.
   TensorId add_tensor(Tensor tensor);
-  /// Appends an operator, links producers and consumers. The nest may be filled in later through
-  /// op(). InternalError when an input is produced by nobody yet or an output has a producer
-  /// already.
+  /// Appends an operator and links producers and consumers. The nest may be set later through op().
+  /// Throws InternalError if an input has no producer yet, or if an output already has one.
   OpId add_operator(Operator op);
 
   const Tensor& tensor(TensorId id) const { return tensors_.at(id.index()); }
@@ -162,9 +177,10 @@ public:
   Operator& op(OpId id) { return operators_.at(id.index()); }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<Operator>& operators() const { return operators_; }
+  /// Tensor with this name; nullopt if there is no such tensor.
   std::optional<TensorId> find_tensor(std::string_view name) const;
 
-  /// Changes one input of an operator and keeps consumer lists right.
+  /// Replaces one input of an operator and updates consumer lists.
   void replace_input(OpId op, std::size_t input, TensorId tensor);
 
 private:
@@ -175,15 +191,16 @@ private:
 /// Ids of all operators, in order.
 std::vector<OpId> all_operators(const Graph& graph);
 
-/// Invariants, thrown as InternalError: topological order, links both ways, unique names, constants
-/// with a number for each element, operands that keep the operator's contract (their count and
-/// kinds), nests whose operands are the operator's tensors with one axis expression per axis.
+/// Checks the invariants of a graph: topological order, consistent links, unique names, and
+/// constants with a number per element. Operands must match the operator's definition in number and
+/// kind. Nests must access the operator's tensors, with one expression per axis. Throws
+/// InternalError if an invariant is violated.
 void verify(const Graph& graph);
 
-/// Integers of a constant input; nullopt when it is left out or they are not known.
+/// Integers of a constant input; nullopt if it is omitted or its integers are unknown.
 std::optional<Integers> known_integers(const Graph& graph, const Operator& op, std::size_t input);
 
-/// Elements of all parameters (each once, however often it is used).
+/// Number of elements of all parameters, each counted once.
 std::int64_t parameter_count(const Graph& graph);
 
 } // namespace monet

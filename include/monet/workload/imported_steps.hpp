@@ -1,5 +1,6 @@
-// Training steps that other tools differentiated: which operator is what, and gradients of
-// convolutions that are spelled out in other operators put back into one.
+// recognise_training_step(): reads training steps that other tools differentiated. It finds the
+// roles of operators, and replaces convolution gradients that consist of several operators by
+// single operators.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -10,42 +11,46 @@
 
 namespace monet {
 
-/// A convolution's gradient that was found.
+/// A recognised gradient of a convolution.
 struct RecognisedGradient {
-  std::string node; ///< the operator that stands for it now; the last of those it replaces
+  std::string node; ///< operator that represents it, the last of those it replaces
   GradientOf of = GradientOf::none;
-  int replaced = 1; ///< operators of the file that it stands for
-  /// How the file's own arithmetic differs from the gradient; empty = proven equal to it.
+  int replaced = 1; ///< number of operators in the file that it replaces
+  /// Difference between the file's arithmetic and the gradient; empty if they are proven equal.
   std::string deviation;
 };
 
-/// An operator that looks like part of a convolution's gradient, but is costed as it stands.
+/// An operator that resembles a part of a convolution's gradient but is modelled as it is.
 struct KeptOperator {
   std::string node;
   std::string why;
 };
 
+/// Report of recognise_training_step().
 struct ForeignReport {
-  bool is_training_step = false; ///< false: the graph was returned as it is
+  bool is_training_step = false; ///< false: the graph is returned unchanged
   std::vector<RecognisedGradient> recognised;
   std::vector<KeptOperator> kept;
 };
 
-/// A step that this library wrote has its phases in the file, and stays as it is. Any other is
-/// known by its updated weights ("<weight>_optimizer_end" beside a parameter of that name) or by
-/// com.microsoft gradients of a loss. Its operators get their phase, products of the backward phase
-/// what they are the gradient of, updated weights become aliases of the weights, and
-///   - ConvTranspose of dY by the weight of a forward convolution, of the same geometry, becomes
-///     ConvGradInput;
-///   - MatMul of dY with a patch matrix that Gathers collect from the padded input, summed over the
-///     batch, becomes ConvGradWeight. The index tables and the order of the patch prove it. Tables
-///     of the right rows that name one window again and again, and other orders, as in the graphs
-///     published with MONET, cannot be meant; such a chain is the gradient if a forward
-///     convolution of that input, geometry and weight shape exists, and its deviation is reported.
+/// Recognises a training step in a graph. A step that this library wrote has its phases in the file
+/// and is returned unchanged. Any other step is recognised by its updated weights
+/// ("<weight>_optimizer_end" for a parameter with that name) or by com.microsoft gradients of a
+/// loss. Operators get their phases, and products of the backward phase the gradient that they
+/// compute. Updated weights become aliases of the weights. In addition:
+/// - ConvTranspose of dY by the weight of a forward convolution with the same geometry becomes
+///   ConvGradInput.
+/// - MatMul of dY with a patch matrix, which Gathers collect from the padded input, becomes
+///   ConvGradWeight if it is summed over the batch. The index tables and the order of the patch
+///   prove this.
+///
+/// Some graphs, such as those published with MONET, have tables with correct rows that repeat one
+/// window, or other orders. Such a chain is a gradient if there is a forward convolution with that
+/// input, geometry and weight shape; the deviation is reported.
 Graph recognise_training_step(const Graph& graph, ForeignReport& report);
 
-/// A network as it is modelled: recognise_training_step(). InputError with the hint when it is such
-/// a step and `differentiate` is set.
+/// Returns a network in the form to model, after recognise_training_step(). Throws InputError with
+/// the hint if it is a training step and `differentiate` is set.
 Graph recognise(Graph network, bool differentiate, ForeignReport& report,
                 std::string_view hint = "leave the training options out");
 

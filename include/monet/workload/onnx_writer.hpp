@@ -1,8 +1,8 @@
-// Graph -> ONNX bytes that other tools open: standard operators where ONNX has them, domain
-// ai.monet for the rest, a value_info with type and shape for every tensor. Parameters, buffers and
-// optimiser states are graph inputs: this needs no data, and the ONNX checker and viewers take it.
-// Meant for graphs before fold_views(): folded nests read tensors that their operators' ONNX
-// definitions do not.
+// write_onnx(): converts a Graph to ONNX bytes that other tools open. It uses standard operators if
+// ONNX has them and the domain ai.monet for others, with a value_info (type and shape) for every
+// tensor. Parameters, buffers and optimiser states are graph inputs. They need no data, and the
+// ONNX checker and viewers accept them. Graphs should be written before fold_views(), since folded
+// nests read tensors that the ONNX definitions of their operators do not.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -11,9 +11,9 @@
 
 namespace monet {
 
-/// Serialised ModelProto; deterministic. `phase`, `gradient_of` and `forward_op` are in each node's
-/// doc_string, kinds, element types and shared storage of tensors in metadata_props; read_onnx
-/// reads both back, so that a graph survives the trip.
+/// Serialises a graph to a ModelProto, deterministically. `phase`, `gradient_of` and `forward_op`
+/// are in each node's doc_string. Kinds, element types and shared storage of tensors are in
+/// metadata_props. read_onnx() reads both, so that a graph is preserved.
 std::string write_onnx(const Graph& graph);
 
 } // namespace monet

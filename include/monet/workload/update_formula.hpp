@@ -1,6 +1,6 @@
-// The element-wise part of every optimiser, written once as a list of scalar operations. The cost
-// of the fused operator, its numbers when executed and the chain of operators of an unfused update
-// all follow from this list, so they cannot disagree.
+// UpdateFormula: the element-wise part of every optimiser as a list of scalar operations. The cost
+// of the fused operator, its numbers in execution and the operators of an unfused update are all
+// derived from this list, and thus agree.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -12,60 +12,65 @@
 
 namespace monet {
 
-/// Inputs of every update operator; what a rule does not need is left out. States follow, a master
-/// copy of the weight last. Outputs: the weight, then the states in the same order.
+/// Index of an input of update operators; inputs that a rule does not need are omitted. States
+/// follow, with a master copy of the weight last. Outputs are the weight, then the states in the
+/// same order.
 enum UpdateInput : std::size_t {
   kUpdateWeight = 0,
   kUpdateGradient = 1,
   kUpdateLearningRate = 2,  ///< scalar
   kUpdateStep = 3,          ///< scalar: number of this step, from 1
-  kUpdateGradientScale = 4, ///< scalar that the gradient is multiplied by: clipping, loss scaling
-  kUpdateSkip = 5,          ///< scalar: not 0 = nothing changes in this step
+  kUpdateGradientScale = 4, ///< scalar factor of the gradient: clipping, loss scaling
+  kUpdateSkip = 5,          ///< scalar: not 0 if nothing changes in this step
   kUpdateFirstState = 6,
-  /// Of updates of rows (an embedding's, by a sparse gradient): int64, the row of weight and states
-  /// that each row of the gradient belongs to; outside of them = none. States come behind it.
+  /// Updates of rows (of an embedding, by a sparse gradient): int64, for each row of the gradient,
+  /// the row of the weight and states. Indices out of range have no effect. States follow this
+  /// input.
   kUpdateRows = 6,
 };
 
+/// Operation of a ScalarInstruction.
 enum class ScalarOp { add, subtract, multiply, divide, minimum, maximum, power, square_root, sign };
 
-/// What an operation reads.
+/// Operand of a scalar operation.
 struct UpdateValue {
   enum class Kind { number, input, result };
   Kind kind = Kind::number;
   double number = 0.0;
-  std::size_t index = 0; ///< input of the operator, or operation whose result it is
+  std::size_t index = 0; ///< input of the operator, or operation with this result
 
   friend bool operator==(const UpdateValue&, const UpdateValue&) = default;
 };
 
-/// a op b; b is not read by square_root and sign.
+/// An operation `a op b`; square_root and sign ignore b.
 struct ScalarInstruction {
   ScalarOp op = ScalarOp::add;
   UpdateValue a;
   UpdateValue b;
-  bool uniform = false; ///< the same for all elements: done once, not counted as work
+  /// Whether the result is equal for all elements: it is computed once and not counted as work.
+  bool uniform = false;
 };
 
+/// The element-wise update of an optimiser.
 struct UpdateFormula {
   std::vector<ScalarInstruction> instructions;
-  std::vector<UpdateValue> outputs; ///< by output of the operator
-  std::vector<UpdateValue> kept;    ///< by output: what it holds when the step is skipped
+  std::vector<UpdateValue> outputs; ///< per output of the operator
+  std::vector<UpdateValue> kept;    ///< per output: its value if the step is skipped
 };
 
-/// Types of operators that have a formula, all of domain ai.monet.
+/// Operator types with a formula, all in the domain ai.monet.
 std::span<const std::string_view> formula_operators();
-/// The formula of such an operator, by its attributes and the inputs that it has. Throws InputError
-/// located at the node when inputs or outputs are missing.
+/// Formula of such an operator, by its attributes and inputs. Throws InputError located at the node
+/// if inputs or outputs are missing.
 UpdateFormula update_formula(const Graph& graph, const Operator& op);
 /// Scalar operations per element. A division by a uniform number counts as a multiplication.
 VectorWork work_of(const UpdateFormula& formula);
-/// The operator updates those rows of its tensors that input kUpdateRows names.
+/// Whether the operator updates only the rows of its tensors in input kUpdateRows.
 bool updates_rows(const Operator& op);
-/// Roles of the inputs from kUpdateFirstState on: "momentum", "second_moment", "master".
+/// Role of an input from kUpdateFirstState on: "momentum", "second_moment", "master".
 std::string update_role(const Operator& op, std::size_t input);
 
-/// `a op b` in doubles or floats.
+/// Result of `a op b` in doubles or floats.
 template <class Real>
 Real apply(ScalarOp op, Real a, Real b);
 extern template double apply(ScalarOp op, double a, double b);

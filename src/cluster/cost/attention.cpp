@@ -1,3 +1,5 @@
+// Counts the floating-point operations of a rank's step, and finds causal masks and the products
+// that they apply to. Used by blocks.cpp, kernels.cpp and layout.cpp.
 #include "cluster/cost/costs.hpp"
 
 #include "monet/cluster/partition.hpp"
@@ -11,11 +13,12 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Operators followed from a mask to either product of attention.
+/// Maximum number of operators between a mask and either product of attention.
 constexpr int kMaxBetween = 12;
 
-/// A constant square matrix of booleans, shared by all samples and heads. If its values are known,
-/// they are the triangle; a larger mask is assumed to be causal.
+/// Whether a tensor is a causal mask: a constant square matrix of booleans, shared by all samples
+/// and heads. Known values must form a triangle; a larger mask, without known values, is assumed to
+/// be causal.
 bool is_causal_mask(const Tensor& tensor) {
   const std::vector<std::int64_t>& shape = tensor.shape;
   if (tensor.producer || tensor.type != ElementType::boolean || shape.size() < 2 ||
@@ -71,7 +74,7 @@ private:
   bool is_product(OpId id) const { return graph_.op(id).nest.compute == ComputeKind::mac; }
 
   void mark(OpId id) {
-    if (is_product(id)) { // attention as one operator
+    if (is_product(id)) { // fused attention
       found_[id.index()] = true;
       return;
     }
@@ -81,7 +84,7 @@ private:
     mark_after(id);
   }
 
-  /// The product that made the scores.
+  /// Marks the product that computes the scores.
   void mark_before(OpId id) {
     for (int steps = 0; steps < kMaxBetween; ++steps) {
       const std::int64_t size = element_count(graph_.tensor(*graph_.op(id).outputs[0]));
@@ -101,7 +104,7 @@ private:
     }
   }
 
-  /// The products that read the probabilities.
+  /// Marks the product that reads the probabilities.
   void mark_after(OpId id) {
     for (int steps = 0; steps < kMaxBetween; ++steps) {
       std::optional<OpId> next;
@@ -184,7 +187,7 @@ Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bo
     const bool gradient = is_ours(op, "AttentionGrad");
     const bool skips = skips_masked && (gradient || is_ours(op, "Attention"));
     const double all = 2 * static_cast<double>(macs(op.nest));
-    // Of the five products of the gradient, one makes the scores again.
+    // One of the five products of the gradient recomputes the scores.
     const double needed = (gradient ? all * 4 / 5 : all) *
                           (mixes && all > 0 ? share_of_experts(graph, op, *shape) : 1);
     const double share = causal[i] ? 0.5 : 1;

@@ -1,3 +1,5 @@
+// Computes the profile of a strategy: the costs of each block of a rank's step, by pass. Called by
+// the planner and by ClusterModel through Profiler.
 #include "cluster/cost/blocks.hpp"
 
 #include "cluster/cost/costs.hpp"
@@ -14,7 +16,7 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Adds up what a rank's step costs, block by block.
+/// Sums the costs of a rank's step by block.
 class BlockSums {
 public:
   BlockSums(const Cluster& cluster, const ClusterDevice& device, const ParallelStrategy& strategy,
@@ -74,7 +76,8 @@ private:
     }
   }
 
-  /// Every block that has the weight updates it; a stage with several of them does it once.
+  /// Adds the update of a weight to every block that has the weight, and to its shared weights: a
+  /// stage with several of these blocks updates it only once.
   void add_update(std::size_t i, double time, double energy) {
     const std::vector<std::int64_t>& parts = layout_.places[i].updates;
     for (const std::int64_t part : parts) {
@@ -101,7 +104,7 @@ private:
     return added;
   }
 
-  /// Sums of gradients that several blocks have of one weight.
+  /// Finds the operators that add up the gradients of one weight from several blocks.
   void find_shared_sums() {
     for (const ParameterRecord& record : step().parameters) {
       if (parts_reading(record.weight).size() < 2)
@@ -127,7 +130,8 @@ private:
     }
   }
 
-  /// Updates of all parameters together are few kernels, bound by memory.
+  /// Adds the updates of parameters. A few kernels update all parameters, bound by memory
+  /// bandwidth.
   void add_updates() {
     std::vector<double> bytes(graph().operators().size(), 0);
     double all = 0;
@@ -145,7 +149,8 @@ private:
       add_update(i, bytes[i] * of_byte, 0);
   }
 
-  /// Of a parameter, its gradient as it is added up, and its states: where the parameter is read.
+  /// Adds the bytes of each parameter, its accumulated gradient and its states to the blocks that
+  /// read the parameter.
   void add_parameters() {
     const auto bytes = [&](TensorId id) { return bytes_of(size_of(graph().tensor(id))); };
     std::map<TensorId, const ParameterRecord*> records;
@@ -171,8 +176,8 @@ private:
     }
   }
 
-  /// What a stage of `zero` shards, but no axis of the tensor divides: libraries cut the numbers of
-  /// all parameters in a row.
+  /// Bytes of a rank's shard of a tensor that ZeRO shards from stage `from` on. The shards are even
+  /// although no axis may be divisible, because libraries shard the concatenated parameters.
   std::int64_t evenly(std::int64_t bytes, TensorId like, int from) const {
     const bool experts = is_of_experts(like);
     const std::int64_t ranks =
@@ -180,7 +185,7 @@ private:
     const auto origin = layout_.ranks.origins.find(like);
     if (strategy_.zero < from || ranks == 1 || origin == layout_.ranks.origins.end())
       return bytes;
-    std::int64_t parts = 1; // that it is cut into already
+    std::int64_t parts = 1; // existing shards of the tensor
     for (const ShardCut& shard : origin->second.cuts) {
       const MeshAxis& axis = layout_.ranks.mesh[shard.mesh_axis];
       if (axis.name == "data" || axis.name == "context" || (axis.name == "expert" && !experts))
@@ -193,9 +198,9 @@ private:
     return strategy_.expert > 1 && graph().tensor(id).shape.size() >= 3;
   }
 
-  /// Gradients are held from one micro-batch to the next, as Megatron and DistributedDataParallel
-  /// do it: a kernel reads one as its operator writes it, in the type that is multiplied, and what
-  /// it is added to, and writes that.
+  /// Adds the kernel that accumulates a gradient over micro-batches, as Megatron and
+  /// DistributedDataParallel do. It reads the gradient in the type of the product's operands, and
+  /// reads and writes the sum.
   PassCost add_accumulation(TensorId gradient) {
     const Tensor& tensor = graph().tensor(gradient);
     if (!tensor.producer)
@@ -226,7 +231,7 @@ private:
     return found == shared_sums_.end() ? PassCost{} : found->second;
   }
 
-  /// The first operator before a gradient that has several operands.
+  /// The nearest operator with several operands among the producers of a gradient.
   std::optional<OpId> sum_behind(TensorId gradient) const {
     std::optional<OpId> made = graph().tensor(gradient).producer;
     while (made && op(made->index()).inputs.size() == 1 && op(made->index()).inputs[0])
@@ -234,8 +239,8 @@ private:
     return made;
   }
 
-  /// The sum so far is read from the off-chip memory, where the gradient goes in any case; on a
-  /// chip without one it costs nothing.
+  /// Adds the read of a gradient's previous sum from off-chip memory; the write is already part of
+  /// the step. Accumulation is free on a chip without off-chip memory.
   PassCost add_accumulation_on_chip(const Tensor& gradient) {
     if (!accumulates() || !device_.chip->offchip)
       return {};
@@ -271,8 +276,8 @@ private:
     }
   }
 
-  /// Whole layers run again from their stored input, as PyTorch's checkpoint() and Megatron do it:
-  /// their last product, too, whose result nobody needs.
+  /// Recomputes whole layers from their stored input, as PyTorch's checkpoint() and Megatron do.
+  /// This includes the last product of a layer, although its result is unused.
   void run_layers_again() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       Block& of = blocks_[i];
@@ -299,8 +304,8 @@ private:
     return cluster_cost::parts_reading(layout_, id);
   }
 
-  /// Gradients are added up before they are exchanged, but in shards where those are all that is
-  /// kept.
+  /// The tensor that accumulates a gradient: the one before its exchange, or the shard after it if
+  /// ZeRO keeps only shards of gradients.
   TensorId summed(TensorId gradient) const {
     while (strategy_.zero < 2) {
       const auto producer = graph().tensor(gradient).producer;
@@ -323,7 +328,8 @@ private:
     }
   }
 
-  /// Each tensor that a block's weight gradients read, once, and not weights.
+  /// Adds the bytes that the weight gradients of a block read. Each tensor counts once; weights and
+  /// results of the weight pass do not count.
   void add_waiting() {
     std::set<std::pair<std::int64_t, TensorId>> read;
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
@@ -349,8 +355,8 @@ private:
            tensor.producer && graph().op(*tensor.producer).phase != Phase::update;
   }
 
-  /// Most that lives at a time beyond all that a block stores: what of it is not made yet, or not
-  /// needed any more, makes room.
+  /// Sets each block's maximum of live bytes beyond its stored activations. Stored activations that
+  /// are not computed yet, or no longer needed, leave room for temporaries.
   void add_temporaries() {
     const std::size_t count = graph().operators().size();
     std::vector<std::vector<TensorId>> ends(count);
@@ -364,7 +370,7 @@ private:
       begins_stored[made] += bytes_of(size_of(tensor));
       ends_stored[last_reader(id, last)] += bytes_of(size_of(tensor));
     }
-    std::vector<std::int64_t> missing(blocks_.size()); // of what a block stores
+    std::vector<std::int64_t> missing(blocks_.size()); // stored bytes that are not live, by block
     for (std::size_t i = 0; i < blocks_.size(); ++i)
       missing[i] = blocks_[i].stored_bytes;
     std::int64_t live = 0;
@@ -386,7 +392,7 @@ private:
     }
   }
 
-  /// The gradient of log-probabilities, where it is not made in their place.
+  /// Bytes of the gradient of log-probabilities, unless it is computed in place.
   std::int64_t loss_bytes(std::size_t i) const {
     const bool of_labels = op(i).op_type == "SoftmaxCrossEntropyGrad";
     return of_labels && !in_place_loss_ ? bytes_of(size_of(graph().tensor(*op(i).outputs[0]))) : 0;
@@ -402,8 +408,8 @@ private:
     return last;
   }
 
-  /// Where a stored tensor is read last in its own block; what another library keeps without need
-  /// is kept to the block's end.
+  /// The last operator of a stored tensor's block that reads it. A tensor that is stored without a
+  /// reader lives until the end of the block.
   std::size_t last_reader(TensorId id, const std::vector<std::size_t>& last) const {
     const Tensor& tensor = graph().tensor(id);
     const auto part = static_cast<std::size_t>(layout_.places[tensor.producer->index()].part);
@@ -417,7 +423,7 @@ private:
     return found.value_or(last.at(part));
   }
 
-  /// The largest result that a later block reads.
+  /// Sets the output of each block: its largest result that a later block reads.
   void add_outputs() {
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (op(i).phase != Phase::forward)
@@ -455,7 +461,7 @@ private:
   const RankLayout& layout_;
   CoreCostCache& costs_;
   bool in_place_loss_;
-  const TransformerShape* shape_; ///< null: another network
+  const TransformerShape* shape_; ///< null if the network is no transformer
   std::vector<Block> blocks_;
   std::vector<double> forward_flops_; ///< by block
   std::vector<SharedWeights> shared_;

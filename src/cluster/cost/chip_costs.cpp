@@ -1,3 +1,5 @@
+// Costs of a rank's operators on a modelled chip: models the step without its collectives, and
+// divides time and energy among the operators. Called by blocks.cpp.
 #include "cluster/cost/costs.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,10 +13,10 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Some of a step's operators as a step of their own.
+/// A step of some operators of another step.
 struct Computed {
   TrainingGraph step;
-  std::vector<OpId> ops; ///< of the whole step, by operator of this one
+  std::vector<OpId> ops; ///< operators of the other step, by operator of `step`
 };
 
 template <class Takes>
@@ -30,7 +32,7 @@ Computed without_collectives(const TrainingGraph& step, Takes takes) {
   return computed;
 }
 
-/// A run of a tile begins or ends.
+/// The begin or the end of a tile's run.
 struct RunEdge {
   std::int64_t at = 0;
   bool begins = false;
@@ -38,8 +40,9 @@ struct RunEdge {
   friend auto operator<=>(const RunEdge&, const RunEdge&) = default;
 };
 
-/// Divides the makespan among operators: those that run at a time share it, waiting counts for the
-/// next one that runs, and what comes after the last run, results written back, for its operator.
+/// Divides the makespan among operators, in cycles. Operators that run at the same time share it
+/// equally, and waiting counts for the next operator that runs. Time after the last run, in which
+/// results are written back, counts for the operator of that run.
 std::vector<double> shared_cycles(const Timeline& timeline, std::size_t operators) {
   std::vector<RunEdge> edges;
   edges.reserve(2 * timeline.runs.size());
@@ -51,7 +54,7 @@ std::vector<double> shared_cycles(const Timeline& timeline, std::size_t operator
   }
   std::ranges::sort(edges);
   std::vector<double> cycles(operators, 0);
-  std::vector<std::size_t> running; // an operator as often as it has tiles that run
+  std::vector<std::size_t> running; // operators, one entry per running tile
   std::int64_t now = 0;
   for (const RunEdge& edge : edges) {
     const auto passed = static_cast<double>(edge.at - now);

@@ -1,3 +1,5 @@
+// Adds the times of a rank's collectives to the passes and updates of its blocks. Called by
+// blocks.cpp.
 #include "cluster/cost/costs.hpp"
 #include "cluster/partition/sums.hpp"
 
@@ -23,16 +25,16 @@ Collective collective_kind(const Operator& op) {
   return op.op_type == "AllGather" ? Collective::all_gather : Collective::all_to_all;
 }
 
-/// Exchanges over data ranks that go together.
+/// Exchanges over data ranks that are merged into one collective.
 struct Bucket {
   std::int64_t part = 0;           ///< block
-  std::size_t first = 0;           ///< operator
-  double Block::*update = nullptr; ///< where its time goes if it comes once a step
+  std::size_t first = 0;           ///< first operator
+  double Block::*update = nullptr; ///< total of its time if it runs once a step, else null
   Collective kind = Collective::all_reduce;
   std::vector<std::string_view> axes;
 };
 
-/// Adds up what a rank's collectives take.
+/// Sums the costs of a rank's collectives.
 class ExchangeSums {
 public:
   ExchangeSums(const Cluster& cluster, const ParallelStrategy& strategy, const RankLayout& layout,
@@ -81,7 +83,8 @@ private:
   Block& block(std::int64_t part) { return blocks_.at(static_cast<std::size_t>(part)); }
   PassCost& pass_of(std::size_t i) { return cluster_cost::pass_of(layout_, blocks_, i); }
 
-  /// Reductions one after another over several axes are one over all of them.
+  /// The mesh axes of a collective. Consecutive all-reduces over several axes count as one over all
+  /// of them.
   std::vector<std::string_view> axes_of(std::size_t i) const {
     std::vector<std::string_view> axes;
     for (std::size_t at = i; true;) {
@@ -94,15 +97,15 @@ private:
     }
   }
 
-  /// Continued by another reduction of the same numbers, which counts for both.
+  /// Whether the only reader of an all-reduce is another all-reduce, which counts for both.
   bool is_continued(std::size_t i) const {
     const auto& readers = graph().tensor(*op(i).outputs[0]).consumers;
     return op(i).op_type == "AllReduce" && readers.size() == 1 &&
            op(readers.front().index()).op_type == "AllReduce";
   }
 
-  /// Of gradients and parameters, which may run beside passes; not tokens on the way to experts,
-  /// nor keys and values of other tokens.
+  /// Whether a collective exchanges gradients or parameters, which may overlap with passes. False
+  /// for tokens on their way to experts, and for keys and values of other tokens.
   bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
     if (axes.front() == "context")
       return is_of_weights(i);
@@ -121,8 +124,9 @@ private:
     return static_cast<double>(collective_cost(group(axes), kind, bytes).time);
   }
 
-  /// Over data ranks, what a block exchanges alike in a pass or once a step goes together, as FSDP
-  /// gathers layers and DistributedDataParallel reduces buckets. The bytes so far.
+  /// The bytes so far of an exchange's bucket, which is created if missing. Exchanges of one kind
+  /// over data ranks are merged by block and pass, or by block for those that run once a step, as
+  /// FSDP gathers layers and DistributedDataParallel reduces buckets.
   double& bucket(std::size_t i, double Block::*update, Collective kind,
                  const std::vector<std::string_view>& axes) {
     const std::int64_t part = layout_.places[i].part;
@@ -135,8 +139,8 @@ private:
     return buckets_.emplace_back(Bucket{part, i, update, kind, axes}, 0.0).second;
   }
 
-  /// A gradient that is to be sharded, but that no axis divides: it is cut all the same, as its
-  /// states are (see evenly()).
+  /// Whether a collective all-reduces a gradient that ZeRO shards although no axis of it is
+  /// divisible. The gradient is then cut like its states (see evenly()).
   bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
     return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
            std::ranges::any_of(
@@ -155,7 +159,7 @@ private:
     add_once(i, true, Collective::all_gather, axes, bytes(weight));
   }
 
-  /// Once a step: parameters that are gathered, or gradients.
+  /// Adds an exchange that runs once a step: a gather of parameters, or a reduction of gradients.
   void add_once(std::size_t i, bool gathers, Collective kind,
                 const std::vector<std::string_view>& axes, double bytes) {
     bucket(i, gathers ? &Block::parameters : &Block::gradients, kind, axes) += bytes;
@@ -172,7 +176,7 @@ private:
     }
   }
 
-  /// Whose gradient, or whose update, a collective of the update exchanges.
+  /// The weight whose gradient or updated value a collective of the update exchanges.
   std::optional<TensorId> weight_of(std::size_t i) const {
     for (TensorId id = *op(i).inputs[0];;) {
       if (const auto found = weights_.find(id); found != weights_.end())
@@ -202,7 +206,7 @@ private:
   const Cluster& cluster_;
   const ParallelStrategy& strategy_;
   const RankLayout& layout_;
-  double host_ns_; ///< of launching one
+  double host_ns_; ///< host time of launching one collective
   std::vector<Block>& blocks_;
   std::vector<SharedWeights>& shared_;
   const std::map<TensorId, TensorId> weights_ = mesh::weights_of_gradients(layout_.ranks.step);

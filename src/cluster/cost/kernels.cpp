@@ -1,3 +1,5 @@
+// Fuses a rank's operators into kernels and estimates their times by a kernel table. Called by
+// blocks.cpp.
 #include "cluster/cost/costs.hpp"
 #include "cluster/partition/placement.hpp"
 
@@ -21,7 +23,7 @@ bool is_read(const Access& access) {
   return access.mode == AccessMode::read;
 }
 
-/// One result element an iteration, from one element of each operand.
+/// Whether each iteration computes one result element from one element of each operand.
 bool is_pointwise(const Operator& op) {
   if (op.nest.compute == ComputeKind::mac || op.phase == Phase::update || is_collective(op))
     return false;
@@ -47,7 +49,8 @@ bool is_norm_weights(std::string_view op_type) {
   return op_type.find("NormGradWeight") != std::string_view::npos;
 }
 
-/// All outer loops are summed, the last ones are the result's: a bias's gradient.
+/// Whether an operator sums over its outer loops and keeps the inner ones, like the gradient of a
+/// bias.
 bool is_column_sum(const Operator& op) {
   if (op.op_type != "ReduceSum" && op.op_type != "SumToShape")
     return false;
@@ -76,7 +79,8 @@ VectorKernel kind_of(const Operator& op) {
   return is_column_sum(op) ? VectorKernel::column_sum : VectorKernel::elementwise;
 }
 
-/// Rows are what the coupled loops are repeated for; without such loops, the last axis is a row.
+/// Rows and columns of a vector kernel. Columns are the iterations of the coupled loops or, without
+/// such loops, of the last loop; rows are the repetitions.
 std::pair<std::int64_t, std::int64_t> rows_and_columns(const LoopNest& nest) {
   std::int64_t columns = 1;
   for (const LoopDim& loop : nest.dims)
@@ -87,7 +91,7 @@ std::pair<std::int64_t, std::int64_t> rows_and_columns(const LoopNest& nest) {
           std::max<std::int64_t>(columns, 1)};
 }
 
-/// Joins operators to kernels as they come.
+/// Fuses operators into kernels in the order of the graph.
 class Joiner {
 public:
   Joiner(const Graph& graph, std::span<const OperatorPlace> places)
@@ -110,7 +114,7 @@ public:
   }
 
 private:
-  /// The kernel of an operand's producer, if both can be one.
+  /// The kernel of an operand's producer that the operator can be fused into, or nullopt.
   std::optional<std::size_t> joined(OpId id) const {
     const Operator& op = graph_.op(id);
     const bool softmax = is_softmax(op);
@@ -134,7 +138,7 @@ private:
     return found;
   }
 
-  /// Another operand was made after the kernel, which would have to wait for it.
+  /// Whether an operand is produced after the kernel, which would have to wait for it.
   bool waits_for_others(OpId id, std::size_t kernel) const {
     const OpId last = kernels_[kernel].ops.back();
     return std::ranges::any_of(present(graph_.op(id).inputs), [&](TensorId input) {
@@ -173,8 +177,9 @@ private:
   std::vector<std::optional<std::size_t>> kernel_; ///< by operator
 };
 
-/// Elements of a row of an operand: all loops that are the product's rows, columns or depth as the
-/// fastest one is, as libraries take it after a copy where need be. 0 where no loop is fastest.
+/// Elements in a row of a product's operand: the iterations of all loops with the role of its
+/// fastest loop (rows, columns or depth). Libraries copy operands whose rows are not contiguous. 0
+/// if no loop has stride 1.
 std::int64_t row_of(const LoopNest& nest, const Access& access) {
   if (access.opaque || access.axes.empty())
     return 0;
@@ -194,7 +199,8 @@ std::int64_t row_of(const LoopNest& nest, const Access& access) {
   return row;
 }
 
-/// Whether a product's operands and result lie as the matrix units take them.
+/// Whether the rows of a product's operands and result are aligned to `row_bytes`, as the matrix
+/// units require. 0 disables the check.
 bool is_aligned(const Graph& graph, const LoopNest& nest, std::int64_t row_bytes) {
   return std::ranges::all_of(nest.operands, [&](const Access& access) {
     const std::int64_t bits = row_of(nest, access) * bits_of(graph.tensor(access.tensor).type);
@@ -202,7 +208,8 @@ bool is_aligned(const Graph& graph, const LoopNest& nest, std::int64_t row_bytes
   });
 }
 
-/// The operator that decides: a product, a normalisation; else the first with points of its own.
+/// The operator that determines a kernel's kind: the first that is not element-wise, such as a
+/// product or a normalisation, else the last one.
 const Operator& leading(const Graph& graph, const Kernel& kernel) {
   for (const OpId id : kernel.ops) {
     if (!is_pointwise(graph.op(id)) || kind_of(graph.op(id)) != VectorKernel::elementwise)
@@ -225,8 +232,8 @@ AttentionShape attention_shape(const Graph& graph, const Operator& op,
   return shape;
 }
 
-/// By which operands have a loop: result and first factor m, result and second n, both factors k,
-/// all three batch.
+/// The shape of a product, from the operands that have each loop: result and first factor m, result
+/// and second factor n, both factors k, all three batch.
 ProductShape product_shape(const LoopNest& nest) {
   ProductShape shape;
   const std::vector<std::size_t> factors = multiplied_operands(nest);

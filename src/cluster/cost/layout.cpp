@@ -1,3 +1,5 @@
+// Builds the step of one rank: a network with only its distinct layers, its training step, the
+// partition over the mesh, and the blocks. Called by blocks.cpp.
 #include "cluster/cost/layout.hpp"
 
 #include "cluster/cost/costs.hpp"
@@ -17,10 +19,11 @@ namespace monet::cluster_cost {
 
 namespace {
 
-/// Limit of a tensor with the samples of all data ranks: its size in bits fits into 64 bits.
+/// Maximum number of elements of a tensor with the samples of all data ranks. Its size in bits must
+/// fit into 64 bits.
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 54;
 
-/// "h.12.mlp.fc" belongs to layer 12; none of what is before and after them.
+/// The layer of an operator by its name: 12 for "h.12.mlp.fc". Nullopt before and after the layers.
 std::optional<std::int64_t> layer_of(const std::string& name) {
   if (!name.starts_with("h."))
     return std::nullopt;
@@ -33,12 +36,13 @@ std::optional<std::int64_t> layer_of(const std::string& name) {
   return layer;
 }
 
-/// A transformer's layers repeat every so many.
+/// The number of layers after which a transformer's layers repeat.
 std::int64_t period_of(const TransformerShape& shape) {
   return shape.experts ? shape.expert_every : 1;
 }
 
-/// Of two periods, the second stands for all after the first.
+/// The transformer with at most two periods of layers, the second of which represents all later
+/// ones, and with the samples of all data ranks.
 TransformerShape shortened(const TransformerShape& of, const ParallelStrategy& strategy) {
   TransformerShape shape = of;
   shape.layers = std::min(of.layers, 2 * period_of(of));
@@ -53,7 +57,8 @@ bool has_weight(const Graph& graph, const Operator& op) {
   });
 }
 
-/// Operators between the products of attention: from a product of two results to the next one.
+/// Whether each operator lies between the products of attention: from a product of two results to
+/// the next product.
 std::vector<bool> between_attention_products(const Graph& graph) {
   std::vector<bool> between(graph.operators().size(), false);
   std::vector<bool> tensors(graph.tensors().size(), false);
@@ -69,8 +74,8 @@ std::vector<bool> between_attention_products(const Graph& graph) {
   return between;
 }
 
-/// Positions among a graph's operators where blocks begin: layers of a transformer, else wherever
-/// only one result is handed on.
+/// Indices of the operators at which blocks begin: the layers of a transformer, else every point at
+/// which at most one result is live.
 std::vector<std::size_t> block_begins(const Graph& graph) {
   std::vector<std::size_t> begins{0};
   std::optional<std::int64_t> current;
@@ -91,7 +96,7 @@ std::vector<std::size_t> block_begins(const Graph& graph) {
   }
   if (layers)
     return begins;
-  std::vector<std::size_t> last(graph.tensors().size(), 0); // reader of each tensor
+  std::vector<std::size_t> last(graph.tensors().size(), 0); // last reader of each tensor
   for (std::size_t i = 0; i < count; ++i) {
     for (const TensorId id : present(graph.operators()[i].inputs))
       last[id.index()] = i;
@@ -107,8 +112,9 @@ std::vector<std::size_t> block_begins(const Graph& graph) {
   return begins;
 }
 
-/// Names of tensors that are computed again: exact patterns. Attention as one operator computes its
-/// own again, and of layers that run again as a whole nothing is left out in the graph.
+/// Names of the tensors to recompute, as exact patterns. Empty for fused attention, which always
+/// recomputes its scores, and for full recomputation, whose cost run_layers_again() in blocks.cpp
+/// adds.
 std::vector<std::string> recomputed(const Graph& network, const ParallelStrategy& strategy,
                                     AttentionForm attention) {
   std::vector<std::string> names;
@@ -140,7 +146,7 @@ std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_
     return sequence;
   }
   const TransformerShape& shape = *workload.transformer;
-  const auto made = static_cast<std::int64_t>(blocks) - 2; // layers
+  const auto made = static_cast<std::int64_t>(blocks) - 2; // modelled layers
   const std::int64_t period = std::min(period_of(shape), made);
   sequence.push_back(0);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {

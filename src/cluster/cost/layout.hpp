@@ -1,4 +1,4 @@
-// The step of one rank of a strategy, and its blocks.
+// The step of one rank of a strategy, and its division into blocks. Read by the cost models.
 #pragma once
 
 #include "monet/cluster/cluster_step.hpp"
@@ -11,20 +11,20 @@
 
 namespace monet::cluster_cost {
 
-/// One micro-batch of a rank.
+/// The step of a rank with one micro-batch, divided into blocks.
 struct RankLayout {
   RankStep ranks;
-  std::vector<OperatorPlace> places; ///< parts are blocks
-  std::vector<std::string> names;    ///< of blocks
-  std::vector<std::size_t> sequence; ///< of the model: which block comes when
-  std::set<TensorId> causal_masks;   ///< of the rank's step
+  std::vector<OperatorPlace> places; ///< by operator; parts are blocks
+  std::vector<std::string> names;    ///< by block
+  std::vector<std::size_t> sequence; ///< the model's blocks in order
+  std::set<TensorId> causal_masks;   ///< inputs of the rank's step
 };
 
-/// Which sizes of the network a strategy does not divide, with numbers; empty where all fits.
+/// The sizes of the network that a strategy does not divide, with numbers, or empty if all fit.
 std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy& strategy);
 
-/// Makes the network, with no more layers than differ, its training step, and divides it. The
-/// strategy divides its sizes.
+/// Builds the network with only its distinct layers, and partitions its training step. Requires
+/// that sizes_misfit() is empty.
 RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& strategy);
 
 } // namespace monet::cluster_cost

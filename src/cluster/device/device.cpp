@@ -1,3 +1,5 @@
+// The device of a cluster: reads its kernel table or chip, and overrides figures of a table. Called
+// by the cluster commands and by exploration.
 #include "monet/cluster/device.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,4 +1,5 @@
-// Times of kernels from a table's points.
+// Estimates the times of kernels from the measured points of a kernel table. Called by the cost
+// models (cost/kernels.cpp, cost/blocks.cpp).
 #include "monet/cluster/kernel_table.hpp"
 
 #include "monet/base/errors.hpp"
@@ -39,14 +40,14 @@ const VectorRule& rule_of(VectorKernel kernel) {
   return kVectorRules[static_cast<std::size_t>(kernel)];
 }
 
-constexpr double kFlopsPerNanosecond = 1e3; // of a TFLOP/s
+constexpr double kFlopsPerNanosecond = 1e3; // 1 TFLOP/s
 
 double square(double value) {
   return value * value;
 }
 
-/// A mean of the points' values, weighted by the inverse fourth power of their distance (Shepard
-/// 1968); a point itself where it is asked for.
+/// The mean of the points' values, weighted by the inverse fourth power of their distance (Shepard
+/// 1968). At a point, the mean is the value of that point.
 class NearestMean {
 public:
   void add(double squared_distance, double value) {
@@ -70,12 +71,12 @@ private:
   double weights_ = 0;
 };
 
-/// Operations of the product as the units do them.
+/// Floating-point operations that the matrix units execute for a product, idle ones included.
 double worked_flops(const MatrixUnits& units, const ProductSize& product) {
   return 2 * worked_multiplications(units, product);
 }
 
-/// Points of other alignments are this much further away than their logarithms say.
+/// Weight of the difference between logarithms of alignments in the distance between two points.
 constexpr double kAlignmentWeight = 4;
 
 double mean_slowdown(const std::vector<MatmulPoint>& points, const ProductSize& product,
@@ -103,12 +104,13 @@ double slowdown_of(const KernelTable& table, const ProductSize& product, KernelT
   const double alignment = alignment_of(static_cast<std::int64_t>(product.columns),
                                         static_cast<std::int64_t>(product.sums), type);
   double slowdown = mean_slowdown(table.matmul_points, product, alignment, type);
-  if (slowdown == 0) // no point of this type: those of others
+  if (slowdown == 0) // no point of this type: use points of other types
     slowdown = mean_slowdown(table.matmul_points, product, alignment, std::nullopt);
   return slowdown == 0 ? 1 : slowdown;
 }
 
-// Products of attention: scores, result; backward the scores again, and four gradients.
+// Products of attention: scores and result; in the backward pass, recomputed scores and four
+// gradients.
 constexpr double kForwardProducts = 2;
 constexpr double kBackwardProducts = 5;
 
@@ -123,7 +125,7 @@ double attention_flops(const AttentionShape& shape, double exponential_flops) {
   return scores * (products * 2 * static_cast<double>(shape.size) + exponential_flops);
 }
 
-/// Queries, keys, values and the result; backward those, its gradient, and theirs.
+/// Bytes of queries, keys, values and the result; in the backward pass, also of their gradients.
 double attention_traffic(const AttentionShape& shape, std::int64_t element_bytes) {
   const auto rows = static_cast<double>(shape.queries + shape.keys);
   return (shape.backward ? 4 : 2) * rows * static_cast<double>(shape.heads) *
@@ -246,12 +248,13 @@ double KernelTable::attention_ns(const AttentionShape& shape, KernelType type) c
   const double ideal = ideal_attention_ns(shape, type);
   const double at_share = attention_flops(shape, 0) / (attention_share * kFlopsPerNanosecond *
                                                        peak_tflops[static_cast<std::size_t>(type)]);
-  for (const bool like : {true, false}) { // as many scores, or any
+  for (const bool like : {true, false}) { // points with the same masking, then all points
     const NearestMean mean = attention_slowdown(attention_points, shape, type, like);
     if (!mean.is_empty())
       return kernel_launch_ns + std::max(ideal * std::exp(mean.value()), at_share);
   }
-  // [queries, size] x [size, keys] and [queries, keys] x [keys, size], and their like backward.
+  // Forward products: [queries, size] x [size, keys] and [queries, keys] x [keys, size]. Products
+  // of the backward pass have the same shapes.
   double compute = 0;
   for (const bool scores : {true, false}) {
     const std::int64_t n = scores ? shape.keys : shape.size;

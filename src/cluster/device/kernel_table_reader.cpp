@@ -1,4 +1,4 @@
-// A kernel table's file -> KernelTable.
+// Reads a kernel table file (YAML) into a KernelTable. Called for clusters whose device is a table.
 #include "cluster/network/points.hpp"
 
 #include "monet/base/files.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr double kMaxBytesOfDevice = 1e15;
 constexpr double kLongestConstant = 1e12;
 
-/// Of so many types or kernels.
+/// The type or kernel called `name` among the first `count` of its enumeration, or nullopt.
 template <class Kind>
 std::optional<Kind> kind_named(std::string_view name, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
@@ -36,8 +36,8 @@ std::optional<KernelType> type_cell(const PointRow& row, std::size_t column,
   return type;
 }
 
-/// What a measured time has beyond the kernel's work; a point that has little else says nothing of
-/// the kernel.
+/// A measured time without overhead and launch, or nullopt if the remainder is less than half of
+/// the overhead: such a point does not reveal the kernel's time.
 std::optional<double> work_of(double measured, double overhead, double launch) {
   constexpr double kMinShare = 0.5;
   const double work = measured - overhead - launch;
@@ -240,8 +240,8 @@ void read_attention(const YamlNode& node, const FileOpener& open, KernelTable& t
 KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borrow,
                      ProblemList& problems);
 
-/// The points of another table, relative to that device's own figures; products of matrices reach
-/// `matmul_efficiency` times the share of the peak that they reach there.
+/// Copies the points of another table, which are relative to that device's figures. Products of
+/// matrices reach `matmul_efficiency` times the share of the peak that they reach on that device.
 void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, KernelTable& table,
             ProblemList& problems) {
   YamlMap map(node, problems);

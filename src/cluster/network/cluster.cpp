@@ -1,4 +1,5 @@
-// A cluster file -> Cluster.
+// Reads a cluster file (YAML) into a Cluster: device, tiers, host link and unequal devices. All
+// other parts of the cluster stage read its result.
 #include "monet/cluster/cluster.hpp"
 
 #include "cluster/network/points.hpp"
@@ -84,7 +85,8 @@ Tier read_tier(const YamlNode& node, const FileOpener& open, bool& sized, Proble
   return tier;
 }
 
-/// Only the outermost tier may leave its size to the number of devices.
+/// Reads the list of tiers. Only the outermost tier may omit its size, which then follows from the
+/// number of devices.
 void read_tiers(const YamlNode& node, const YamlNode* devices, const FileOpener& open,
                 Cluster& cluster, ProblemList& problems) {
   if (node.kind != YamlNode::Kind::sequence || node.items.empty() ||

@@ -1,3 +1,5 @@
+// Tables of measured collectives: reads them and interpolates times between their points. Used by
+// collectives.cpp for tiers that have a table.
 #include "monet/cluster/collective_table.hpp"
 
 #include "cluster/network/points.hpp"
@@ -34,7 +36,7 @@ double time_on_curve(const CollectiveTable::Curve& curve, double bytes) {
   const double latency =
       points[0].nanoseconds - points[0].bytes * (points[1].nanoseconds - points[0].nanoseconds) /
                                   (points[1].bytes - points[0].bytes);
-  // Steeper than through 0: no latency is left in the line, so the first point's rate holds.
+  // The line would need a negative latency at 0 bytes, so the first point's rate is used.
   if (latency < 0)
     return points[0].nanoseconds * (bytes / points[0].bytes);
   return std::min(line, points[0].nanoseconds);

@@ -1,5 +1,5 @@
-// The choice of an algorithm, and the hierarchical one: flat ones on each level, in turn, on chunks
-// of the message.
+// Chooses the algorithm of a collective, and models the hierarchical one, which runs a flat
+// algorithm on each level in turn, on chunks of the message. Called by the cost models of a step.
 #include "monet/cluster/collectives.hpp"
 
 #include "cluster/network/flat_algorithms.hpp"
@@ -32,7 +32,7 @@ struct Choice {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
 };
 
-/// A ring of the same bytes sends what a measured collective is taken to send.
+/// The measured time of a collective. Tables lack traffic, so the bytes sent are those of a ring.
 Choice table_choice(const GroupPlacement& placement, Collective collective, double bytes) {
   Choice choice{{}, CollectiveAlgorithm::table};
   choice.cost = flat_cost(placement, collective, CollectiveAlgorithm::ring, bytes, 1);
@@ -42,7 +42,8 @@ Choice table_choice(const GroupPlacement& placement, Collective collective, doub
   return choice;
 }
 
-/// The table, or the cheapest flat algorithm; a ring always works, and no cluster lacks it.
+/// The table if it covers the collective, else the cheapest flat algorithm. Every cluster has the
+/// ring, which supports every collective.
 Choice best_flat(const GroupPlacement& placement, Collective collective, double bytes,
                  std::int64_t chunks) {
   if (covered(placement, collective) && library_has(placement, CollectiveAlgorithm::table))
@@ -61,7 +62,7 @@ Choice best_flat(const GroupPlacement& placement, Collective collective, double 
   return best;
 }
 
-/// One level as a group of its own.
+/// The placement of a group that spans only the level `index`.
 GroupPlacement alone(const GroupPlacement& placement, std::size_t index) {
   GroupPlacement one;
   one.algorithms = placement.algorithms;
@@ -73,7 +74,7 @@ GroupPlacement alone(const GroupPlacement& placement, std::size_t index) {
   return one;
 }
 
-/// One chunk, level by level.
+/// Time and bytes of one chunk at each level.
 struct Phases {
   std::array<double, kMaxTiers> nanoseconds{};
   std::array<double, kMaxTiers> bytes{};
@@ -84,9 +85,10 @@ struct Phases {
   }
 };
 
-/// Reduce-scatter outward and all-gather inward, the outermost level all at once; a level's part is
-/// what the inner levels leave. All-to-all moves everything once a level, a broadcast comes from
-/// outside.
+/// The phases of a hierarchical collective. An all-reduce is a reduce-scatter outward and an
+/// all-gather inward around one all-reduce on the outermost level. Each level handles the share
+/// left by the inner levels, except that all-to-all and broadcast move all bytes on every level. A
+/// broadcast starts on the outermost level.
 Phases phases_of(const GroupPlacement& placement, Collective collective, double bytes) {
   Phases phases;
   double left = bytes;

@@ -1,3 +1,5 @@
+// Closed-form costs of the flat algorithms: ring, tree, halving-doubling and direct. Called by
+// collectives.cpp. Sources: docs/explanation/collectives.md.
 #include "cluster/network/flat_algorithms.hpp"
 
 #include "monet/base/errors.hpp"
@@ -35,8 +37,8 @@ double longest_latency(const GroupPlacement& placement) {
   return latency;
 }
 
-/// Of the links that a ring over all ranks has at each level, the mean: a piece on its way round
-/// crosses an outer link once for all the inner ones of a part.
+/// The mean link latency, in ns, of a ring over all ranks. The ring crosses one outer link for each
+/// run of inner links. An uneven placement uses the longest latency instead.
 double mean_latency(const GroupPlacement& placement) {
   if (!placement.is_even())
     return longest_latency(placement);
@@ -49,9 +51,8 @@ double mean_latency(const GroupPlacement& placement) {
   return latency;
 }
 
-/// GB/s of the narrowest place on a way that crosses a level once for all ranks below: they cut the
-/// message, and each sends its part over links of its own. Of a group that has fewer ranks in some
-/// units we take none to share.
+/// GB/s of the narrowest level on a path that crosses each level once. The `below` ranks under a
+/// level share the message and pool their links. An uneven placement counts one rank per level.
 double narrowest(const GroupPlacement& placement, double Level::*bandwidth) {
   double least = 0;
   for (const Level& level : levels_of(placement)) {
@@ -61,24 +62,25 @@ double narrowest(const GroupPlacement& placement, double Level::*bandwidth) {
   return least;
 }
 
-/// Ranks that a rank meets first at this level.
+/// Number of peers of a rank whose innermost common level is this one.
 double peers_at(const Level& level) {
   return number(level.below * (level.fan - 1));
 }
 
-/// Links that a message crosses on the mean, when all pairs have one.
+/// Mean number of links that a message crosses at this level if all pairs of ranks exchange one.
 double hops_at(const Level& level) {
   if (level.topology != TierTopology::ring || level.fan <= 3)
     return 1;
   return number(level.fan * level.fan / 4) / number(level.fan - 1);
 }
 
-/// All-reduce is a reduce-scatter and an all-gather.
+/// Passes over the data: two for an all-reduce (reduce-scatter and all-gather), else one.
 double passes_of(Collective collective) {
   return collective == Collective::all_reduce ? 2 : 1;
 }
 
-/// Of a way that all ranks lie on, one after another, the share of its volume at each level.
+/// Sets the bytes at each level for a path that visits all ranks in order with `volume` bytes sent
+/// by each rank.
 void spread_along(const GroupPlacement& placement, double volume, RawCost& cost) {
   for (std::size_t i = 0; i < placement.count; ++i) {
     const Level& level = placement.levels[i];
@@ -92,7 +94,7 @@ void spread_over_peers(const GroupPlacement& placement, double each, RawCost& co
     cost.bytes[i] = each * peers_at(placement.levels[i]);
 }
 
-/// A chain that passes pieces on: (p - 2 + c) (alpha + n/c beta).
+/// Pipelined broadcast along a chain of p ranks with c chunks: (p - 2 + c) (alpha + n/c beta).
 RawCost chain_broadcast(const GroupPlacement& placement, double bytes, std::int64_t chunks) {
   RawCost cost;
   const double alpha = longest_latency(placement);
@@ -109,7 +111,7 @@ RawCost chain_broadcast(const GroupPlacement& placement, double bytes, std::int6
   return cost;
 }
 
-/// Pairwise exchange: p - 1 rounds, each with one partner.
+/// All-to-all by pairwise exchange: p - 1 rounds, each with one partner.
 RawCost exchange_pairwise(const GroupPlacement& placement, double bytes) {
   RawCost cost;
   const double each = bytes / number(placement.ranks);
@@ -135,7 +137,7 @@ RawCost ring_cost(const GroupPlacement& placement, Collective collective, double
   return cost;
 }
 
-/// Double binary trees for all-reduce, a binomial tree for broadcast.
+/// Cost of double binary trees for all-reduce, and of a binomial tree for broadcast.
 RawCost tree_cost(const GroupPlacement& placement, Collective collective, double bytes) {
   RawCost cost;
   const bool both_ways = collective == Collective::all_reduce;
@@ -153,7 +155,8 @@ RawCost tree_cost(const GroupPlacement& placement, Collective collective, double
   return cost;
 }
 
-/// Level by level from the inside, fans all powers of two: each step halves what is left.
+/// Halving-doubling over levels whose fans are all powers of two, from the innermost outward. Each
+/// step halves the remaining bytes.
 RawCost halving_of_powers(const GroupPlacement& placement, Collective collective, double bytes) {
   RawCost cost;
   const double passes = passes_of(collective);
@@ -167,7 +170,8 @@ RawCost halving_of_powers(const GroupPlacement& placement, Collective collective
   return cost;
 }
 
-/// Bruck's all-to-all: round i sends the blocks whose distance has bit i set.
+/// Bytes that a rank sends in Bruck's all-to-all: round i sends the blocks whose distance has bit i
+/// set.
 double bruck_bytes(std::int64_t ranks, double bytes) {
   std::int64_t blocks = 0;
   for (std::int64_t bit = 1; bit < ranks; bit *= 2) {
@@ -177,14 +181,15 @@ double bruck_bytes(std::int64_t ranks, double bytes) {
   return bytes * number(blocks) / number(ranks);
 }
 
-/// Any number of ranks, every round at the slowest level's pace. The ranks beyond a power of two
-/// hand their bytes to a partner first and get theirs from it at the end: an extra step each.
+/// Halving-doubling for any number of ranks, with every round at the pace of the slowest level.
+/// Ranks beyond a power of two need two extra steps: they send their bytes to a partner first and
+/// receive the result from it at the end.
 RawCost halving_of_any(const GroupPlacement& placement, Collective collective, double bytes) {
   const std::int64_t ranks = placement.ranks;
   const auto core = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(ranks)));
   const std::int64_t extra = ranks - core;
   double rounds = number(rounds_of(core));
-  double sent = 0; // on the longest way
+  double sent = 0; // bytes on the longest path
   if (collective == Collective::all_to_all) {
     rounds = number(rounds_of(ranks));
     sent = bruck_bytes(ranks, bytes);
@@ -207,7 +212,7 @@ RawCost halving_of_any(const GroupPlacement& placement, Collective collective, d
     spread_over_peers(placement, sent / number(ranks - 1), cost);
     return cost;
   }
-  // Halves and quarters of neighbours go inward; the extra steps are between neighbours, too.
+  // The largest exchanges are between neighbours, as are the extra steps.
   const double core_sent = passes_of(collective) * number(core - 1) / number(ranks) * bytes;
   spread_along(placement, core_sent, cost);
   const double handed = collective == Collective::all_reduce ? 2.0 : 1 + 1 / number(ranks);
@@ -226,7 +231,8 @@ RawCost halving_cost(const GroupPlacement& placement, Collective collective, dou
                                               : halving_of_any(placement, collective, bytes);
 }
 
-/// Everyone sends to everyone at once; the levels work beside each other.
+/// Cost of the direct algorithm: all ranks send to all others at once, and all levels work
+/// concurrently.
 RawCost direct_cost(const GroupPlacement& placement, Collective collective, double bytes) {
   RawCost cost;
   const double passes = passes_of(collective);

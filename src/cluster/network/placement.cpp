@@ -1,4 +1,4 @@
-// Where a group's ranks stand on the tiers.
+// Places a group of ranks on the tiers of a cluster. The collective algorithms read the placement.
 #include "monet/base/errors.hpp"
 #include "monet/base/units.hpp"
 #include "monet/cluster/collectives.hpp"
@@ -9,9 +9,9 @@ namespace monet {
 
 namespace {
 
-/// Bandwidths of a level, from those of its tier. In a ring that is not closed, because the group
-/// has only some of its units, only one of the two ways between neighbours carries a collective. In
-/// a fully connected tier a device has a link to each other unit.
+/// Sets the bandwidths of a level from its tier. If the group has only some units of a ring tier,
+/// the ring is open, and a collective uses only one of the two directions between neighbours. In a
+/// fully connected tier a device has a link to each other unit.
 void set_bandwidths(const Tier& tier, GroupPlacement::Level& level) {
   const double whole = tier.share_gb_per_s();
   level.bandwidth = whole;
@@ -39,7 +39,7 @@ void add_level(const Cluster& cluster, std::size_t tier, std::int64_t fan, std::
   set_bandwidths(cluster.tiers[tier], level);
 }
 
-/// Ranks of the group in the fullest unit of so many devices.
+/// Maximum number of the group's ranks in a unit of `unit` devices.
 std::int64_t ranks_within(std::span<const GroupAxis> axes, std::int64_t unit) {
   std::int64_t ranks = 1;
   for (const GroupAxis& axis : axes)

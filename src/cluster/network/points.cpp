@@ -1,3 +1,5 @@
+// Reads measured points from a CSV file or from rows in YAML. Used by the tables of collectives and
+// of kernels.
 #include "cluster/network/points.hpp"
 
 #include "monet/base/files.hpp"
@@ -29,7 +31,7 @@ std::string joined(std::span<const std::string_view> names) {
   return text;
 }
 
-/// Where each column stands in the file; nothing where the first line is not right.
+/// The position of each column in the file, or empty if the header does not match the columns.
 std::vector<std::size_t> order_of(std::string_view header,
                                   std::span<const std::string_view> columns) {
   const std::vector<std::string_view> names = cells_of(header);
@@ -76,8 +78,9 @@ PointRow row_of(const YamlNode& node, std::span<const std::string_view> columns,
   return row;
 }
 
-/// CSV: a line that names exactly these columns, in any order, then the rows; lines that are empty
-/// or begin with # are left out. A row with more or fewer cells, or an empty one, is a problem.
+/// Parses CSV: a header with exactly these columns, in any order, then the rows. Empty lines and
+/// lines that begin with # are skipped. A row with a wrong number of cells or an empty cell is
+/// reported as a problem.
 std::vector<PointRow> parse_points(std::string_view text, const std::string& origin,
                                    std::span<const std::string_view> columns,
                                    ProblemList& problems) {

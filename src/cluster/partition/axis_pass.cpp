@@ -1,3 +1,5 @@
+// Divides a training step over the ranks of one mesh axis: places tensors, cuts operators and
+// inserts collectives. Called by partition.cpp for each axis in turn.
 #include "cluster/partition/choose.hpp"
 #include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
@@ -16,7 +18,7 @@ namespace monet::mesh {
 
 namespace {
 
-/// Which access of the nest each input and each output is: the k-th of a tensor is its k-th use.
+/// The nest's access of each input or output: the k-th use of a tensor is its k-th access.
 std::vector<std::optional<std::size_t>> accesses_of(const Operator& op, bool outputs) {
   const auto& ids = outputs ? op.outputs : op.inputs;
   std::vector<std::optional<std::size_t>> found(ids.size());
@@ -62,8 +64,9 @@ private:
   const Graph& graph() const { return source_.graph; }
   static Phase as_pass(Phase phase) { return phase == Phase::recompute ? Phase::backward : phase; }
 
-  /// What is fed in: divided along the axis, or in any form that readers want. Parameters and
-  /// states begin in the form of their first reader, unless all shards are kept.
+  /// Sets the initial forms of tensors without a producer. Inputs are divided along the axis, or
+  /// available in any form. Parameters are shards under ZeRO 3, and whole if the axis divides no
+  /// weights. Other parameters, and states, start in the form of their first reader.
   void begin() {
     const auto extent = divided_extent();
     for (std::size_t i = 0; i < graph().tensors().size(); ++i) {
@@ -79,7 +82,7 @@ private:
         begin_parameter(id);
         break;
       case TensorKind::optimizer_state:
-        break; // as its update wants it
+        break; // starts in the form that its update reads
       case TensorKind::buffer:
         if (is_kept(id))
           forms_.begin(id, kWhole);
@@ -97,7 +100,7 @@ private:
                                [&](const Tensor& other) { return other.alias_of == id; });
   }
 
-  /// Of the axis along which inputs are divided: that of the first input that has one.
+  /// The extent of the axis along which inputs are divided, from the first input that has it.
   std::optional<std::int64_t> divided_extent() const {
     if (!axis_.inputs)
       return std::nullopt;
@@ -109,7 +112,8 @@ private:
     return std::nullopt;
   }
 
-  /// An input of which there are shards already is there as a whole, too.
+  /// Whether an input is divided: its extent equals that of the first input. Earlier axes may have
+  /// divided only one of the two.
   bool is_divided(const Tensor& tensor, std::optional<std::int64_t> extent) const {
     if (!extent || *extent <= 1 || tensor.shape.size() <= *axis_.inputs)
       return false;
@@ -132,7 +136,7 @@ private:
                       *axis_.inputs, tensor.name, extent, axis_.size * axis_.later_inputs,
                       axis_.name, extent % (axis_.size * axis_.later_inputs)));
     forms_.begin(id, shard_of(*axis_.inputs, axis_.later_inputs));
-    forms_.set_free(id); // who needs all of it is given all of it
+    forms_.set_free(id); // the whole input is available, too
   }
 
   void begin_parameter(TensorId id) {
@@ -149,8 +153,8 @@ private:
     finish(graph().op(id));
   }
 
-  /// Whether the operator is added later, for its first reader: the product that reads a cast of a
-  /// weight determines the shard.
+  /// Whether the operator is a cast of a weight that is added only for its first reader, because
+  /// the product that reads it determines the shard.
   bool waits(const Operator& op) const {
     if ((!axis_.weights && !axis_.experts) || op.phase != Phase::forward || !casts_weight(op))
       return false;
@@ -224,16 +228,16 @@ private:
     }
   }
 
-  /// The slower part of a collective's own cut may be divided as well: it has fewer such parts
-  /// then.
+  /// Divides the `outer` or `to_outer` attribute of a collective that is cut along that loop.
   void cut_collective(const Operator& op, const LoopCut& cut, Operator& made) const {
-    const std::string& loop = op.nest.dims[cut.loop].name; // called as its attribute
+    const std::string& loop = op.nest.dims[cut.loop].name; // equals the attribute's name
     if (loop == "outer" || loop == "to_outer")
       made.attributes.set(loop, op.attributes.integer(loop, 1) / axis_.size);
   }
 
-  /// Rows of a table that is cut along its rows: a rank has zeros for the rows of others, and their
-  /// gradients fall away.
+  /// Adds a gather from a table that is sharded by rows, or its gradient. Returns false for other
+  /// operators. A rank's result has zeros for the rows of other ranks, and it drops their
+  /// gradients.
   bool append_gather(OpId id) {
     const Operator& op = graph().op(id);
     const bool gradient = op.op_type == "GatherGrad" && op.domain == kMonetDomain;
@@ -294,8 +298,8 @@ private:
     rank_ = forms_.add_tensor(std::move(tensor), TensorId(kNone), kWhole);
   }
 
-  /// What the step gives back is no sum that is still to come, and what overwrites a tensor lies
-  /// where that does.
+  /// Completes the results of an operator: reduces partial sums that the step returns, and converts
+  /// a result that overwrites a tensor to the placement of that tensor.
   void finish(const Operator& op) {
     for (const TensorId id : present(op.outputs)) {
       const Tensor& tensor = graph().tensor(id);
@@ -315,7 +319,7 @@ private:
     }
   }
 
-  /// Of a tensor that somebody asks for by name; a form that nothing reads is made for it.
+  /// The final form of a tensor that outputs or records refer to. Creates a form if it has none.
   TensorId final(TensorId id) {
     if (const auto found = finals_.find(id); found != finals_.end())
       return found->second;
@@ -383,8 +387,8 @@ private:
     step.gradient_norm = final(step.gradient_norm);
   }
 
-  /// What the backward part reads; with PyTorch's rule also what it has stored of the source, but
-  /// for what is computed again.
+  /// Sets the stored activations: tensors that the backward part reads and, with PyTorch's rule,
+  /// stored activations of the source that are not recomputed.
   void find_stored(TrainingGraph& step) {
     const Graph& made = forms_.graph();
     std::vector<TensorId> stored = tensors_read_by_backward(made);
@@ -414,7 +418,7 @@ private:
   const PassAxis& axis_;
   Forms forms_;
   Chooser chooser_;
-  std::size_t pass_ = 0;             ///< counts phases as operators run through them
+  std::size_t pass_ = 0;             ///< index of the current phase
   std::vector<OpId> places_;         ///< by operator of the source
   std::map<TensorId, OpId> waiting_; ///< casts of weights without a reader yet, by result
   std::map<TensorId, TensorId> finals_;
@@ -422,7 +426,7 @@ private:
   std::optional<TensorId> rank_;
 };
 
-/// Shards of all results when nothing but the inputs are divided.
+/// The placements of all results if only the inputs are divided.
 std::vector<std::optional<Placement>> shards_of_inputs(const TrainingGraph& source,
                                                        const PassAxis& axis) {
   PassAxis plain;
@@ -431,7 +435,7 @@ std::vector<std::optional<Placement>> shards_of_inputs(const TrainingGraph& sour
   plain.inputs = axis.inputs;
   plain.later_inputs = axis.later_inputs;
   plain.earlier_inputs = axis.earlier_inputs;
-  plain.between = true; // nothing is in shards of another axis
+  plain.between = true; // avoids shards along other axes
   return AxisPass(source, plain,
                   std::vector<std::optional<Placement>>(source.graph.tensors().size()))
       .run()

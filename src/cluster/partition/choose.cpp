@@ -1,3 +1,5 @@
+// Chooses the loop of each operator that a mesh axis cuts, by the axis' rules and by bytes sent.
+// Called by axis_pass.cpp.
 #include "cluster/partition/choose.hpp"
 
 #include "cluster/partition/sums.hpp"
@@ -18,7 +20,7 @@ bool reads(const Access& access) {
   return access.mode == AccessMode::read;
 }
 
-/// A result that lacks the cut loop.
+/// The placement of a result that lacks the cut loop.
 Placement joined(OverLoop over) {
   if (over == OverLoop::sum)
     return kPartial;
@@ -99,14 +101,15 @@ Choice Chooser::without_cut(const Operator& op, std::size_t pass) const {
   return choice;
 }
 
-/// Parameters that are kept in shards but used whole, but for the update.
+/// Whether a tensor is a parameter that is kept in shards and gathered for its readers, except in
+/// the update.
 bool Chooser::is_gathered(TensorId id, Phase phase) const {
   const Tensor& tensor = graph().tensor(id);
   return axis_.zero >= 3 && phase != Phase::update && tensor.kind == TensorKind::parameter &&
          !is_expert(axis_, tensor);
 }
 
-/// An operand lies in shards that the rank cannot take as they are.
+/// Whether an operand is in shards, so that reading the whole of it needs a collective.
 bool Chooser::has_shards(const Operator& op, std::size_t pass) const {
   return std::ranges::any_of(op.nest.operands, [&](const Access& access) {
     if (!reads(access) || is_gathered(access.tensor, op.phase) || forms_.is_free(access.tensor))
@@ -116,7 +119,7 @@ bool Chooser::has_shards(const Operator& op, std::size_t pass) const {
   });
 }
 
-/// Cuts by which an operand could be taken as it lies.
+/// Cuts for which at least one operand is read in an existing form.
 std::vector<LoopCut> Chooser::followed(const Operator& op, std::size_t pass) const {
   std::vector<LoopCut> cuts;
   for (const Access& access : op.nest.operands) {
@@ -132,7 +135,8 @@ std::vector<LoopCut> Chooser::followed(const Operator& op, std::size_t pass) con
   return cuts;
 }
 
-/// Between cut products partial sums become shards where the axis says so.
+/// Cuts that reduce partial sums to their preferred shards. Empty unless the axis shards results
+/// between cut products.
 std::vector<LoopCut> Chooser::wanted(const Operator& op) const {
   std::vector<LoopCut> cuts;
   if (!axis_.between)
@@ -158,14 +162,14 @@ const Access* access_of(const LoopNest& nest, TensorId tensor) {
   return found == nest.operands.end() ? nullptr : &*found;
 }
 
-/// A result lies as the operand does, number by number.
+/// Whether the result has the placement of the operand, element by element.
 bool keeps_order(const Operator& op) {
   return is_sum_of_operands(op) || op.op_type == "AllReduce";
 }
 
 } // namespace
 
-/// How the update that reads a gradient lies when its parameter is cut.
+/// The placement of a gradient in an operator that also reads its parameter in even shards.
 std::optional<Placement> Chooser::shard_in_update(const Operator& op, TensorId gradient) const {
   const Access* of_gradient = access_of(op.nest, gradient);
   for (const Access& access : op.nest.operands) {
@@ -183,7 +187,8 @@ std::optional<Placement> Chooser::shard_in_update(const Operator& op, TensorId g
   return std::nullopt;
 }
 
-/// The shard of a parameter's gradient that its update takes, through sums that come before.
+/// The shard of a parameter or gradient that its update reads, found through the sums before the
+/// update. The fallback is an even shard.
 std::optional<Placement> Chooser::kept_shard(TensorId id) const {
   const Tensor* tensor = &graph().tensor(id);
   if (tensor->kind == TensorKind::parameter)
@@ -204,7 +209,8 @@ std::optional<Placement> Chooser::kept_shard(TensorId id) const {
   }
 }
 
-/// What every rank would keep alike is cut: the update of a parameter, sums of its gradients.
+/// Cuts of operators that all ranks would repeat: updates from ZeRO 1 on, and sums of parameter
+/// gradients from ZeRO 2 on.
 std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
   std::vector<LoopCut> cuts;
   const bool update = axis_.zero >= 1 && op.phase == Phase::update;
@@ -227,8 +233,8 @@ std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
   return cuts;
 }
 
-/// None where the columns' result is only read as a whole: a router of experts, whose softmax needs
-/// all of them.
+/// The cut of a weight's columns, or nullopt if every reader needs all of them, as the softmax of
+/// an expert router does. Throws InfeasibleError if the columns are not divisible.
 std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weight) const {
   const Access& result = op.nest.operands.front();
   const Access& of_weight = op.nest.operands[weight];
@@ -257,8 +263,8 @@ std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weigh
   return std::nullopt;
 }
 
-/// A product with a weight that no rule has divided yet: rows where its data are in shards of what
-/// it adds up, else columns.
+/// The cut of a product with a weight: rows if its data are sharded along the summed loop, else
+/// columns.
 std::optional<LoopCut> Chooser::weight_cut(const Operator& op, std::size_t pass) const {
   if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
     return std::nullopt;
@@ -275,7 +281,8 @@ std::optional<LoopCut> Chooser::weight_cut(const Operator& op, std::size_t pass)
   return std::nullopt;
 }
 
-/// A loop of the weight that its data and result have as well.
+/// The cut along the experts of a product: a loop that its weight, data and result have. Throws
+/// InfeasibleError if the experts are not divisible.
 std::optional<LoopCut> Chooser::expert_cut(const Operator& op) const {
   if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
     return std::nullopt;
@@ -319,7 +326,8 @@ std::optional<Choice> Chooser::cheapest(const Operator& op, const std::vector<Lo
   return best;
 }
 
-/// Gradients of a product have its loops, and its cut; so has what is computed again.
+/// The cut of a gradient or a recomputation: that of the forward operator, found by the loop's
+/// name.
 std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
   const bool again = op.phase == Phase::recompute;
   if ((op.gradient_of == GradientOf::none && !again) || !op.forward_op)
@@ -334,8 +342,8 @@ std::optional<LoopCut> Chooser::gradient_cut(const Operator& op) const {
   return LoopCut{own, found->second.outer};
 }
 
-/// The gradient of a weight that lies in shards of experts, columns or rows lies there, too: where
-/// views have split its loops they are not called as in the forward product.
+/// Cuts that place the gradient of a sharded weight like the weight. gradient_cut() finds no cut if
+/// views have split the loops, because their names then differ from the forward product's.
 std::vector<LoopCut> Chooser::sharded_weight(const Operator& op) const {
   if ((!axis_.experts && !axis_.weights) || op.phase != Phase::backward)
     return {};
@@ -351,7 +359,7 @@ std::vector<LoopCut> Chooser::sharded_weight(const Operator& op) const {
   return {};
 }
 
-/// Where the axis has a rule for products.
+/// The cut by the axis' rules for products, or nullopt.
 std::optional<LoopCut> Chooser::ruled(const Operator& op, std::size_t pass) const {
   if (const auto cut = gradient_cut(op))
     return cut;
@@ -412,23 +420,23 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
   return other && other->price < whole.price ? *other : whole;
 }
 
-/// Between cut products, where adding up what ranks have of a product costs more than giving all of
-/// them its operands: tokens on their way to experts.
+/// Whether a product runs whole between cut products: gathering its operands sends no more bytes
+/// than reducing its partial sums, as for tokens on their way to experts.
 bool Chooser::is_better_whole(const Operator& op, const Choice& cut, const Choice& whole) const {
   const bool terms = std::ranges::any_of(cut.operands, is_terms);
   return terms && axis_.between && op.phase == Phase::forward &&
          op.nest.compute == ComputeKind::mac && whole.price <= cut.price;
 }
 
-/// Where no operand can be taken as it lies. Between cut products results are in the shards that
-/// the axis wants, or whole.
+/// Candidate cuts for operators whose operands all need a collective. If the axis shards results
+/// between cut products, only cuts with the preferred shards as results remain.
 std::vector<LoopCut> Chooser::other_cuts(const Operator& op) const {
   std::vector<LoopCut> cuts;
   for (std::size_t loop = op.nest.dims.size(); loop-- > 0;) {
-    // The first loops, and the slower part of each, are left for axes that are still to come.
+    // Outer loops, and the outer part of each loop, are left to later axes.
     cuts.push_back({loop, axis_.later_ranks});
     if (axis_.between && axis_.later_inputs != axis_.later_ranks)
-      cuts.push_back({loop, axis_.later_inputs}); // as inputs lie
+      cuts.push_back({loop, axis_.later_inputs}); // the placement of inputs
     cuts.push_back({loop, 1});
   }
   if (axis_.between)

@@ -1,4 +1,4 @@
-// Which loop of an operator an axis of the mesh cuts.
+// Chooses the loop of each operator that an axis of the mesh cuts. Used by axis_pass.cpp.
 #pragma once
 
 #include "cluster/partition/forms.hpp"
@@ -8,24 +8,27 @@
 
 namespace monet::mesh {
 
-/// An operator as one rank runs it.
+/// The share of an operator that one rank runs.
 struct Choice {
-  std::optional<LoopCut> cut;      ///< none: every rank does all of it
-  std::vector<Placement> operands; ///< of its nest, in order
+  std::optional<LoopCut> cut;      ///< nullopt: every rank runs the whole operator
+  std::vector<Placement> operands; ///< in the order of the nest
   bool adds_later = false;         ///< its operands are partial sums, and so is its result
   double price = 0;                ///< bytes that a rank sends for it
 };
 
-/// How an axis' rules choose. `preferred`: shards of results between cut products, by tensor.
+/// Applies the rules of an axis to operators. `preferred`: placements of results between cut
+/// products, by tensor.
 class Chooser {
 public:
   Chooser(const TrainingGraph& source, const PassAxis& axis, const Forms& forms,
           std::vector<std::optional<Placement>> preferred);
 
-  /// Operators are asked about in their order: gradients of a cut product follow it.
-  /// InfeasibleError where a rule wants a cut that sizes do not allow.
+  /// The choice for an operator. Calls must follow the order of operators, because the gradients of
+  /// a product follow its cut. Throws InfeasibleError if a rule needs a cut that sizes do not
+  /// allow.
   Choice choose(OpId id, std::size_t pass);
-  /// Prefers a cut that makes `result` in the placement `wanted`.
+  /// The choice for an operator, preferably with a cut that makes `result` in the placement
+  /// `wanted`.
   Choice choose_for(OpId id, TensorId result, const Placement& wanted, std::size_t pass);
   /// Whether the tensor is a parameter, or a cast of one.
   bool is_weight(TensorId id) const { return is_weight_[id.index()]; }
@@ -60,14 +63,14 @@ private:
   const PassAxis& axis_;
   const Forms& forms_;
   std::vector<std::optional<Placement>> preferred_;
-  std::map<TensorId, TensorId> weights_; ///< by gradient, and by what is added up to one
+  std::map<TensorId, TensorId> weights_; ///< by gradient, and by term of a gradient
   std::map<OpId, LoopCut> cut_forward_;  ///< by operator of the forward part
   std::vector<bool> is_weight_;
 };
 
 /// Whether a parameter with three axes belongs to experts, which this axis or a later one shares.
 bool is_expert(const PassAxis& axis, const Tensor& parameter);
-/// The first axis of a shape that so many ranks divide.
+/// The shard along the first axis whose extent is divisible by `ranks`, or nullopt.
 std::optional<Placement> even_shard(std::span<const std::int64_t> shape, std::int64_t ranks);
 
 } // namespace monet::mesh

@@ -1,3 +1,5 @@
+// The forms of each tensor in the step of a rank, and the collectives that convert between them.
+// Used by axis_pass.cpp and choose.cpp.
 #include "cluster/partition/forms.hpp"
 
 #include "monet/base/errors.hpp"
@@ -19,7 +21,7 @@ std::string free_name(std::unordered_set<std::string>& taken, const std::string&
   return candidate;
 }
 
-/// The collective from one form to another; none that leads to partial sums.
+/// The operator that converts a placement to another one, which must be whole or a shard.
 std::string_view collective_of(const Placement& from, const Placement& to) {
   if (from.is(PlacementKind::partial) || from.is(PlacementKind::largest))
     return to.is(PlacementKind::shard) ? "ReduceScatter" : "AllReduce";
@@ -28,13 +30,15 @@ std::string_view collective_of(const Placement& from, const Placement& to) {
   return "TakeShard";
 }
 
-/// Shards of the same axis in another order: no exchange of blocks does that, so all is gathered.
+/// Whether both placements shard the same axis in different orders. No exchange of blocks converts
+/// between them, so the tensor is gathered first.
 bool is_cut_anew(const Placement& from, const Placement& to) {
   return from.is(PlacementKind::shard) && to.is(PlacementKind::shard) && from != to &&
          from.dim == to.dim;
 }
 
-/// Bytes that a rank sends, by the closed forms of rings and of direct exchanges.
+/// Bytes that a rank sends to convert a placement, by the closed forms of rings and of direct
+/// exchanges.
 double sent_bytes(const Placement& from, const Placement& to, double whole, double ranks) {
   const double others = (ranks - 1) / ranks;
   if (from == to)
@@ -81,7 +85,7 @@ TensorId Forms::make(TensorId of, const Placement& placement) {
 TensorId Forms::begin(TensorId of, const Placement& placement) {
   const TensorId id = make(of, placement);
   if (placement.is(PlacementKind::shard))
-    graph().tensor(id).values.reset(); // every rank has others
+    graph().tensor(id).values.reset(); // values differ between ranks
   return id;
 }
 
@@ -121,7 +125,7 @@ TensorId Forms::get(TensorId tensor, const Placement& wanted, std::size_t pass, 
   const auto way = cheapest(tensor, wanted, pass);
   internal_check(way.has_value(), "a tensor is read before it is made");
   Form from = *way->from;
-  // A pipeline runs later forward passes before this one.
+  // Later forward passes cannot reuse a form of this backward pass: pipelines may run them first.
   const bool late = !source_.graph.tensor(tensor).producer &&
                     (phase == Phase::backward || phase == Phase::recompute);
   const bool gathers = from.placement.is(PlacementKind::shard) && wanted.is(PlacementKind::whole);

@@ -1,5 +1,5 @@
-// The forms in which the ranks have a tensor, and the collectives that make one of another; the
-// step of a rank along one axis of the mesh.
+// The forms of a tensor on the ranks of one mesh axis, the collectives that convert between them,
+// and the step of a rank along that axis. Used by all files of the partition.
 #pragma once
 
 #include "cluster/partition/placement.hpp"
@@ -16,56 +16,57 @@
 
 namespace monet::mesh {
 
-/// An axis of the mesh, and the ranks of axes that divide the step after it.
+/// An axis of the mesh, and the numbers of ranks of axes that divide the step before and after it.
 struct PassAxis : MeshAxis {
   std::int64_t later_ranks = 1;
-  std::int64_t later_inputs = 1; ///< of those along the same axis of the inputs
-  /// An axis that divides the step after it shares experts: their weights are left to it.
+  std::int64_t later_inputs = 1; ///< later ranks that divide the same axis of the inputs
+  /// Whether a later axis divides experts. Their weights are left to it.
   bool experts_later = false;
-  std::int64_t earlier_inputs = 1; ///< that have divided them already: some inputs are in shards
+  std::int64_t earlier_inputs = 1; ///< earlier ranks that have divided some inputs already
 };
 
-/// One form of a tensor.
+/// One form of a tensor: a placement, and the tensor that has it.
 struct Form {
   Placement placement;
-  TensorId id; ///< of the graph that is made
-  /// Made again in another pass: larger than what it was made of, or of a weight in a backward
-  /// pass.
+  TensorId id; ///< in the graph under construction
+  /// Whether other passes must convert again: the form was gathered from shards, or converted in a
+  /// backward pass from a tensor without a producer.
   bool gathered = false;
   std::size_t pass = 0; ///< forward or backward pass that made it
 };
 
-/// The graph of one rank under construction: every tensor of the source in the forms that its
-/// readers have asked for.
+/// The graph of one rank under construction, with every tensor of the source in the forms that its
+/// readers need.
 class Forms {
 public:
-  /// Both must outlive this.
+  /// `source` and `axis` must outlive the object.
   Forms(const TrainingGraph& source, const PassAxis& axis);
 
   Graph& graph() { return step_.graph; }
   TrainingGraph& step() { return step_; }
   std::int64_t ranks() const { return ranks_; }
 
-  /// A tensor that nothing makes begins in a form: inputs, parameters, states.
+  /// Adds the first form of a tensor without a producer: an input, a parameter or a state.
   TensorId begin(TensorId of, const Placement& placement);
-  /// One that anybody may be given in any form: constants, labels, inputs that are not divided. And
-  /// what nobody has read yet, which begins in the form of its first reader.
+  /// Whether a tensor is available in any form without a collective: constants, labels, inputs that
+  /// are not divided. Also true for tensors without a form, which start in the form of their first
+  /// reader.
   bool is_free(TensorId of) const { return free_[of.index()] || forms_[of.index()].empty(); }
   void set_free(TensorId of) { free_[of.index()] = true; }
-  /// Its result, made by an operator that is about to be added.
+  /// Adds a form of a tensor that is written by the operator to be added next.
   TensorId make(TensorId of, const Placement& placement);
 
   const std::vector<Form>& of(TensorId tensor) const { return forms_[tensor.index()]; }
-  /// The tensor's own form: what makes it left, or where it is kept.
+  /// The first form of a tensor: as its producer writes it, or as it is kept.
   const Form& own(TensorId tensor) const { return forms_[tensor.index()].front(); }
-  /// Bytes that a rank sends to have the form; 0 where it is there.
+  /// Bytes that a rank sends for a tensor in the form `wanted`; 0 if the form exists.
   double price(TensorId tensor, const Placement& wanted, std::size_t pass) const;
-  /// The tensor in that form, by a collective before `reader` where it is not there yet.
+  /// The tensor in the form `wanted`, which a collective of phase `phase` makes if it is missing.
   TensorId get(TensorId tensor, const Placement& wanted, std::size_t pass, Phase phase);
-  /// The same as another tensor's memory: the result of an update that is kept where that is.
+  /// Marks `made` as the result of an update that is stored in the memory of `of`.
   void give_alias(TensorId made, TensorId of);
 
-  /// By tensor of the graph that is made: what it is of the source, and how.
+  /// The tensor of the source that a tensor of the new graph stems from, and its placement.
   struct Source {
     TensorId of;
     Placement placement;
@@ -82,7 +83,7 @@ private:
   bool is_usable(const Form& form, std::size_t pass) const;
   std::optional<ConversionPath> cheapest(TensorId tensor, const Placement& wanted,
                                          std::size_t pass) const;
-  /// The collective of the forward part that one of what is computed again repeats.
+  /// The forward collective that the collective `what` of a recomputed tensor repeats, or nullopt.
   std::optional<OpId> repeated(TensorId tensor, std::string_view what,
                                const Placement& wanted) const;
   TensorId convert(TensorId tensor, Form from, const Placement& wanted, Phase phase);
@@ -97,15 +98,16 @@ private:
   std::unordered_set<std::string> tensor_names_, op_names_;
 };
 
-/// What a pass has made, and where its tensors come from.
+/// The step of a rank along one axis, and the origins of its tensors.
 struct AxisStep {
   TrainingGraph step;
   std::vector<Forms::Source> sources;        ///< by tensor of the step
   std::vector<TensorId> rank_numbers;        ///< scalars that hold the rank's number
-  std::vector<std::optional<Placement>> own; ///< by tensor of the source: as it was made or begun
+  std::vector<std::optional<Placement>> own; ///< first placement, by tensor of the source
 };
 
-/// Divides a step with divisors (see with_divisors()) over the axis' ranks, at least 2.
+/// Divides a step over the ranks of an axis, at least 2. Its divisors must be explicit: see
+/// with_divisors().
 AxisStep divide_along(const TrainingGraph& source, const PassAxis& axis);
 
 } // namespace monet::mesh

@@ -1,3 +1,5 @@
+// Partitions a training step over a mesh of devices, axis by axis, and records the origins of
+// tensors. Called by cost/layout.cpp.
 #include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
 
@@ -16,7 +18,7 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Tensors whose numbers come from outside of a rank's step, or are its answer.
+/// Tensors whose values enter a rank's step from outside, or are its results.
 std::set<TensorId> exchanged(const TrainingGraph& step) {
   std::set<TensorId> ids(step.graph.outputs.begin(), step.graph.outputs.end());
   for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
@@ -40,7 +42,7 @@ std::map<TensorId, TensorOrigin> whole_origins(const TrainingGraph& step) {
   return origins;
 }
 
-/// The pass' tensors by what they are of the whole step.
+/// The origins in the whole step of the tensors of a divided step.
 std::map<TensorId, TensorOrigin> origins_after(const mesh::AxisStep& made, std::size_t axis,
                                                const std::map<TensorId, TensorOrigin>& before) {
   std::map<TensorId, TensorOrigin> origins;
@@ -57,7 +59,8 @@ std::map<TensorId, TensorOrigin> origins_after(const mesh::AxisStep& made, std::
   return origins;
 }
 
-/// Axes before it divide the step after it.
+/// The axis of the mesh at index `at`, with the ranks of other axes. Axes are applied from the last
+/// to the first.
 mesh::PassAxis pass_axis(std::span<const MeshAxis> mesh, std::size_t at) {
   mesh::PassAxis axis{mesh[at]};
   for (const MeshAxis& later : mesh.first(at)) {

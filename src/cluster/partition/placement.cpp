@@ -1,3 +1,5 @@
+// Relates cuts of loops to shards of operands, by the access maps of a loop nest. Used by
+// choose.cpp, axis_pass.cpp and cost/kernels.cpp.
 #include "cluster/partition/placement.hpp"
 
 #include "monet/base/errors.hpp"
@@ -8,13 +10,14 @@ namespace monet::mesh {
 
 namespace {
 
-/// The axis of an access that has the loop, and its coefficient there.
+/// The axis of an access that has a loop, and the loop's coefficient there.
 struct LoopPlace {
   std::size_t dim = 0;
   std::int64_t coefficient = 0;
 };
 
-/// Nullopt where no axis has the loop; more than one axis never holds shards.
+/// The place of a loop in an access, or nullopt if no axis has it. Sets `twice` if several axes
+/// have it, which rules out shards.
 std::optional<LoopPlace> place_of(const Access& access, std::size_t loop, bool& twice) {
   std::optional<LoopPlace> found;
   for (std::size_t dim = 0; dim < access.axes.size(); ++dim) {
@@ -28,18 +31,18 @@ std::optional<LoopPlace> place_of(const Access& access, std::size_t loop, bool& 
   return found;
 }
 
-/// Elements that the loop runs over without a step of a slower loop: coefficient times iterations.
+/// Elements of an axis that all iterations of a loop span: coefficient times iterations.
 std::int64_t block_of(const LoopNest& nest, std::size_t loop, std::int64_t coefficient) {
   return coefficient * nest.dims[loop].size;
 }
 
-/// What an offset adds within a unit; the rest of it is whole units.
+/// The offset within a unit: the non-negative remainder of its division by `unit`.
 std::int64_t offset_within(std::int64_t offset, std::int64_t unit) {
   return ((offset % unit) + unit) % unit;
 }
 
-/// Of which every rank has one part: the axis is made of such units, faster loops and the offset
-/// stay within a step of the loop, slower ones step over whole units.
+/// Whether an axis consists of units of which every rank has one part. Faster loops and the offset
+/// must stay within one step of the loop, and slower loops must step over whole units.
 bool is_made_of(const LoopNest& nest, const AxisExpr& axis, std::size_t loop,
                 std::int64_t coefficient, std::int64_t unit, std::int64_t extent) {
   if (axis.data_dependent || extent % unit != 0)

@@ -1,4 +1,5 @@
-// How a tensor lies on the ranks along one axis of the mesh, and how a cut loop cuts operands.
+// The placement of a tensor on the ranks of one mesh axis, and its relation to cut loops. Used by
+// all files of the partition.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -20,8 +21,8 @@ enum class PlacementKind {
 
 struct Placement {
   PlacementKind kind = PlacementKind::whole;
-  std::size_t dim = 0;    ///< of a shard
-  std::int64_t outer = 1; ///< of a shard: the axis is [outer][ranks][rest]
+  std::size_t dim = 0;    ///< sharded axis
+  std::int64_t outer = 1; ///< the sharded axis is [outer][ranks][rest]
 
   bool is(PlacementKind wanted) const { return kind == wanted; }
   friend bool operator==(const Placement&, const Placement&) = default;
@@ -33,8 +34,8 @@ constexpr Placement shard_of(std::size_t dim, std::int64_t outer = 1) {
   return {.kind = PlacementKind::shard, .dim = dim, .outer = outer};
 }
 
-/// A loop cut over the ranks: with its iterations as [outer][ranks][rest], a rank has one of the
-/// middle ones.
+/// A cut of a loop over the ranks. With iterations as [outer][ranks][rest], each rank runs one
+/// index of the middle dimension.
 struct LoopCut {
   std::size_t loop = 0;
   std::int64_t outer = 1;
@@ -42,21 +43,22 @@ struct LoopCut {
   friend bool operator==(const LoopCut&, const LoopCut&) = default;
 };
 
-/// Some axis of the access has the loop.
+/// Whether an axis of the access has the loop.
 bool has_term(const Access& access, std::size_t loop);
-/// How an operand lies when its nest's loop is cut: a shard where an axis has the loop, whole where
-/// none has. Nullopt where neither is true: the loop's iterations share elements or interleave.
+/// The placement of an operand if a loop of its nest is cut: a shard if an axis has the loop, whole
+/// if none has it. Nullopt if the loop is not divisible, or if its iterations share elements or
+/// interleave.
 std::optional<Placement> placement_of(const LoopNest& nest, const Access& access,
                                       std::span<const std::int64_t> shape, const LoopCut& cut,
                                       std::int64_t ranks);
-/// Cuts of loops that give an operand this shard.
+/// The cuts of loops that place an operand as `shard`.
 std::vector<LoopCut> cuts_for(const LoopNest& nest, const Access& access,
                               std::span<const std::int64_t> shape, const Placement& shard,
                               std::int64_t ranks);
-/// The nest of one rank. `shapes` are the operands' whole ones, in the nest's order.
+/// The nest of one rank. `shapes`: the whole shapes of the operands, in the nest's order.
 LoopNest cut_nest(const LoopNest& nest, std::span<const std::vector<std::int64_t>> shapes,
                   const LoopCut& cut, std::int64_t ranks);
-/// Its part of a shape.
+/// The shape of one rank's part of a tensor.
 std::vector<std::int64_t> part_shape(std::vector<std::int64_t> shape, const Placement& placement,
                                      std::int64_t ranks);
 

@@ -1,4 +1,5 @@
-
+// Follows the readers of a result: the parts in which they read an axis, whether they need it
+// whole, and the weights of gradients. Used by choose.cpp and cost/exchanges.cpp.
 #include "cluster/partition/sums.hpp"
 
 #include <algorithm>
@@ -11,10 +12,10 @@ namespace monet::mesh {
 
 namespace {
 
-/// Operators that a result is followed through, to who takes it in parts.
+/// Maximum number of operators through which a result is followed.
 constexpr int kReadersFollowed = 6;
 
-/// Where a reader's share of an axis begins, and how far it reaches.
+/// The begin and the extent of a reader's share of an axis.
 using Share = std::pair<std::int64_t, std::int64_t>;
 
 std::int64_t span_of(const LoopNest& nest, const AxisExpr& axis) {
@@ -24,7 +25,7 @@ std::int64_t span_of(const LoopNest& nest, const AxisExpr& axis) {
   return span;
 }
 
-/// Axes of results that walk as an axis of an operand does.
+/// The axes of an operator's results that are indexed like an axis of an operand.
 std::vector<std::pair<TensorId, std::size_t>> followers(const Operator& op, const AxisExpr& axis) {
   std::vector<std::pair<TensorId, std::size_t>> found;
   for (const Access& written : op.nest.operands) {
@@ -38,7 +39,8 @@ std::vector<std::pair<TensorId, std::size_t>> followers(const Operator& op, cons
   return found;
 }
 
-/// Collects shares smaller than the axis, of readers and of readers of what walks along it.
+/// Collects the shares of an axis that its readers read, if smaller than the axis. Readers of the
+/// whole axis are followed to their results with the same indices.
 void find_shares(const Graph& graph, TensorId result, std::size_t dim, int depth,
                  std::set<Share>& shares) {
   const Tensor& tensor = graph.tensor(result);
@@ -64,7 +66,8 @@ void find_shares(const Graph& graph, TensorId result, std::size_t dim, int depth
 
 bool is_whole_for(const Graph& graph, TensorId result, std::size_t dim, int depth);
 
-/// One reader: all loops along the axis are coupled, or it adds what it reads to others.
+/// Whether a reader needs the whole axis: all its loops along the axis are coupled, or it is a sum
+/// whose readers need the whole axis.
 bool needs_whole(const Graph& graph, const Operator& op, const Access& access, std::size_t dim,
                  int depth) {
   if (access.opaque)

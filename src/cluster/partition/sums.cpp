@@ -1,3 +1,5 @@
+// Classifies operators by their reductions over loops, and makes the divisors of mean losses
+// explicit. Used by choose.cpp, axis_pass.cpp and partition.cpp.
 #include "cluster/partition/sums.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,14 +16,14 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// Losses of pairs of elements: a sum over all iterations, divided by the attribute `divisor`.
+// Element-wise losses: a sum over all iterations, divided by the attribute `divisor`.
 constexpr std::array<std::string_view, 12> kElementwiseLosses{
     "MseLoss",   "MseLossGrad",   "BceWithLogitsLoss", "BceWithLogitsLossGrad",
     "L1Loss",    "L1LossGrad",    "SmoothL1Loss",      "SmoothL1LossGrad",
     "HuberLoss", "HuberLossGrad", "BceLoss",           "BceLossGrad",
 };
 constexpr std::array<std::string_view, 2> kDivergences{"KlDivLoss", "KlDivLossGrad"};
-// Losses of rows with a label: their divisor is a count that the data decide.
+// Losses of rows with a label. Their divisor is a count that depends on the data.
 constexpr std::array<std::string_view, 2> kLabelLosses{"NegativeLogLikelihoodLoss",
                                                        "LabelSmoothingLoss"};
 constexpr std::array<std::string_view, 3> kSums{"ReduceSum", "ReduceSumSquare", "ReduceL1"};
@@ -44,7 +46,8 @@ bool is_ours(const Operator& op) {
   return op.domain == kMonetDomain;
 }
 
-/// Products whose results are sums over their loops. Attention normalises in between.
+/// Whether an operator is a product whose results are sums over its loops. Attention is excluded,
+/// because it normalises in between.
 bool is_sum_of_products(const Operator& op) {
   return op.nest.compute == ComputeKind::mac && op.op_type != "Attention" &&
          op.op_type != "AttentionGrad";
@@ -99,7 +102,7 @@ bool is_linear_exchange(const Operator& op) {
 
 namespace {
 
-/// Writes a step anew with what is divided out.
+/// Rewrites a step with explicit divisors of mean losses.
 class DivisorWriter {
 public:
   explicit DivisorWriter(const TrainingGraph& step) : step_(step) {}
@@ -142,7 +145,8 @@ private:
     places_.push_back(add(op));
   }
 
-  /// Operators are renumbered where a division is put in: what refers to them follows.
+  /// Adds an operator and renumbers its reference to a forward operator, because inserted divisions
+  /// shift the numbers.
   OpId add(Operator op) {
     if (op.forward_op)
       op.forward_op = places_.at(op.forward_op->index());
@@ -184,7 +188,8 @@ private:
     build_nest(graph(), graph().add_operator(std::move(division)));
   }
 
-  /// The nest stays, with the sum for the mean and the count.
+  /// Sets the nest of a summed loss: that of the mean, with the sum as the result and with the
+  /// count.
   void build_nest_through_views(OpId id, const Operator& before) {
     Operator& op = graph().op(id);
     LoopNest nest = before.nest;
@@ -212,7 +217,7 @@ private:
   const TrainingGraph& step_;
   TrainingGraph step_of_;
   std::vector<OpId> places_;                          ///< by operator of the step
-  std::vector<std::pair<TensorId, TensorId>> counts_; ///< by labels
+  std::vector<std::pair<TensorId, TensorId>> counts_; ///< labels and their count
 };
 
 } // namespace

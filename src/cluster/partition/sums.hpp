@@ -1,5 +1,5 @@
-// What operators do along loops that a result lacks, what the readers of a result do with one of
-// its axes, and whose gradient a tensor is.
+// The reductions of operators over loops, the readers of a result's axis, and the weights of
+// gradients. Used by the partition and by cost/exchanges.cpp.
 #pragma once
 
 #include "monet/training_graph/training.hpp"
@@ -13,34 +13,36 @@ namespace monet::mesh {
 enum class OverLoop {
   sum,     ///< results of parts of the loop add up
   largest, ///< the largest of the parts' results is the result
-  local,   ///< a part has a result of its own: statistics of a batch normalisation
+  local,   ///< parts have separate results: statistics of a batch normalisation
   none,    ///< the result needs the loop as a whole
 };
 
-/// Of one operand that the operator writes, along a loop that it lacks.
+/// The dependence of a written operand on a loop that it lacks.
 OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop);
-/// The operator may be cut along a loop that is coupled: batch normalisation, whose ranks normalise
-/// by statistics of their own samples.
+/// Whether the operator may be cut along a coupled loop: batch normalisation, whose ranks normalise
+/// by the statistics of their local samples.
 bool has_local_statistics(const Operator& op, std::size_t loop);
 /// Whether the operator converts the type of a weight, or computes the scale of such a conversion.
 bool casts_weight(const Operator& op);
-/// Sums of results are the result of sums: what is applied to terms may be added up later.
+/// Whether the operator is linear, so that it can be applied to partial sums that are reduced
+/// later.
 bool is_sum_of_operands(const Operator& op);
-/// The same of an exchange along another axis, where nothing is sent twice by adding up later.
+/// Whether the operator is a linear collective along another axis. It can be applied to partial
+/// sums, and their later reduction sends nothing twice.
 bool is_linear_exchange(const Operator& op);
 
-/// The step with the divisor of every mean that a loss takes as a number of its own, so that a part
-/// of the loss can be divided by the count of all parts.
+/// The step with explicit divisors of all mean losses, so that a part of the loss can be divided by
+/// the count of all parts.
 TrainingGraph with_divisors(const TrainingGraph& step);
 
-/// In how many parts of equal size readers take a result's axis, all of them together the whole of
-/// it: 3 where queries, keys and values are the columns of one product.
+/// The number of equal parts in which readers read a result's axis: 3 if queries, keys and values
+/// are the columns of one product. 1 if the parts differ or do not cover the axis.
 std::int64_t parts_read(const Graph& graph, TensorId result, std::size_t dim);
-/// Every reader in the forward part, behind sums with other operands, needs the axis as a whole: a
-/// softmax over it. A loss is no such reader.
+/// Whether every reader in the forward part, directly or after sums, needs the whole axis, as a
+/// softmax over it does. False if a loss reads the result.
 bool is_taken_whole(const Graph& graph, TensorId result, std::size_t dim);
 
-/// The weight of every gradient of a parameter, and of the terms of those that are sums.
+/// The weight of every parameter gradient, and of every term of a gradient that is a sum.
 std::map<TensorId, TensorId> weights_of_gradients(const TrainingGraph& step);
 
 } // namespace monet::mesh

@@ -1,4 +1,5 @@
-// Contiguous parts of a list of layers, the largest as small as can be.
+// Cuts a list of layers into contiguous parts whose largest cost is minimal. Called where a model's
+// blocks are assigned to the stages of a pipeline (step/chunks.cpp).
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/cluster/pipeline.hpp"
@@ -11,11 +12,12 @@ namespace monet {
 
 namespace {
 
-/// How many parts of at most `most` the layers from each one on need; each layer is within `most`.
+/// The minimum number of parts, of cost `most` at most, for the layers from each index to the end.
+/// No layer may exceed `most`.
 std::vector<std::int64_t> parts_needed(const std::vector<Nanoseconds>& layers, Nanoseconds most) {
   std::vector<std::int64_t> needed(layers.size() + 1, 0);
   Nanoseconds sum = 0;
-  std::size_t end = layers.size(); // of the part that begins at i
+  std::size_t end = layers.size(); // end of the part that begins at i
   for (std::size_t i = layers.size(); i-- > 0;) {
     sum += layers[i];
     while (sum > most)
@@ -62,11 +64,12 @@ std::vector<std::int64_t> balance(std::span<const Nanoseconds> layers, Nanosecon
   for (const Nanoseconds cost : costs)
     left += cost;
   std::vector<std::int64_t> cuts{0};
-  for (std::int64_t k = parts; k > 1; --k) { // parts to be made, this one included
+  for (std::int64_t k = parts; k > 1; --k) { // k: number of parts left, this one included
     const Nanoseconds share = left / k + (left % k != 0);
     auto end = static_cast<std::size_t>(cuts.back());
     Nanoseconds sum = 0;
-    // At least a layer, and as many as have the rest fit; further ones up to the share.
+    // A part must have a layer, and more until the rest fits into the other parts. It may have
+    // further layers up to its share of the remaining cost.
     const auto must_take = [&] {
       return end == static_cast<std::size_t>(cuts.back()) || needed[end] > k - 1;
     };

@@ -1,3 +1,5 @@
+// Compiles the shape of a pipeline schedule into one list of passes in dependency order, and
+// describes the rounds in which it repeats. Feeds the fast evaluation in times.cpp.
 #include "cluster/pipeline/problem.hpp"
 
 #include "monet/base/errors.hpp"
@@ -9,8 +11,8 @@ namespace monet {
 
 namespace {
 
-/// Puts the passes of all stages into one list, a pass of each stage in turn, and gives what they
-/// send slots.
+/// Merges the orders of all stages into one list, one pass per stage in turn, and assigns slots to
+/// the sends.
 class PipelineCompiler {
 public:
   PipelineCompiler(const PipelineShape& shape, bool with_places)
@@ -56,7 +58,7 @@ private:
     return stage_of_[static_cast<std::size_t>(part)] == stage;
   }
 
-  /// False where what the pass waits for is not in the list yet.
+  /// Appends a pass. Returns false if the pass that sends its input is not in the list yet.
   bool append(std::int64_t stage, const PipelineTask& task) {
     const std::int64_t part = part_of(shape_.kind, shape_.stages, stage, task.chunk);
     const bool gradient = task.pass == PipelinePass::backward;
@@ -66,7 +68,7 @@ private:
                       static_cast<std::uint16_t>(stage), CompiledPipeline::kNoLink};
     if (task.pass != PipelinePass::weight) {
       const std::int64_t from = gradient ? part + 1 : part - 1;
-      // What the stage's own parts hand on is there in time by its order.
+      // Inputs from the same stage need no slot: the stage's order already puts them first.
       if (from >= 0 && from < parts_ && !on_stage(from, stage)) {
         pass.input = arrival(part, task.micro_batch, gradient);
         if (pass.input == 0)
@@ -99,7 +101,7 @@ private:
   PipelineShape shape_;
   bool split_;
   std::int64_t parts_;
-  std::vector<std::int64_t> stage_of_;  ///< parts
+  std::vector<std::int64_t> stage_of_;  ///< by part
   std::vector<std::uint32_t> arrivals_; ///< slots; 0: not sent yet
   std::vector<std::vector<PipelineTask>> orders_;
   std::vector<std::uint32_t> free_;
@@ -112,7 +114,7 @@ std::int64_t warm_up_of_first(const PipelineShape& shape) {
   switch (shape.kind) {
   case PipelineKind::zero_bubble_h2:
     return 2 * below;
-  case PipelineKind::zero_bubble_v: // its forward passes are over that much before the rounds are
+  case PipelineKind::zero_bubble_v: // its forward passes end this many rounds before the last round
     return 2 * below + 1;
   case PipelineKind::interleaved:
     return shape.chunks == 1 ? below : 2 * below + (shape.chunks - 1) * shape.stages;
@@ -137,7 +139,7 @@ PipelineRounds rounds_of(const PipelineShape& shape) {
   case PipelineKind::gpipe:
     all = 0;
     break;
-  case PipelineKind::zero_bubble_h1: // weight gradients of the last stage begin so much later
+  case PipelineKind::zero_bubble_h1: // the last stage delays weight gradients by this many rounds
     rounds.first = below;
     break;
   case PipelineKind::zero_bubble_h2:
@@ -167,7 +169,7 @@ RoundPlace round_place(const PipelineShape& shape, std::int64_t stage, std::int6
     return delayed(below, stage);
   case PipelineKind::zero_bubble_h2:
     return delayed(2 * below, 2 * stage);
-  case PipelineKind::zero_bubble_v: // the first forward passes, pairs, then with both gradients
+  case PipelineKind::zero_bubble_v: // warm-up: forward passes, forward pairs, then F B W triples
     return {2 * below + 1 + 2 * stage + 3 * (below + 1) + 6 * round, 6};
   case PipelineKind::interleaved:
     if (shape.chunks > 1)

@@ -1,4 +1,5 @@
-// Names of schedules, where they put the parts of a model, and the order of each stage.
+// Pipeline schedules: their names, their assignment of the model's parts to stages, and the order
+// of passes on each stage. Feeds simulate.cpp and compiled.cpp.
 #include "monet/base/errors.hpp"
 #include "monet/cluster/pipeline.hpp"
 
@@ -14,7 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 6> kPipelineNames{"gpipe", "1f1b",  "interleaved",
                                                          "zb-h1", "zb-h2", "zb-v"};
 
-/// What a step may have, so that memory and indices hold it: forward passes of all stages.
+/// Maximum number of stages, and of forward passes over all stages. They limit memory and index
+/// types.
 constexpr std::int64_t kMaxStages = 1 << 14, kMaxPasses = 1 << 22;
 
 /// Appends passes to one stage's order.
@@ -24,7 +26,8 @@ public:
     order_.reserve(static_cast<std::size_t>(3 * chunks * micro_batches));
   }
 
-  /// Micro-batches that do not exist are left out, so that orders of more of them can be written.
+  /// Appends a pass. Micro-batches beyond the last one are skipped, so that callers may write the
+  /// order of a longer step.
   void add(PipelinePass pass, std::int64_t micro_batch, std::int64_t chunk = 0) {
     if (micro_batch >= 0 && micro_batch < micro_batches_)
       order_.push_back({pass, micro_batch, chunk});
@@ -38,7 +41,7 @@ public:
   void weight(std::int64_t micro_batch, std::int64_t chunk = 0) {
     add(PipelinePass::weight, micro_batch, chunk);
   }
-  /// Both gradients, one after the other.
+  /// Appends both gradients, one after the other.
   void whole_backward(std::int64_t micro_batch, std::int64_t chunk = 0) {
     backward(micro_batch, chunk);
     weight(micro_batch, chunk);
@@ -63,8 +66,8 @@ std::vector<PipelineTask> all_forward_all_backward(std::int64_t chunks, std::int
   return order.take();
 }
 
-/// After `warm_up` forward passes, one forward and one backward pass in turn; weight gradients
-/// `delay` micro-batches after input gradients.
+/// The order of a stage that alternates one forward and one backward pass after `warm_up` forward
+/// passes. Weight gradients follow input gradients `delay` micro-batches later.
 std::vector<PipelineTask> alternating(std::int64_t warm_up, std::int64_t delay, std::int64_t m) {
   OrderWriter order(1, m);
   for (std::int64_t j = 0; j < std::min(warm_up, m); ++j)
@@ -77,8 +80,8 @@ std::vector<PipelineTask> alternating(std::int64_t warm_up, std::int64_t delay, 
   return order.take();
 }
 
-/// Megatron-LM's forward_backward_pipelining_with_interleaving: groups of p micro-batches go
-/// through a chunk each, then through the next one.
+/// The sequence of Megatron-LM's forward_backward_pipelining_with_interleaving: a group of p
+/// micro-batches runs through one chunk, then through the next one.
 class InterleavedWalk {
 public:
   InterleavedWalk(std::int64_t p, std::int64_t v) : p_(p), v_(v) {}
@@ -119,7 +122,8 @@ std::vector<PipelineTask> interleaved_order(std::int64_t p, std::int64_t v, std:
   return order.take();
 }
 
-/// As written for at least 2p - 1 micro-batches; of fewer, those that exist.
+/// The order of a stage in the V schedule. It is written for at least 2p - 1 micro-batches; with
+/// fewer, passes of missing micro-batches are skipped.
 std::vector<PipelineTask> v_order(std::int64_t p, std::int64_t m, std::int64_t stage) {
   OrderWriter order(2, m);
   const std::int64_t written = std::max(m, 2 * p - 1);

@@ -1,3 +1,5 @@
+// Assigns each operator of a training step to a part of the model, a pass and a micro-batch. Called
+// by cost/layout.cpp, whose layout the cost models read.
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"
 
@@ -12,7 +14,8 @@ namespace monet {
 
 namespace {
 
-/// "h.0.mlp.micro_2.tensor.AllReduce" is "h.0.mlp.tensor.AllReduce" of the second micro-batch.
+/// An operator's name without its micro-batch: "h.0.mlp.micro_2.tensor.AllReduce" becomes
+/// "h.0.mlp.tensor.AllReduce".
 std::string without_micro_batch(const std::string& name) {
   constexpr std::string_view kMark = ".micro_";
   const std::size_t at = name.find(kMark);
@@ -48,7 +51,7 @@ private:
   void place_passes() {
     std::int64_t micro_batch = 0;
     bool backward = false;
-    std::int64_t index = 0; // among the operators of the first forward pass
+    std::int64_t index = 0; // counts the operators of the first forward pass
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const Phase phase = op(i).phase;
       if (phase == Phase::update)
@@ -69,8 +72,8 @@ private:
     find_weight_passes();
   }
 
-  /// What only prepares an operand for a pass (a gather of a weight's shards, or of what the
-  /// forward part has stored in shards) is where it is first needed.
+  /// Moves operators that only prepare an operand to the part of their first reader. Examples are a
+  /// gather of a weight's shards, or of activations that the forward pass stored in shards.
   void place_with_readers() {
     const std::vector<bool> prepares = find_preparing();
     for (std::size_t i = places_.size(); i-- > 0;) {
@@ -107,7 +110,8 @@ private:
     return op.phase == Phase::backward || op.phase == Phase::recompute;
   }
 
-  /// Of the part that holds its number in the first pass; later passes repeat it by name.
+  /// The part of a forward operator. In the first micro-batch it follows from the operator's index;
+  /// later micro-batches find the operator of the first one by name.
   std::int64_t forward_part(std::size_t i, std::int64_t micro_batch, std::int64_t& index) {
     const std::string name = without_micro_batch(op(i).name);
     if (micro_batch == 0) {
@@ -120,7 +124,8 @@ private:
     return known != parts_.end() ? known->second : producers_part(i, true).value_or(0);
   }
 
-  /// The last (first in the backward part) of those that made its operands.
+  /// The last part among the producers of an operator's inputs or, if not `last`, the first part
+  /// among its backward producers.
   std::optional<std::int64_t> producers_part(std::size_t i, bool last) const {
     std::optional<std::int64_t> found;
     for (const TensorId input : present(op(i).inputs)) {
@@ -143,7 +148,8 @@ private:
     return from.value_or(last_part());
   }
 
-  /// Backwards: what leads to an input gradient of another operator is one itself.
+  /// Moves backward operators that lead only to gradients of parameters to the weight pass. The
+  /// loop runs in reverse, so that readers are classified before their producers.
   void find_weight_passes() {
     for (std::size_t i = places_.size(); i-- > 0;) {
       if (op(i).phase != Phase::backward)
@@ -164,7 +170,7 @@ private:
     }
   }
 
-  /// Of one weight, which several parts read.
+  /// Whether the operator adds up the gradients of one weight that several parts read.
   bool sums_gradients(const Operator& op) const {
     return op.domain.empty() && op.outputs.size() == 1 &&
            graph().tensor(*op.outputs[0]).kind == TensorKind::parameter_gradient;
@@ -193,8 +199,10 @@ private:
     }
   }
 
-  /// Where the weight is kept whose part or copy is read, or where all else that is read was made;
-  /// with the first part what is of several: the norm of all gradients, and what follows from it.
+  /// Places the operators of the update. An operator runs in the parts that keep the weight it
+  /// reads, else in the part that made its operands. If its operands come from several parts, as
+  /// the norm of all gradients, it runs in the first part, as do operators that read only its
+  /// result.
   void place_updates() {
     std::vector<Owned> owned(places_.size());
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -214,10 +222,12 @@ private:
     }
   }
 
-  /// Why an update is where it is.
+  /// The reason for the place of an update operator: a weight, the single part of its operands, or
+  /// operands of several parts.
   enum class Owned { by_weight, by_one, by_all };
 
-  /// What is a part of a weight, or gathered from its parts, in the passes.
+  /// The tensor behind a chain of collectives outside the update: the weight behind its shard or
+  /// its gathered copy.
   TensorId weight_behind(TensorId id) const {
     auto producer = graph().tensor(id).producer;
     while (producer && is_collective(graph().op(*producer)) &&
@@ -243,7 +253,8 @@ private:
     return parts;
   }
 
-  /// Empty where they are several.
+  /// The parts that made an operator's operands, or empty if the operands come from different
+  /// parts.
   std::set<std::int64_t> parts_of_operands(std::size_t i, const std::vector<Owned>& owned) const {
     std::set<std::int64_t> same;
     for (const TensorId input : present(op(i).inputs)) {
@@ -266,8 +277,8 @@ private:
   const TrainingGraph& step_;
   std::span<const std::int64_t> begins_;
   std::vector<OperatorPlace> places_;
-  std::map<std::string, std::int64_t> parts_;          ///< by name, of the first pass
-  std::map<TensorId, std::set<std::int64_t>> readers_; ///< parts that read a weight; of states, too
+  std::map<std::string, std::int64_t> parts_;          ///< by operator name, first forward pass
+  std::map<TensorId, std::set<std::int64_t>> readers_; ///< parts that read a weight or state
 };
 
 } // namespace

@@ -1,3 +1,5 @@
+// Validates pipeline problems, and computes the sends and the end of a step. Shared by simulate.cpp
+// and times.cpp.
 #include "cluster/pipeline/problem.hpp"
 
 #include "monet/base/errors.hpp"
@@ -8,7 +10,7 @@ namespace monet {
 
 namespace {
 
-/// Adds numbers that must not be negative, and says at the end whether the sum fits.
+/// Adds non-negative numbers and detects sums that overflow 64 bits.
 class FittingSum {
 public:
   void add(std::int64_t number, std::int64_t times = 1) {

@@ -1,5 +1,5 @@
-// A step of a pipeline pass by pass: each stage follows its order as far as arrivals let it, and
-// what it sends wakes the stage that gets it.
+// Simulates a step of a pipeline pass by pass: each stage follows its order until an arrival is
+// missing, and each send wakes its receiver. Called for every modelled step (step/build.cpp).
 #include "cluster/pipeline/problem.hpp"
 
 #include "monet/base/errors.hpp"
@@ -16,25 +16,25 @@ namespace {
 
 constexpr Nanoseconds kNotYet = -1;
 
-/// Of activations or gradients at the stage that needs them.
+/// The arrival of activations or gradients at the stage that needs them.
 struct Arrival {
   Nanoseconds made = 0;
   Nanoseconds arrived = kNotYet;
 };
 
-/// What has become of one micro-batch in one part.
+/// The state of one micro-batch in one part.
 struct PartState {
   Arrival input, gradient;
-  Nanoseconds forward_start = kNotYet; ///< also says that the forward pass has run
+  Nanoseconds forward_start = kNotYet; ///< kNotYet until the forward pass has run
   bool backward_done = false;
   bool weight_done = false;
 };
 
-/// A stage's way through its order, and what it holds.
+/// A stage's position in its order, and the activations that it holds.
 struct StageState {
   std::size_t next = 0;
   Nanoseconds free = 0;
-  Nanoseconds links[2] = {0, 0}; ///< free again: to the next stage, and to the one before
+  Nanoseconds links[2] = {0, 0}; ///< times when the links to the next and previous stage are free
   std::vector<PipelineSend> sends;
   std::int64_t held = 0, waiting = 0, bytes = 0;
   bool queued = false;
@@ -80,7 +80,7 @@ private:
     at(stage).queued = true;
   }
 
-  /// When what a pass reads is there; kNotYet where that is not known.
+  /// The arrival of a pass's input, or kNotYet if it is unknown.
   Arrival arrival(std::int64_t stage, const PipelineTask& task) {
     const std::int64_t k = part(stage, task);
     const PartState& s = state_of(k, task.micro_batch);
@@ -136,8 +136,8 @@ private:
     return task.pass == PipelinePass::backward ? backward_time(cost) : cost.backward_weight;
   }
 
-  /// Books what a pass keeps and lets go of. Without a split everything goes with the weight
-  /// gradient, the second half of the backward pass.
+  /// Updates the activations that a stage holds after a pass. If backward passes are not split, the
+  /// weight gradient, their second half, releases all activations.
   void keep(std::int64_t stage, const PipelineTask& task, Nanoseconds start) {
     StageState& s = at(stage);
     StageTimes& times = line_.stages[static_cast<std::size_t>(stage)];
@@ -171,7 +171,7 @@ private:
     times.max_bytes = std::max(times.max_bytes, s.bytes);
   }
 
-  /// Of part k's result to part k + 1, or of the gradient of its input to part k - 1.
+  /// Sends part k's result to part k + 1, or the gradient of its input to part k - 1.
   void send(std::int64_t stage, std::int64_t k, std::int64_t micro_batch, bool gradient) {
     StageState& s = at(stage);
     const std::int64_t to_part = gradient ? k - 1 : k + 1;
@@ -180,7 +180,7 @@ private:
     Arrival& arrival = gradient ? receiver.gradient : receiver.input;
     arrival.made = s.free;
     if (to == stage) {
-      arrival.arrived = s.free; // its own turn comes later in the same order
+      arrival.arrived = s.free; // the receiving pass comes later in the same order
       return;
     }
     const Nanoseconds length = send_between(problem_, gradient ? k - 1 : k, gradient);

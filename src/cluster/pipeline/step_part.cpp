@@ -1,3 +1,5 @@
+// Extracts some operators of a training step as a step, with other operators' results as inputs.
+// Used by the costs of chips (cost/chip_costs.cpp).
 #include "monet/base/errors.hpp"
 #include "monet/cluster/stages.hpp"
 #include "monet/training_graph/training.hpp"
@@ -10,7 +12,7 @@ namespace monet {
 
 namespace {
 
-/// The step of some operators of another.
+/// Builds the step of some operators of another step.
 class Extractor {
 public:
   Extractor(const TrainingGraph& step, const StandIn& stand_in)

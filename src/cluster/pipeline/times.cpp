@@ -1,5 +1,5 @@
-// How long a step takes, fast: the compiled schedule from front to back, of fewer micro-batches
-// where that is shown to be enough.
+// Computes the times of a pipeline step fast: evaluates the compiled schedule from front to back,
+// with fewer micro-batches if the rest provably repeats. Equal to the times of simulate.cpp.
 #include "cluster/pipeline/problem.hpp"
 
 #include "monet/cluster/pipeline.hpp"
@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// Of every pass: when it ends, and when what it sends arrives.
+/// The end of a pass, and the arrival of its send.
 struct PassEnd {
   Nanoseconds end = 0, arrival = 0;
 };
@@ -55,7 +55,7 @@ namespace {
 
 using ScratchState = PipelineScratch::State;
 
-/// True where anything takes a while to send.
+/// Sets the durations and sends of each kind of pass. Returns whether any send takes time.
 bool list_costs(const PipelineProblem& problem, ScratchState& s) {
   const bool split = splits_backward(problem.kind);
   const auto kinds = static_cast<std::size_t>(3 * problem.stages * problem.chunks);
@@ -81,7 +81,8 @@ bool list_costs(const PipelineProblem& problem, ScratchState& s) {
   return any;
 }
 
-/// Sends on links beside the passes if `Linked`; else the stage waits for them, if there are any.
+/// Computes the end of every pass. If `Linked`, sends run on links in parallel with passes, else
+/// the sending stage waits for them. `Recorded` keeps the end of each pass.
 template <bool Linked, bool Recorded>
 void evaluate_passes(const CompiledPipeline& pipeline, ScratchState& s) {
   const Nanoseconds* durations = s.durations.data();
@@ -121,8 +122,8 @@ void evaluate_pipeline(const CompiledPipeline& pipeline, bool linked, bool recor
              : evaluate_passes<false, false>(pipeline, s);
 }
 
-/// How much later each of the last 2 reach + 1 rounds that all stages have is than the one `lag`
-/// rounds before it, in every pass and arrival; nothing where that is not one number.
+/// The delay between each of the last 2 reach + 1 rounds that all stages have and the round `lag`
+/// before it. Nullopt unless it is equal for every pass and arrival.
 std::optional<Nanoseconds> shift_of_rounds(const PipelineShape& shape, std::int64_t lag,
                                            const CompiledPipeline& pipeline,
                                            const ScratchState& s) {
@@ -146,17 +147,17 @@ std::optional<Nanoseconds> shift_of_rounds(const PipelineShape& shape, std::int6
   return shift;
 }
 
-/// Leaves the stages' ends in the scratch, from a short run whose rounds only shift; false without
-/// one. Let x be the times of the short run, of which the last 2 reach + 1 common rounds are those
-/// `lag` before them, shifted by s; and c the middle one of them. Repeat `lag` rounds after c: keep
-/// x up to c, and let all that follows be s later. Up to c every pass waits for what it waited for
-/// in x, as late as in x; after c every pass waits for what it waited for in x, s later. So these
-/// are the times of the longer run, and again it has such rounds.
+/// Computes the stages' ends from a shorter run whose last rounds only shift, and stores them in
+/// the scratch. Returns false if there is no such run. Proof: let x be the times of the short run.
+/// Its last 2 reach + 1 common rounds equal the rounds `lag` before them, shifted by s; let c be
+/// the middle one. Repeat `lag` rounds after c: keep x up to c, and shift all later times by s. Up
+/// to c, every pass waits for the same times as in x; after c, for the times in x plus s. These are
+/// therefore the times of the longer run, whose last rounds shift in the same way.
 bool evaluate_short(const PipelineProblem& problem, bool linked, ScratchState& s) {
   PipelineShape shape{problem.kind, problem.stages, problem.chunks, problem.micro_batches};
   const PipelineRounds all = rounds_of(shape);
-  // First every round like the one before. Where sends make all stages wait for a micro-batch that
-  // goes down and back up, as many rounds as stages are like as many before them.
+  // First assume that every round equals the previous one, shifted. If sends make all stages wait
+  // for a micro-batch that goes down and back up, rounds repeat with a lag of the number of stages.
   const std::int64_t turns = all.step == 1 ? problem.stages : 1;
   std::int64_t rounds = 2 * all.reach + 2 + 6 / all.step;
   for (std::int64_t lag = 1; all.count > 0; lag = turns, rounds = 2 * rounds + turns) {
@@ -175,7 +176,7 @@ bool evaluate_short(const PipelineProblem& problem, bool linked, ScratchState& s
   return false;
 }
 
-/// The first pass of every stage is the first micro-batch's through its first part.
+/// Sets the begin of every stage, whose first pass is the first micro-batch through its first part.
 void list_begins(const PipelineProblem& problem, ScratchState& s) {
   s.begin[0] = 0;
   for (std::size_t i = 1; i < s.begin.size(); ++i) {

@@ -1,3 +1,5 @@
+// The parallelism planner: bounds every strategy, then models them from the smallest bound on until
+// no bound is below the best result. `monet optimise parallelism` reports its result.
 #include "monet/cluster/planner.hpp"
 
 #include "cluster/cost/blocks.hpp"
@@ -27,14 +29,14 @@ using cluster_cost::Profile;
 using cluster_cost::ProfileKey;
 using cluster_step::StepBound;
 
-constexpr std::size_t kBatch = 64; ///< strategies that are modelled at a time, whatever the threads
+constexpr std::size_t kBatch = 64; ///< strategies modelled at once, for any number of threads
 constexpr std::size_t kMaxRunnersUp = 20;
 
-/// A profile, or why there is none.
+/// The profile of a strategy, or the reason for its failure.
 struct Priced {
   std::optional<Profile> profile;
   std::string why;
-  std::exception_ptr input_error; ///< sizes of all samples together, or the network's own fault
+  std::exception_ptr input_error; ///< InputError: sizes are too large or the network is invalid
 };
 
 struct Fitted {
@@ -95,7 +97,8 @@ private:
     return result_.memory_limit > 0 && memory > result_.memory_limit;
   }
 
-  /// Profiles of these, side by side; those that are there stay. Afterwards they do not move.
+  /// Computes the missing profiles of `wanted` in parallel. Existing entries are kept, and their
+  /// addresses are stable. Progress is reported only if `phase` is not empty.
   void price(const std::map<ProfileKey, ParallelStrategy>& wanted, std::string_view phase) {
     std::vector<std::pair<const ParallelStrategy*, Priced*>> missing;
     for (const auto& [key, strategy] : wanted) {
@@ -103,7 +106,7 @@ private:
       if (added)
         missing.emplace_back(&strategy, &place->second);
     }
-    // In portions, for the progress to be told.
+    // Progress is reported after each portion.
     constexpr std::size_t kPortion = 32;
     for (std::size_t first = 0; first < missing.size(); first += kPortion) {
       const std::size_t count = std::min(kPortion, missing.size() - first);
@@ -130,8 +133,8 @@ private:
     return profiles_.at(cluster_cost::profile_key(cluster_step::base_of(strategy)));
   }
 
-  /// Micro-batches of a division that differ in nothing else: what more samples keep in memory
-  /// follows from the two smallest, and most large ones do not fit.
+  /// Profiles the two smallest micro-batches of each family, a set of strategies that differ only
+  /// in the micro-batch. The memory of larger ones is extrapolated, which rules out most of them.
   void price_families() {
     const auto family_of = [](const ParallelStrategy& strategy) {
       ProfileKey key = cluster_cost::profile_key(cluster_step::base_of(strategy));
@@ -232,7 +235,7 @@ private:
         if (!is_beaten(bounds_[order_[at]]))
           batch.push_back(order_[at]);
         else if (!options_.front)
-          at = order_.size() - 1; // the others' bounds are no less
+          at = order_.size() - 1; // the remaining bounds are not smaller
       }
       model(batch);
       next_ = at;
@@ -303,7 +306,7 @@ private:
     front.push_back(planned);
   }
 
-  /// Nothing that is not modelled yet is below.
+  /// A lower bound on the objective of all strategies that have not been modelled yet.
   double bound_of_rest() const {
     double bound = std::numeric_limits<double>::infinity();
     for (std::size_t at = next_; at < order_.size(); ++at)
@@ -346,12 +349,13 @@ private:
     });
   }
 
-  /// A strategy whose sizes are too large ends no search; what is wrong with all of them does.
+  /// Rethrows the first InputError if every strategy failed with one. If only some did, warns about
+  /// them.
   void refuse_inputs() const {
     std::int64_t failed = 0;
     const Priced* first = nullptr;
     for (std::size_t i = 0; i < strategies_.size(); ++i) {
-      if (fates_[i] != StrategyStatus::impossible) // what is too large may have no price
+      if (fates_[i] != StrategyStatus::impossible) // a strategy that is too large has no profile
         continue;
       const auto own = profiles_.find(cluster_cost::profile_key(strategies_[i]));
       const Priced& priced = own == profiles_.end() ? base(strategies_[i]) : own->second;
@@ -377,8 +381,8 @@ private:
   std::map<ProfileKey, Priced> profiles_;
   std::vector<StepBound> bounds_; ///< of each strategy
   std::vector<StrategyStatus> fates_;
-  std::vector<std::size_t> order_; ///< those that may fit, the least bound first
-  std::size_t next_ = 0;           ///< in the order
+  std::vector<std::size_t> order_; ///< strategies that may fit, smallest bound first
+  std::size_t next_ = 0;           ///< index into order_
   PlannerResult result_;
 };
 

@@ -1,3 +1,5 @@
+// Enumerates the parallelism strategies of a search space: mesh degrees, then micro-batches,
+// schedules, ZeRO levels, recomputation and offload. The planner bounds and models the result.
 #include "base/shared/divisors.hpp"
 #include "cluster/cost/layout.hpp"
 
@@ -13,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Of those given the ones that divide; of none given all divisors.
+/// The values in `given` that divide `whole`, or all divisors of `whole` if `given` is empty.
 std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& given, std::int64_t whole) {
   if (given.empty())
     return divisors(whole);
@@ -29,7 +31,7 @@ bool allows(const std::vector<std::int64_t>& given, std::int64_t value) {
   return given.empty() || std::ranges::find(given, value) != given.end();
 }
 
-/// Counts up degrees, then what each mesh can be run with.
+/// Enumerates the degrees of the mesh, then the options of each mesh.
 class Enumeration {
 public:
   Enumeration(const StrategySpace& space, std::int64_t devices, const ClusterWorkload& workload,
@@ -59,7 +61,7 @@ public:
 private:
   bool is_transformer() const { return workload_.transformer.has_value(); }
 
-  /// A network's samples need not have tokens.
+  /// Context-parallel degrees. Samples of a general network may lack tokens, so the default is 1.
   std::vector<std::int64_t> contexts(std::int64_t rest) const {
     if (!is_transformer() && space_.context.empty())
       return {1};
@@ -99,7 +101,7 @@ private:
     if (!is_transformer())
       return space_.virtual_stages.empty() ? std::vector<std::int64_t>{1} : space_.virtual_stages;
     const std::int64_t layers = workload_.transformer->layers / strategy_.pipeline;
-    if (strategy_.pipeline == 1) // parts of one stage are no pipeline
+    if (strategy_.pipeline == 1) // virtual stages need a pipeline
       return allows(space_.virtual_stages, 1) ? std::vector<std::int64_t>{1}
                                               : std::vector<std::int64_t>{};
     return chosen(space_.virtual_stages, layers);
@@ -108,7 +110,7 @@ private:
   void add_schedules() {
     for (std::size_t kind = 0; kind < pipeline_kind_names().size(); ++kind) {
       strategy_.schedule = static_cast<PipelineKind>(kind);
-      // Without a pipeline all orders are alike.
+      // Without a pipeline all schedules are equivalent.
       const bool alone = strategy_.pipeline == 1 && space_.schedule.empty();
       if (alone && strategy_.schedule != PipelineKind::one_f_one_b)
         continue;
@@ -152,7 +154,8 @@ private:
     }
   }
 
-  /// Fused attention computes its own again; networks have no layers to run again by themselves.
+  /// Whether the kind of recomputation changes the step, or the space lists kinds. Fused attention
+  /// always recomputes its scores, and general networks have no layers to recompute.
   bool differs(RecomputeKind recompute) const {
     if (!space_.recompute.empty())
       return true;

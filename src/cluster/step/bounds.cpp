@@ -1,3 +1,5 @@
+// Computes lower bounds of a strategy's step (time, memory, energy) from the profile of a smaller
+// strategy. The planner discards strategies by them.
 #include "cluster/step/bounds.hpp"
 
 #include "cluster/step/step.hpp"
@@ -15,14 +17,14 @@ using cluster_cost::Block;
 using cluster_cost::PassCost;
 using cluster_cost::Profile;
 
-/// Shards and samples are whole bytes: together no more than this is rounded up.
+/// Maximum relative error from rounding shards and samples up to whole bytes.
 constexpr double kRounding = 1e-3;
 
-/// A part of the model, one micro-batch.
+/// Cost of one micro-batch in one part of the model: ns, and bytes of stored activations.
 struct PartCost {
   Nanoseconds forward = 0;
-  Nanoseconds backward = 0; ///< what the gradient of the part's input waits for
-  Nanoseconds weight = 0;   ///< of its own
+  Nanoseconds backward = 0; ///< up to the gradient of the part's input
+  Nanoseconds weight = 0;   ///< weight gradients, if split off
   std::int64_t stored = 0;
 
   Nanoseconds all() const { return forward + backward + weight; }
@@ -36,7 +38,7 @@ struct PartCost {
 
 class StepBounds {
 public:
-  /// `speed`: no device is faster.
+  /// `speed`: relative speed of the fastest device.
   StepBounds(const ClusterDevice& device, const Profile& base, const ParallelStrategy& strategy,
              double speed)
       : device_(device), base_(base), strategy_(strategy), speed_(speed),
@@ -77,7 +79,7 @@ private:
   PartCost cost_of(Block block) const {
     for (PassCost* pass : {&block.forward, &block.recompute, &block.backward, &block.weight}) {
       pass->compute -= pass->sharded;
-      pass->gather = 0; // over data ranks: where more of them divide less, there is none
+      pass->gather = 0; // more data ranks may divide fewer tensors, and then gather nothing
       pass->host -= pass->gather_host;
     }
     const BlockTimes times = times_of(block, strategy_, speed_);
@@ -87,10 +89,11 @@ private:
             .stored = block.stored_bytes};
   }
 
-  /// What ZeRO divides from that stage on is divided by so much more than in the base, at most:
-  /// what the base could not divide, more ranks cannot either.
+  /// The maximum factor by which ZeRO, if its stage is at least `from`, divides more than in the
+  /// base profile. A tensor that the base could not divide stays undivided with more ranks.
   double sharded(int from) const { return strategy_.zero >= from ? more_ranks_ : 1; }
-  /// On the device; of states that are offloaded nothing is counted.
+  /// Lower bound of the bytes of parameters, gradients and states on the device. Offloaded states
+  /// count as 0.
   std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
     if (offloads_states(strategy_.offload))
       states = 0;
@@ -113,9 +116,9 @@ private:
     return static_cast<std::size_t>(part_of(strategy_.schedule, strategy_.pipeline, stage, chunk));
   }
 
-  /// The stage's first pass waits for the first micro-batch to come down through the parts before.
-  /// Where weight gradients are not split off, the last pass of a stage is the backward pass of its
-  /// first part, and goes back up from there.
+  /// Lower bound of the step's time by one stage, in ns. Its first pass waits for the first
+  /// micro-batch to pass through the earlier parts. If weight gradients are not split off, its last
+  /// pass is the backward pass of its first part, which those of the earlier parts follow.
   Nanoseconds time_of_stage(std::int64_t stage) const {
     PartCost own;
     for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
@@ -146,8 +149,9 @@ private:
     return static_cast<Nanoseconds>(std::floor(update / sharded(1)));
   }
 
-  /// Temporaries and what is stored, at least. What ZeRO gathers and scatters is not known: where
-  /// more ranks divide less, it is less.
+  /// Lower bound of the bytes of temporaries and stored activations. From ZeRO stage 2 on,
+  /// temporaries count as 0: more ranks may divide fewer tensors, which shrinks the buffers of
+  /// gathers.
   std::int64_t passing(std::int64_t stage) const {
     std::int64_t least = parts_[part(stage, 0)].stored;
     for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
@@ -188,7 +192,8 @@ private:
     return kept(parameters, gradients, states) + passing(stage);
   }
 
-  /// Stages that are balanced by cost: one has its share of the work, one has the largest block.
+  /// The bound for stages that are balanced by cost: some stage has at least the mean work, and
+  /// some stage has the largest block.
   StepBound of_any_parts() const {
     PartCost all;
     Nanoseconds largest = 0;
@@ -201,13 +206,13 @@ private:
       gradients += block.gradient_bytes;
       states += block.state_bytes;
     }
-    for (const auto& shared : base_.shared) { // perhaps on one stage
+    for (const auto& shared : base_.shared) { // both blocks may be on one stage
       parameters -= shared.parameter_bytes;
       gradients -= shared.gradient_bytes;
       states -= shared.state_bytes;
     }
     const Nanoseconds share = all.all() / strategy_.pipeline;
-    // Every stage keeps a micro-batch of each of its parts at least.
+    // Every stage stores at least one micro-batch of each of its parts.
     const std::int64_t stored = offloads_activations(strategy_.offload) ? 0 : all.stored;
     const std::int64_t bytes = kept(parameters, gradients, states) + stored;
     return {strategy_.micro_batches() * std::max(share, largest), bytes / strategy_.pipeline, 0};
@@ -218,9 +223,9 @@ private:
   const ParallelStrategy& strategy_;
   double speed_;
   bool even_;
-  double more_ranks_;           ///< of data than the base has: so many times
-  std::vector<PartCost> costs_; ///< of the profile's blocks
-  std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< of parts, in the sequence
+  double more_ranks_;                                       ///< data ranks, relative to the base
+  std::vector<PartCost> costs_;                             ///< by block of the profile
+  std::vector<std::pair<std::size_t, std::size_t>> ranges_; ///< by part, in the sequence
   std::vector<PartCost> parts_;
 };
 
@@ -228,7 +233,7 @@ private:
 
 namespace {
 
-/// The smallest prime factor; 1 of 1.
+/// The smallest prime factor of a number, or 1 for 1.
 std::int64_t min_factor(std::int64_t of) {
   for (std::int64_t factor = 2; factor * factor <= of; ++factor) {
     if (of % factor == 0)

@@ -1,3 +1,5 @@
+// Builds the step of a strategy from its profile: pipeline problem, simulation, memory and
+// utilisation. Called by the planner and by ClusterModel.
 #include "cluster/step/step.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ using cluster_cost::Block;
 using cluster_cost::PassCost;
 using cluster_cost::Profile;
 
-/// One strategy's step, put together.
+/// Builds the step of one strategy.
 class StepBuild {
 public:
   StepBuild(const Cluster& cluster, const ClusterDevice& device, const Profile& profile,
@@ -45,7 +47,7 @@ public:
   }
 
 private:
-  /// Of the sequence, by part.
+  /// The blocks of a part, as indices in the profile.
   std::span<const std::size_t> blocks_of(std::int64_t part) const {
     const auto at = static_cast<std::size_t>(part);
     return std::span(profile_.sequence).subspan(begins_[at], begins_[at + 1] - begins_[at]);
@@ -70,7 +72,7 @@ private:
     }
   }
 
-  /// Of the profile's blocks, by devices of this speed.
+  /// Costs of the profile's blocks on devices of relative speed `speed`.
   std::vector<BlockCost> costs_at(double speed) const {
     std::vector<BlockCost> costs;
     for (const Block& of : profile_.blocks)
@@ -149,8 +151,8 @@ private:
     const std::int64_t parts = strategy_.pipeline * strategy_.virtual_stages;
     for (std::int64_t number = 0; number + 1 < parts; ++number) {
       const auto bytes = static_cast<double>(block(blocks_of(number).back()).output_bytes);
-      // What all tensor ranks hold alike each sends a part of; the receivers gather it (Narayanan
-      // et al. 2021, section 4.1).
+      // Each tensor rank sends a part of the activations that all of them replicate, and the
+      // receivers gather the parts (Narayanan et al. 2021, section 4.1).
       const bool alike = strategy_.tensor > 1 && !strategy_.sequence;
       const double sent = alike ? bytes / static_cast<double>(strategy_.tensor) : bytes;
       Nanoseconds time = collective_cost(next, Collective::point_to_point, sent).time;
@@ -169,9 +171,10 @@ private:
     }
   }
 
-  /// Gradients are exchanged as blocks finish their last backward pass, the last block first; what
-  /// is left then is waited for. Gathered parameters are needed as the next forward pass comes to
-  /// them.
+  /// The work of a stage after its last pass. With overlap, gradients are exchanged as blocks
+  /// finish their last backward pass, the last block first, and the stage waits for the rest.
+  /// Updated parameters are then gathered during the next forward pass, and the stage waits for the
+  /// excess.
   StageTail tail_of(std::int64_t stage) const {
     std::vector<std::size_t> blocks;
     for_each_block(stage, [&](std::size_t i) { blocks.push_back(i); });
@@ -213,7 +216,7 @@ private:
       share.offload += problem.micro_batches * of.offload;
       ++result.blocks;
     });
-    // Exchange and host time inside of what is computed again count as such.
+    // Exchange and host time inside the recomputation count as such, not as recomputation.
     share.compute = times.busy - share.recompute - share.collectives - share.host - share.offload;
     if (share.compute < 0) {
       share.recompute += share.compute;
@@ -259,7 +262,8 @@ private:
         device_.table ? static_cast<std::int64_t>(device_.table->workspace_bytes) : 0;
   }
 
-  /// The parts of a stage take turns: the worst moment of one of them.
+  /// Adds temporaries and stored activations at the peak of a stage. Its parts run one at a time,
+  /// so the part with the largest peak decides.
   void add_passing(StageMemory& memory, std::int64_t stage) const {
     const auto at = [&](MemoryOwner owner) -> std::int64_t& {
       return memory.bytes[static_cast<std::size_t>(owner)];
@@ -328,8 +332,8 @@ private:
   const Profile& profile_;
   const ParallelStrategy& strategy_;
   std::vector<std::size_t> begins_;                                 ///< of parts, in the sequence
-  std::vector<BlockCost> costs_;                                    ///< of the profile's blocks
-  std::map<std::int64_t, std::vector<BlockCost>> costs_of_unequal_; ///< of stages of other speeds
+  std::vector<BlockCost> costs_;                                    ///< by block of the profile
+  std::map<std::int64_t, std::vector<BlockCost>> costs_of_unequal_; ///< by stage of another speed
   ClusterStep step_;
 };
 

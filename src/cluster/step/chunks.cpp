@@ -1,3 +1,5 @@
+// Divides a profile's blocks into the parts of a pipeline, and computes the times and peak memory
+// of blocks and parts. Used by build.cpp and bounds.cpp.
 #include "cluster/step/step.hpp"
 
 #include <algorithm>
@@ -68,7 +70,7 @@ std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrat
   const std::size_t blocks = profile.sequence.size();
   std::vector<std::size_t> begins{0};
   if (!strategy.layers.empty()) {
-    std::int64_t at = 1; // behind the embedding
+    std::int64_t at = 1; // after the embedding
     for (std::size_t part = 0; part + 1 < parts; ++part) {
       at += strategy.layers[part];
       begins.push_back(static_cast<std::size_t>(at));
@@ -105,7 +107,7 @@ std::int64_t temporaries_of(const Profile& profile, std::span<const std::size_t>
 
 namespace {
 
-/// Of a block and its neighbours.
+/// The sum of `bytes` over a block and its neighbours in `blocks`.
 std::int64_t window(const Profile& profile, std::span<const std::size_t> blocks, std::size_t at,
                     std::int64_t Block::*bytes) {
   std::int64_t sum = profile.blocks[blocks[at]].*bytes;

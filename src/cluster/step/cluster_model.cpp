@@ -1,4 +1,5 @@
-// What strategies of one workload share: profiles of blocks.
+// ClusterModel: validates a strategy and builds its step, with profiles cached per workload. Called
+// by `monet cluster` and by exploration.
 #include "cluster/cost/blocks.hpp"
 #include "cluster/cost/layout.hpp"
 #include "cluster/step/step.hpp"

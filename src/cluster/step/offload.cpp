@@ -1,3 +1,5 @@
+// Offload to host memory: finds the host link and adds the times of its copies to a profile. Used
+// by build.cpp, bounds.cpp and the planner.
 #include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,13 +13,14 @@ namespace {
 using cluster_cost::Block;
 using cluster_cost::Profile;
 
-/// One way.
+/// Nanoseconds of a copy over the host link, one way, while all devices that share the link copy as
+/// much. Throws InfeasibleError for more than eleven days.
 double copy_time(const HostLink& link, std::int64_t bytes) {
   if (bytes == 0)
     return 0;
   const double all = static_cast<double>(bytes) * static_cast<double>(link.shared_by);
   const double time = link.latency_ns + all / link.bandwidth_gb_per_s;
-  constexpr double kLongest = 1e15; // eleven days
+  constexpr double kLongest = 1e15; // ns: eleven days
   if (time > kLongest)
     throw InfeasibleError(
         fmt::format("{} bytes over the host link take {:.3g} s", bytes, time * 1e-9));

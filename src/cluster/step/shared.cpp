@@ -1,3 +1,5 @@
+// Assigns the costs of weights that two blocks share, such as tied embeddings, to pipeline stages.
+// Called by build.cpp and bounds.cpp.
 #include "cluster/step/step.hpp"
 
 #include <algorithm>
@@ -48,7 +50,7 @@ public:
     return std::ranges::any_of(
         has_, [&](const auto& blocks) { return blocks[both.first] && blocks[both.second]; });
   }
-  /// How many stages lie between them.
+  /// The distance between the stages of the two blocks, in stages.
   std::int64_t distance(const SharedWeights& both) const {
     return std::abs(stage_of(both.first) - stage_of(both.second));
   }
@@ -61,7 +63,8 @@ private:
   std::vector<std::vector<bool>> has_; ///< by stage and block
 };
 
-/// All-reduces one rank's gradients with the same rank of a stage so far away.
+/// Nanoseconds of an all-reduce of a rank's gradients with the same rank of another stage,
+/// `distance` stages away.
 double exchange_time(const Cluster& cluster, const ParallelStrategy& strategy,
                      std::int64_t distance, std::int64_t bytes) {
   const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;

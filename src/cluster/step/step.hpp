@@ -1,5 +1,5 @@
-// From the costs of blocks to a step of the whole cluster: its stages with their devices, the ways
-// to the host's memory, and the blocks as the parts that stages run.
+// Builds a step of the whole cluster from the costs of blocks: the devices of stages, the copies to
+// host memory, and the division of blocks into parts. Used by the planner and by ClusterModel.
 #pragma once
 
 #include "cluster/cost/blocks.hpp"
@@ -14,36 +14,39 @@
 
 namespace monet::cluster_step {
 
-/// `profile` is the strategy's. `tokens` are those of a sample; 0 where samples are no sequences.
+/// The step of a strategy, built from its profile. `tokens`: tokens per sample, or 0 if samples are
+/// not sequences.
 ClusterStep build_step(const Cluster& cluster, const ClusterDevice& device,
                        const cluster_cost::Profile& profile, const ParallelStrategy& strategy,
                        std::int64_t tokens);
 
-/// What limits a stage: its ranks wait for each other, and keep as much each.
+/// The device limits of a stage. Its ranks wait for each other and store equal amounts.
 struct StageDevices {
   double speed = 1;        ///< of the slowest
   std::int64_t memory = 0; ///< of the smallest; 0: not known
 };
 
-/// Stage i has the devices from i * data * context * tensor on.
+/// The device limits of a stage. Stage i has n = data * context * tensor devices, from i * n on.
 StageDevices devices_of(const Cluster& cluster, const ClusterDevice& device,
                         const ParallelStrategy& strategy, std::int64_t stage);
 
-/// No device of the cluster is faster, or has more memory.
+/// The highest speed and the largest memory of any device of the cluster.
 StageDevices best_devices(const Cluster& cluster, const ClusterDevice& device);
 
-/// Why steps of the cluster are not modelled; empty where they are.
+/// The reason why steps of the cluster cannot be modelled, or empty if they can.
 std::string unequal_misfit(const Cluster& cluster);
 
-/// The cluster's, else the one that its device's table has; without bandwidth there is none.
+/// The host link of the cluster, else that of its device's table. Its bandwidth is 0 if both lack
+/// it.
 HostLink host_link_of(const Cluster& cluster, const ClusterDevice& device);
 
-/// Why the strategy's offload is impossible; empty where it is not.
+/// The reason why the strategy's offload is impossible, or empty if it is possible.
 std::string offload_misfit(const HostLink& link, const ParallelStrategy& strategy);
 
-/// The same blocks with the copies that a strategy's offload makes. The link carries as much each
-/// way at once: what a block stores goes out behind its forward pass while the next one computes,
-/// and comes in before its backward pass; states come in and go out around the update.
+/// The profile with the copies of a strategy's offload. The link carries both directions at full
+/// bandwidth at once. A block's stored activations leave after its forward pass, while the next
+/// block computes, and return before its backward pass. States are copied in and out around the
+/// update.
 cluster_cost::Profile offloaded(const cluster_cost::Profile& profile, const HostLink& link,
                                 const ParallelStrategy& strategy);
 
@@ -55,54 +58,56 @@ cluster_cost::Profile with_shared_weights(const cluster_cost::Profile& profile,
                                           const Cluster* cluster, const ParallelStrategy& strategy,
                                           std::span<const std::size_t> begins);
 
-/// A pass on one device: kernels and collectives one after another, no faster than the host
-/// launches them; what may run beside it, where it does, counts as far as it is longer.
+/// The time of a pass on one device, in ns. Kernels and collectives run in sequence, no faster than
+/// the host launches them. Overlapping gathers and copies count only as far as they are longer.
 struct PassTime {
   double total = 0;
-  /// Of that: collectives, waiting for the host's launches, and for its copies.
+  /// Shares of `total`: collectives, waits for launches by the host, and waits for host copies.
   double exchange = 0, host = 0, link = 0;
 };
 
 PassTime time_of(const cluster_cost::PassCost& pass, bool overlap);
 
-/// The passes of a block. Those after the forward pass run in a row, so that what runs beside one
-/// of them runs beside all: the host's launches, copies and gathers.
+/// The times of a block's passes. The passes after the forward pass run back to back, so launches
+/// by the host, copies and gathers overlap with all of them together.
 struct BlockTimes {
   PassTime forward;
   PassTime backward; ///< recomputation and input gradient; weight gradients, too, if not split off
-  PassTime weight;   ///< where they are split off
+  PassTime weight;   ///< weight gradients, if split off
   double share_of_recompute = 0, share_of_weight = 0; ///< of `backward`
 };
-/// On devices of that speed: kernels are so much faster, exchanges and copies are not.
+/// The times of a block on devices of relative speed `speed`, which scales kernels but neither
+/// exchanges nor copies.
 BlockTimes times_of(const cluster_cost::Block& block, const ParallelStrategy& strategy,
                     double speed = 1);
-/// Copies of states move beside the update, as much each way at once, or around it.
+/// Nanoseconds of a block's update. With `overlap`, the copies of states run during the update,
+/// both directions at once; otherwise before and after it.
 double update_time(const cluster_cost::Block& block, bool overlap, double speed = 1);
 
-/// True where every part has as many layers as the others: then the parts do not depend on costs.
+/// Whether all parts have the same number of layers. The parts then do not depend on costs.
 bool has_even_parts(const cluster_cost::Profile& profile, const ParallelStrategy& strategy);
 
-/// Where in the sequence each part of the model begins, and its end. InfeasibleError with more
-/// parts than blocks.
+/// The position in the sequence at which each part of the model begins, then the end of the
+/// sequence. Throws InfeasibleError if there are more parts than blocks.
 std::vector<std::size_t> part_begins(const cluster_cost::Profile& profile,
                                      const ParallelStrategy& strategy);
 
-/// Most that a part of the model needs beyond what all of the stage's keep: while a block is at it,
-/// the later ones of `blocks` have not begun to store anything of the micro-batch, or are done with
-/// it.
+/// Maximum bytes that a part needs beyond the stored activations of its stage. While a block runs,
+/// the later ones of `blocks` store nothing of the micro-batch yet, or have already released it.
 std::int64_t temporaries_of(const cluster_cost::Profile& profile,
                             std::span<const std::size_t> blocks);
 
-/// Of what waits in the host block by block, most that is on the device: that of the block at work,
-/// of the one before it and of the one behind it, one on its way out and one on its way in.
+/// Maximum bytes on the device of data that is offloaded block by block: those of the running block
+/// and of both its neighbours, one of which is copied out and one in.
 std::int64_t on_their_way(const cluster_cost::Profile& profile, std::span<const std::size_t> blocks,
                           std::int64_t cluster_cost::Block::*bytes);
 
-/// A part of the model at its worst moment where what it stores waits in the host's memory.
+/// Bytes on the device at the peak of a part whose stored activations are offloaded.
 struct OffloadPeak {
   std::int64_t temporaries = 0, stored = 0;
 };
-/// `kept`: what the stage stores without offload. Never more than without it.
+/// The peak of a part with offloaded activations, which never exceeds that without offload. `kept`:
+/// bytes that the stage stores without offload.
 OffloadPeak offload_peak(const cluster_cost::Profile& profile, std::span<const std::size_t> blocks,
                          std::int64_t kept);
 

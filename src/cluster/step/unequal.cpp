@@ -1,3 +1,5 @@
+// Speed and memory of a stage's devices in clusters with unequal devices. Used by build.cpp,
+// bounds.cpp and the planner.
 #include "cluster/step/step.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Parallelism strategies: reads, prints and validates them, and derives the mesh that partitions a
+// step. Read by the planner, the cost models and exploration.
 #include "monet/cluster/strategy.hpp"
 
 #include "monet/base/checked.hpp"
@@ -16,10 +18,10 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kOffload{"none", "states", "activations", "both"};
-constexpr std::int64_t kMax = std::int64_t{1} << 30; ///< of any degree or batch
-constexpr std::size_t kMaxValues = 1000;             ///< of one key
+constexpr std::int64_t kMax = std::int64_t{1} << 30; ///< maximum degree or batch
+constexpr std::size_t kMaxValues = 1000;             ///< maximum number of values per key
 
-/// The product, or the largest number where it is more.
+/// The product of the factors, or the maximum of int64 if it overflows.
 std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
   std::int64_t product = 1;
   for (const std::int64_t factor : factors) {
@@ -45,7 +47,7 @@ constexpr DegreeKey kDegrees[]{
     {"global_batch", &ParallelStrategy::global_batch, nullptr},
 };
 
-/// Which of `names` the node says; of none a problem.
+/// The index in `names` of the node's string. Otherwise reports a problem and returns nullopt.
 std::optional<std::size_t> choice_of(const YamlNode& node, std::span<const std::string_view> names,
                                      ProblemList& problems) {
   const auto word = as_string(node, problems);
@@ -75,7 +77,7 @@ std::vector<std::int64_t> read_layers(const YamlNode& node, ProblemList& problem
   return layers;
 }
 
-/// "5-6x10-5": equal neighbours once.
+/// The layers of parts as text, with runs of equal numbers abbreviated: "5-6x10-5".
 std::string layers_to_string(const std::vector<std::int64_t>& layers) {
   std::string words;
   for (std::size_t i = 0; i < layers.size();) {
@@ -98,7 +100,7 @@ void check_divides(std::vector<std::string>& found, std::string_view what, std::
                               by, parts, whole % parts));
 }
 
-/// Values of one key: one or a list.
+/// Reads the values of a key, which are one scalar or a list.
 class ValueReader {
 public:
   ValueReader(YamlMap& map, ProblemList& problems) : map_(map), problems_(problems) {}

@@ -1,3 +1,5 @@
+// Evaluates designs of a space of clusters: builds the cluster of a design and models one training
+// step on it. make_evaluator() creates this evaluator; explore() calls it through a DesignRunner.
 #include "explore/evaluate/evaluators.hpp"
 
 #include "monet/explore/space.hpp"
@@ -15,7 +17,8 @@ namespace monet {
 
 namespace {
 
-/// A cluster with what its strategies share: for one thread at a time.
+/// A cluster and its model, shared by designs that differ only in their parallel strategy. One
+/// thread at a time may use it.
 struct SharedCluster {
   SharedCluster(DesignedCluster of, std::shared_ptr<CoreCostCache> costs)
       : made(std::move(of)), model(made.cluster, made.device, made.workload, std::move(costs)) {}
@@ -27,7 +30,8 @@ struct SharedCluster {
   std::size_t uses = 0;
 };
 
-/// Clusters that no thread has in hand, the last used first. Steps are the same whatever is kept.
+/// Clusters that no thread is using, most recently used first. Results do not depend on which
+/// clusters are kept.
 class IdleClusters {
 public:
   std::unique_ptr<SharedCluster> take(const std::string& key) {
@@ -42,7 +46,7 @@ public:
 
   void give_back(std::string key, std::unique_ptr<SharedCluster> cluster) {
     constexpr std::size_t kMaxIdleClusters = 64;
-    constexpr std::size_t kMaxUses = 10'000; // each may have added costs of its own
+    constexpr std::size_t kMaxUses = 10'000; // each use may add cached costs
     if (++cluster->uses > kMaxUses)
       return;
     const std::lock_guard lock(mutex_);
@@ -67,7 +71,7 @@ public:
     return result;
   }
 
-  /// Area and power are exact, and nothing is known of the step.
+  /// Area and power are exact; the bounds of the step are trivial.
   DesignBound bound(DesignId id) override {
     DesignResult judged;
     follow(id, judged, [](SharedCluster&) {});
@@ -84,7 +88,8 @@ public:
   }
 
 private:
-  /// What is wrong with the first design's network is the space's fault, not a design's.
+  /// Builds the network of the first design, so that a faulty network is reported as an error of
+  /// the space and not as an infeasible design.
   void try_network() {
     const DesignId id = space_.first_design();
     try {
@@ -92,7 +97,7 @@ private:
       const ParallelStrategy strategy = strategy_of(space_, id, first.cluster.devices);
       if (first.workload.network)
         first.workload.network(strategy.data * strategy.micro_batch);
-    } catch (const InfeasibleError&) { // a result, as of any other design
+    } catch (const InfeasibleError&) { // an infeasible design is a result, not an error
     }
   }
 
@@ -102,11 +107,11 @@ private:
                  : std::make_unique<SharedCluster>(cluster_of(space_, id), costs_.get());
   }
 
-  /// The cluster's own budgets, then the rest.
+  /// Checks the cluster's area, power and bandwidth budgets, then runs `rest` if they are met.
   template <class Rest>
   void follow(DesignId id, DesignResult& result, const Rest& rest) {
     result.id = id;
-    result.frequency_hz = 1e9; // of nanoseconds
+    result.frequency_hz = 1e9; // a cluster's cycles are nanoseconds
     try {
       std::string key = cluster_key(space_, id);
       std::unique_ptr<SharedCluster> shared = cluster(id, key);
@@ -119,7 +124,7 @@ private:
       idle_.give_back(std::move(key), std::move(shared));
     } catch (const InfeasibleError& error) {
       result.reason = error.what();
-    } catch (const InputError& error) { // values that make no cluster
+    } catch (const InputError& error) { // parameter values that do not form a valid cluster
       result.reason = error.what();
     }
     result.feasible = result.reason.empty();
@@ -129,7 +134,7 @@ private:
     ClusterStep step;
     try {
       step = cluster.model.model(strategy_of(space_, result.id, cluster.made.cluster.devices));
-    } catch (const InfeasibleError& error) { // other strategies may do
+    } catch (const InfeasibleError& error) { // the cluster stays usable for other strategies
       result.reason = error.what();
       return;
     } catch (const InputError& error) {
@@ -148,12 +153,12 @@ private:
       result.metrics.push_back({space_.workload.metrics[i], values[i]});
   }
 
-  /// Why the fullest device has too little memory, or nothing.
+  /// The reason why the fullest device has too little memory; empty if it has enough.
   std::string judge_memory(const ClusterStep& step) const {
     if (!step.fits()) {
       const StageResult& fullest = step.fullest();
       auto bytes = fullest.memory.bytes;
-      bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = 0; // in the host's
+      bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = 0; // in host memory
       const auto owner = static_cast<MemoryOwner>(std::ranges::max_element(bytes) - bytes.begin());
       return fmt::format(
           "a device of stage {} keeps {} bytes, {} more than it has, most of them {}",

@@ -1,3 +1,5 @@
+// Builds the training graphs of a space's designs and lower bounds of their steps, once per
+// training that designs choose. The evaluator of chips (evaluator.cpp) calls this.
 #include "explore/evaluate/design_steps.hpp"
 
 #include "monet/base/stop.hpp"
@@ -11,8 +13,8 @@
 namespace monet {
 
 StepFloors::Traffic StepFloors::traffic(const Chip& chip) {
-  // More memory needs no more traffic: chips are taken for the next larger step of a fourth root
-  // of 2, so that there are few.
+  // Traffic does not grow with memory. The memory size is therefore rounded up to a power of the
+  // fourth root of 2, so that few distinct sizes need bounds.
   constexpr double kPerOctave = 4;
   const int step = static_cast<int>(std::ceil(std::log2(onchip_bits(chip) + 1) * kPerOctave));
   const std::lock_guard lock(mutex_);
@@ -29,9 +31,9 @@ StepFloors::Traffic StepFloors::traffic(const Chip& chip) {
     found.written = static_cast<double>(bounds.offchip_written().value);
     found.peak_bytes = bounds.peak_memory_bytes;
   } catch (const InfeasibleError&) {
-    return found; // of this chip: it has no core for some operator
+    return found; // this chip has no core for some operator; not cached
   }
-  check_stop(); // bounds that were cut short are bounds, but not those of the next run
+  check_stop(); // bounds of a stopped computation are valid but weaker: not cached
   return known_.emplace(step, found).first->second;
 }
 
@@ -46,9 +48,9 @@ StepFigures StepFloors::of(const Chip& chip) {
   const auto out = static_cast<double>(std::max<std::int64_t>(1, port.write_bits_per_cycle));
   const double cycles = port.shared ? (bits.read + bits.written) / std::max(in, out)
                                     : std::max(bits.read / in, bits.written / out);
-  constexpr double kSums = 1 - 1e-9; // of doubles
+  constexpr double kSums = 1 - 1e-9; // margin for the rounding of sums of doubles
   least.latency_cycles = static_cast<std::int64_t>(cycles * kSums);
-  constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule; // per transfer of one bit or more
+  constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule; // per transfer (at least 1 bit)
   least.energy_pj = kSums * (bits.read * std::max(0.0, port.read_pj_per_bit - kRounding) +
                              bits.written * std::max(0.0, port.write_pj_per_bit - kRounding));
   return least;
@@ -66,7 +68,7 @@ const DesignSteps& AllDesignSteps::of(DesignId id) {
     const std::lock_guard lock(mutex_);
     entry = &entries_[key];
   }
-  const std::lock_guard lock(entry->mutex); // others make theirs meanwhile
+  const std::lock_guard lock(entry->mutex); // other entries can be built meanwhile
   if (!entry->made)
     entry->made = make(id);
   return *entry->made;
@@ -83,7 +85,7 @@ std::unique_ptr<DesignSteps> AllDesignSteps::make(DesignId id) const {
                 "leave out 'training:'; the step is then the run 'inference'");
   auto steps = std::make_unique<DesignSteps>();
   const std::vector<std::string>& runs = space_.workload.runs;
-  steps->graphs.reserve(runs.size()); // floors refer to them
+  steps->graphs.reserve(runs.size()); // floors point to the elements
   for (const std::string& run : runs) {
     steps->graphs.push_back(fold_views(
         run == "training" ? make_training_graph(network, *settings.training)

@@ -1,5 +1,5 @@
-// The graphs of a space's runs, and what their designs share: one set for each training that
-// designs choose.
+// Graphs of a space's runs, with the bounds and plans that designs share. There is one set for each
+// training that designs choose.
 #pragma once
 
 #include "monet/core_cost/mapping_file.hpp"
@@ -16,15 +16,15 @@
 
 namespace monet {
 
-/// Least figures of a step on any schedule, from little of a chip. Microseconds a chip, but for the
-/// first chip of each size of memory.
+/// Lower bounds of a step's figures under any schedule, derived from a chip's total memory and its
+/// off-chip port. Takes microseconds per chip, except for the first chip of each memory size.
 class StepFloors {
 public:
-  /// A step whose views are folded. `made_once`: as StepBoundOptions has it.
+  /// `step`: its views are folded; kept by reference. `made_once`: see StepBoundOptions.
   StepFloors(const TrainingGraph& step, bool made_once) : step_(&step), made_once_(made_once) {}
 
-  /// Latency and energy of the off-chip memory for the traffic that is compulsory, and for what has
-  /// no room in all memories together; the peak of live memory. From several threads.
+  /// Bounds for a chip: latency and energy of the compulsory off-chip traffic, including the data
+  /// that does not fit into all on-chip memories together, and peak live memory. Thread-safe.
   StepFigures of(const Chip& chip);
 
 private:
@@ -37,7 +37,7 @@ private:
   const TrainingGraph* step_;
   bool made_once_;
   std::mutex mutex_;
-  std::map<int, Traffic> known_; ///< by size of the memories, in steps
+  std::map<int, Traffic> known_; ///< key: rounded memory size
 };
 
 struct DesignSteps {
@@ -49,11 +49,11 @@ struct DesignSteps {
 
 class AllDesignSteps {
 public:
-  /// Keeps a reference. InputError where the mapping is bad.
+  /// `space` is kept by reference. Throws InputError if the mapping file is invalid.
   explicit AllDesignSteps(const Space& space);
 
-  /// Made when the first design needs them; from several threads. InputError where the network does
-  /// not do.
+  /// The steps of a design, built when the first design needs them. Thread-safe. Throws InputError
+  /// if the network is unusable.
   const DesignSteps& of(DesignId id);
   const MappingFile* mapping() const { return mapping_ ? &*mapping_ : nullptr; }
 

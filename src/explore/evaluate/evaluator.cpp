@@ -1,3 +1,5 @@
+// Evaluates designs of a space of chips: models the runs of a design and trains its arithmetic if
+// the space asks for accuracy. explore() calls it through a DesignRunner.
 #include "explore/evaluate/design_steps.hpp"
 #include "explore/evaluate/evaluators.hpp"
 #include "explore/evaluate/short_trainings.hpp"
@@ -19,7 +21,7 @@ class Evaluator : public DesignEvaluator {
 public:
   Evaluator(const Space& space, DesignStore* store)
       : space_(space), steps_(space), trainings_(space, store, space.first_design()) {
-    steps_.of(space.first_design()); // what is wrong with it is the space's fault, not a design's
+    steps_.of(space.first_design()); // reports a faulty network as an error of the space
   }
 
   DesignResult evaluate(DesignId id) override { return *evaluate_unless(id, nullptr); }
@@ -58,12 +60,12 @@ private:
   }
 
   SearchControl search_control() const {
-    SearchControl control; // of one design: on the thread that evaluates it
+    SearchControl control; // a search within one design uses only the calling thread
     control.seed = space_.workload.search_seed;
     return control;
   }
 
-  /// The plan of the best fusion found, into `tiling`.
+  /// Sets `tiling` to the plan of the best fusion found.
   void fuse(const FusionProblem& problem, TilingOptions& tiling) const {
     FusionOptions options;
     options.objective = *objective_named(space_.workload.fusion->objective);
@@ -83,7 +85,7 @@ private:
     return evaluator.allocation(found.best.plan);
   }
 
-  /// Nothing when `hopeless` gave it up.
+  /// The figures of one run; empty if `hopeless` stopped the evaluation.
   std::optional<StepFigures> run(const TrainingGraph& step, const SharedPlans& shared,
                                  const Chip& chip, CoreCostCache& costs,
                                  std::function<bool(const ScheduleFloor&)> hopeless) const {
@@ -110,7 +112,7 @@ private:
       allocation = allocate(step, chip, options.tiling, options.schedule);
       options.tiling.allocation = &allocation;
     }
-    // Searches go to their end; the schedule of what they found may be given up.
+    // Searches are not stopped early; only the schedule of their result may be.
     options.schedule.hopeless = std::move(hopeless);
     const ModelledStep modelled = model_step(step, chip, options, {costs});
     if (!modelled.timeline.complete)
@@ -156,12 +158,13 @@ private:
     return true;
   }
 
-  /// Evaluates until `enough` is met by the bounds so far; whether it came to the end.
+  /// Evaluates a design until the bounds so far satisfy `enough`. Returns whether the evaluation
+  /// was completed.
   bool follow(DesignId id, const BoundTest& enough, DesignBound& bound, DesignResult& result) {
     result.id = id;
     bound.runs.resize(space_.workload.runs.size());
     for (const std::string& metric : space_.workload.metrics)
-      bound.metrics.push_back({metric, 0}); // the least that shares can be
+      bound.metrics.push_back({metric, 0}); // the minimum of a share
     try {
       const Chip chip = space_.chip(id);
       const DesignSteps& steps = steps_.of(id);
@@ -175,13 +178,13 @@ private:
         if (!follow_runs(steps, chip, enough, bound, result))
           return false;
         if (!space_.workload.metrics.empty() && enough && enough(bound))
-          return false; // not worth a training
+          return false; // beaten already: no training needed
         result.metrics = bound.metrics = trainings_.metrics_of(id);
         judge_metrics(result.metrics);
       }
     } catch (const InfeasibleError& error) {
       result.reason = error.what();
-    } catch (const InputError& error) { // values that make no chip
+    } catch (const InputError& error) { // parameter values that do not form a valid chip
       result.reason = error.what();
     }
     result.feasible = result.reason.empty();

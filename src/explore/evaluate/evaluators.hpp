@@ -1,4 +1,4 @@
-// What the evaluators of chips and of clusters share.
+// Code shared by the evaluators of chips (evaluator.cpp) and of clusters (cluster_evaluator.cpp).
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
@@ -11,17 +11,17 @@
 
 namespace monet {
 
-/// Gives the result area and power of so many chips; the reason why the budgets exclude them, or
-/// nothing. Off-chip bandwidth is that of one.
+/// Sets the area and power of `count` chips in `result`. Returns the reason why they exceed the
+/// budgets; empty if they do not. Off-chip bandwidth is checked for one chip.
 std::string judge_chips(const Chip& chip, double count, const DesignBudgets& budgets,
                         DesignResult& result);
 
-/// Core costs that all designs of a space share, started anew when there are many. Costs are the
-/// same whoever asks first, so that results do not depend on what is still there.
+/// Core costs shared by all designs of a space; replaced by an empty cache when it grows too large.
+/// Costs do not depend on the order of requests, so results do not depend on the cache's contents.
 class SharedCosts {
 public:
   std::shared_ptr<CoreCostCache> get() {
-    constexpr std::size_t kMaxCosts = 100'000; // kept at once, of about 4 KB each
+    constexpr std::size_t kMaxCosts = 100'000; // about 4 KB each
     const std::lock_guard lock(mutex_);
     if (!costs_ || costs_->solved() > kMaxCosts)
       costs_ = std::make_shared<CoreCostCache>();
@@ -33,7 +33,7 @@ private:
   std::shared_ptr<CoreCostCache> costs_;
 };
 
-/// As make_evaluator() has it, of a space of clusters.
+/// The evaluator of a space of clusters; see make_evaluator().
 std::unique_ptr<DesignEvaluator> cluster_evaluator(const Space& space);
 
 } // namespace monet

@@ -1,3 +1,5 @@
+// Runs the short trainings that give a design's error, and caches them by key and seed. The
+// evaluator of chips calls this for spaces with `accuracy:`.
 #include "explore/evaluate/short_trainings.hpp"
 
 #include "monet/base/errors.hpp"
@@ -13,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// On the thread that evaluates the design.
+/// Trainings use one thread: the one that evaluates the design.
 constexpr int kTrainingJobs = 1;
 
 double mean_flushed(const RunHistory& history) {
@@ -26,7 +28,7 @@ double mean_flushed(const RunHistory& history) {
   return steps > 0 ? sum / steps : 0;
 }
 
-/// From the first step to the test at the end, or at the number that ended the run.
+/// Trains with one seed until the last step, or until a non-finite number ends the run, then tests.
 TrainingRecord train(const TrainStudy& study, const std::string& key, std::uint64_t seed) {
   const TrainRecipe& recipe = study.variants.front();
   const TrainingData data = load_data(study.data[recipe.data], kTrainingJobs);
@@ -41,7 +43,7 @@ TrainingRecord train(const TrainStudy& study, const std::string& key, std::uint6
   }
   run.test();
   const auto images = static_cast<double>(data.test.size());
-  const double wrong = std::round((1 - run.history().tests.back().accuracy) * images); // a count
+  const double wrong = std::round((1 - run.history().tests.back().accuracy) * images); // an integer
   return {key, seed, wrong / images, mean_flushed(run.history())};
 }
 
@@ -59,7 +61,7 @@ TrainingCache::TrainingCache(DesignStore* store) : store_(store) {
 std::vector<TrainingRecord>
 TrainingCache::of(const std::string& key, std::span<const std::uint64_t> seeds,
                   const std::function<TrainingRecord(std::uint64_t seed)>& make) {
-  constexpr std::chrono::milliseconds kLookAround{50}; // whether to stop
+  constexpr std::chrono::milliseconds kLookAround{50}; // between checks for a stop request
   std::unique_lock lock(mutex_);
   for (;;) {
     std::size_t missing = 0;
@@ -86,7 +88,7 @@ TrainingCache::of(const std::string& key, std::span<const std::uint64_t> seeds,
   return records;
 }
 
-/// Another process may have put it into the store.
+/// Whether a record is known. Also looks into the store, where another process may have written it.
 bool TrainingCache::has(const Key& key) {
   if (known_.contains(key))
     return true;

@@ -1,4 +1,4 @@
-// Short trainings of designs' arithmetic: each is made once, whichever designs need it.
+// Short trainings of designs' arithmetic. Each training runs once, even if several designs need it.
 #pragma once
 
 #include "monet/explore/space.hpp"
@@ -17,17 +17,18 @@
 
 namespace monet {
 
-/// Runs by key and seed. From several threads: a run that one of them makes, the others wait for.
+/// Training records by key and seed. Thread-safe: while one thread runs a training, other threads
+/// that need it wait.
 class TrainingCache {
 public:
-  /// What is in the store is known; null: none.
+  /// Starts with the records of the store. `store` may be null: no store.
   explicit TrainingCache(DesignStore* store);
 
-  /// The records of a key and these seeds, in their order; `make` makes those that nobody knows.
-  /// Threads that come for the same seeds share them out.
+  /// The records of a key, in the order of `seeds`. `make` computes missing records; threads that
+  /// need the same seeds divide them among themselves.
   std::vector<TrainingRecord> of(const std::string& key, std::span<const std::uint64_t> seeds,
                                  const std::function<TrainingRecord(std::uint64_t seed)>& make);
-  /// Known since the last time; what was learned is not among them.
+  /// Records made, or found in the store, since the last call; learned records are not included.
   std::vector<TrainingRecord> take_new();
   void learn(std::span<const TrainingRecord> records);
 
@@ -49,13 +50,13 @@ private:
 
 class ShortTrainings {
 public:
-  /// Keeps references. `first`: a design whose training is prepared now, so that what is wrong
-  /// with it is said before all work; InputError, InfeasibleError. A space without `accuracy:` has
-  /// none.
+  /// `space` and `store` are kept by reference. The training of design `first` is prepared at once,
+  /// so that its errors are reported before any work: InputError, InfeasibleError. A space without
+  /// `accuracy:` has no trainings.
   ShortTrainings(const Space& space, DesignStore* store, DesignId first);
 
-  /// Those of kTrainedMetrics, or nothing where the space has none; takes as long as training does.
-  /// Stopped where that is asked for.
+  /// The metrics in kTrainedMetrics of a design; empty if the space has no `accuracy:`. Trains if
+  /// necessary, which may take long; throws Stopped on a stop request.
   std::vector<Metric> metrics_of(DesignId id);
   TrainingCache& cache() { return cache_; }
 

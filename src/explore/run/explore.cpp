@@ -1,5 +1,5 @@
-// The loop that asks the strategy, looks into the store, evaluates what is missing, and tells the
-// strategy.
+// The main loop of an exploration: gets designs from the strategy, looks them up in the store,
+// evaluates missing ones on a DesignRunner, and passes the results to the strategy.
 #include "monet/explore/explore.hpp"
 
 #include "explore/run/worker_pool.hpp"
@@ -20,11 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kFewResults = 256;             // before they are handed on
-constexpr std::chrono::milliseconds kHandOn{50};     // at the latest
-constexpr std::chrono::milliseconds kOthersPoll{50}; // waiting for another process's results
-/// Designs are claimed for so many seconds at a time, so that another process that joins finds work
-/// and one that leaves in the middle of a run hands most of it over.
+constexpr std::size_t kFewResults = 256;             // results that are passed on at once
+constexpr std::chrono::milliseconds kHandOn{50};     // maximum delay of a result
+constexpr std::chrono::milliseconds kOthersPoll{50}; // between looks for other processes' results
+/// Designs of about this many seconds of work are claimed at a time. Processes that join later find
+/// work, and a process that leaves returns most of its designs.
 constexpr double kClaimSeconds = 20;
 constexpr std::size_t kClaimPerWorker = 4;
 constexpr std::size_t kLargestClaim = 16384;
@@ -68,7 +68,8 @@ double plain(double value) {
   return value == 0 ? 0.0 : value;
 }
 
-/// As the store gives them back, so that a run from stored results is the same: no negative zeros.
+/// Results in the form in which the store returns them (no negative zeros), so that a run from
+/// stored results is the same. Throws InternalError if a result is invalid.
 std::vector<DesignResult> plain(std::span<const DesignResult> results, bool race) {
   std::vector<DesignResult> all(results.begin(), results.end());
   for (DesignResult& result : all) {
@@ -113,7 +114,7 @@ private:
       if (ids.empty() && strategy_.ended())
         break;
       if (ids.empty())
-        tell(); // a part of its work
+        tell(); // the strategy has made progress
       result_.interrupted = ids.empty() ? !race() : !complete(ids);
       if (result_.interrupted)
         break;
@@ -127,8 +128,8 @@ private:
     }
   }
 
-  /// Whether all racers came to their end, or were given up; else the run is cut short. What is
-  /// stored is not raced again.
+  /// Races the strategy's candidates, except stored ones. Returns whether each was evaluated or
+  /// given up; false if the run was interrupted.
   bool race() {
     const DesignRace race = strategy_.race();
     std::vector<std::optional<DesignResult>> results = store_.find(race.ids);
@@ -152,11 +153,11 @@ private:
     return true;
   }
 
-  /// Whether all of them are known now; else the run is cut short.
+  /// Evaluates all designs that are not known. Returns false if the run was interrupted.
   bool complete(const std::vector<DesignId>& ids) {
     std::vector<DesignId> missing = look_up(ids);
     tell();
-    // Designs that another process held when it was their turn.
+    // Designs that another process had claimed.
     std::vector<DesignId> others;
     std::size_t at = 0;
     while (at < missing.size()) {
@@ -164,7 +165,7 @@ private:
         return false;
       const std::span<const DesignId> rest = std::span(missing).subspan(at);
       const std::vector<DesignId> mine = store_.claim(rest, claim_size(rest.size()));
-      // Those passed over on the way to the last that was claimed.
+      // Designs before the last claimed one that were not claimed belong to other processes.
       std::size_t next = 0;
       for (; at < missing.size() && (next < mine.size() || mine.empty()); ++at) {
         if (next < mine.size() && missing[at] == mine[next])
@@ -178,7 +179,7 @@ private:
     return wait_for(std::move(others));
   }
 
-  /// Results of other processes as they come, and what dead ones left.
+  /// Waits for results of other processes, and evaluates designs of processes that died.
   bool wait_for(std::vector<DesignId> others) {
     for (bool first = true; !others.empty(); first = false) {
       if (control_.interrupted())
@@ -195,7 +196,7 @@ private:
     return true;
   }
 
-  /// Takes what is stored; returns what is not.
+  /// Adds stored results to known_. Returns the designs that are not known.
   std::vector<DesignId> look_up(const std::vector<DesignId>& ids) {
     std::vector<std::optional<DesignResult>> found = store_.find(ids);
     std::vector<DesignId> missing;
@@ -214,7 +215,7 @@ private:
       return least;
     const double rate = static_cast<double>(result_.evaluated_now) / seconds_evaluating_;
     const double wanted = std::min(rate * kClaimSeconds, static_cast<double>(kLargestClaim));
-    // Smaller towards the end, so that processes that share it end together.
+    // Smaller claims towards the end, so that processes that share the run end together.
     return std::max(least, std::min(static_cast<std::size_t>(wanted), rest / 4));
   }
 
@@ -226,7 +227,7 @@ private:
         known_.emplace(result.id, std::move(result));
       result_.evaluated_now += results.size();
     };
-    std::vector<DesignResult> finished; // in a race
+    std::vector<DesignResult> finished; // results of the last race
     std::vector<DesignId> rest;
     for (const DesignId id : ids) {
       if (const auto raced = raced_.find(id); raced != raced_.end())
@@ -277,8 +278,8 @@ private:
   const SearchControl& control_;
   Clock::time_point begin_ = Clock::now();
   double seconds_evaluating_ = 0;
-  std::map<DesignId, DesignResult> known_; ///< what was asked for, as far as it is known
-  std::map<DesignId, DesignResult> raced_; ///< what the last race came to
+  std::map<DesignId, DesignResult> known_; ///< known results of the strategy's designs
+  std::map<DesignId, DesignResult> raced_; ///< of the last race
   ExplorationResult result_;
 };
 

@@ -1,3 +1,5 @@
+// Converts the messages of an MPI exploration to bytes and back; mpi_runner.cpp sends and receives
+// them.
 #include "explore/run/mpi_messages.hpp"
 
 #include "base/shared/bytes.hpp"
@@ -13,7 +15,8 @@ namespace {
 
 enum class Family : std::uint8_t { input, infeasible, internal, memory };
 
-// What is sent and what is received are the same fields: Io is a writer, or a reader.
+// Each fields() lists a message's fields once for both directions: Io is a ByteWriter or a
+// ByteReader.
 
 template <class Io, class Value>
 using Of = std::conditional_t<std::is_same_v<Io, ByteWriter>, const Value, Value>;

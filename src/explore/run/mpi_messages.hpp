@@ -1,5 +1,5 @@
-// What the processes of a job tell each other, as bytes. All run the same program on machines of
-// the same kind.
+// Messages between the processes of an MPI job, as bytes. All processes run the same program on
+// machines with the same data layout.
 #pragma once
 
 #include "monet/explore/strategy.hpp"
@@ -13,48 +13,48 @@
 
 namespace monet {
 
-/// An exception on its way to another process: one of the three families, or text.
+/// An exception sent to another process: its family and its problems or text.
 struct RemoteFailure {
-  std::uint64_t position = 0; ///< of the design in what rank 0 runs
+  std::uint64_t position = 0; ///< of the design in rank 0's current run
   std::string error;          ///< see pack_error()
 };
 
-/// From rank 0: designs to evaluate, or none but news of trainings.
+/// A message from rank 0 to another rank: designs to evaluate, new trainings, or both.
 struct WorkMessage {
-  std::uint64_t position = 0; ///< of the first
+  std::uint64_t position = 0; ///< of the first design
   std::vector<DesignId> ids;
   SharedFronts fronts;                   ///< to race against; may be null
-  std::vector<TrainingRecord> trainings; ///< that the process has not heard of
+  std::vector<TrainingRecord> trainings; ///< new to the receiver
 };
 
-/// To rank 0, once at the beginning.
+/// The first message of each process to rank 0, sent once.
 struct HelloMessage {
   std::string identity;
   std::uint64_t threads = 0;
   std::optional<RemoteFailure> failure;
 };
 
-/// To rank 0.
+/// Results of a process, sent to rank 0.
 struct ResultsMessage {
   std::vector<DesignResult> results;
-  std::uint64_t received = 0; ///< designs since the beginning
-  bool idle = false;          ///< none of them is left
+  std::uint64_t received = 0; ///< designs since the start
+  bool idle = false;          ///< all of them are finished
   double evaluation_seconds = 0;
   double communication_seconds = 0;
-  std::uint64_t messages = 0;            ///< that this process sent
-  std::vector<TrainingRecord> trainings; ///< that it made since the last one
+  std::uint64_t messages = 0;            ///< sent by this process
+  std::vector<TrainingRecord> trainings; ///< made since the last message
   std::optional<RemoteFailure> failure;
 };
 
-/// Of the messages above.
+/// The bytes of a WorkMessage, HelloMessage or ResultsMessage.
 template <class Message>
 std::string pack(const Message& message);
-/// InternalError for bytes that are no such message.
+/// The message packed in `bytes`. Throws InternalError if they hold no such message.
 template <class Message>
 Message unpack(std::string_view bytes);
 
 std::string pack_error(const std::exception_ptr& error);
-/// Throws what was packed, with the process's number where it is our bug.
+/// Throws the packed exception again. The text of an internal error names the process's rank.
 [[noreturn]] void throw_error(std::string_view bytes, int rank);
 
 } // namespace monet

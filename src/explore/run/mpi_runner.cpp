@@ -1,6 +1,6 @@
-// The only file that knows MPI. Process 0 hands out designs; every process has a WorkerPool, and
-// its first thread talks. Messages go without waiting, so that no two processes wait for each
-// other, and waiting sleeps: Open MPI's own waiting takes a whole core, which evaluation can use.
+// The DesignRunner of an MPI job, and the only file that uses MPI. Rank 0 distributes designs to
+// the WorkerPool of every process; only the first thread communicates. Sends do not block, so there
+// is no deadlock, and waiting sleeps because Open MPI's blocking calls would occupy a whole core.
 #include "monet/explore/mpi_runner.hpp"
 
 #include "explore/run/mpi_messages.hpp"
@@ -9,7 +9,8 @@
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
-// The C interface alone: the C++ one is gone from the standard, and would be one more library.
+// Only the C interface of MPI is used. The standard has removed the C++ one, which would need
+// another library.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -29,12 +30,13 @@ using Clock = std::chrono::steady_clock;
 
 enum Tag : int { kHello = 1, kWork, kDrop, kEnd, kResults, kBye };
 
-/// Between looks for messages; a look costs microseconds, and what waits in a process is longer.
+/// Pause between polls for messages. A poll costs microseconds, and the designs queued in a process
+/// last longer than the pause.
 constexpr std::chrono::milliseconds kNap{8};
 constexpr std::chrono::milliseconds kTellOthers{200};
 constexpr std::size_t kManyResults = 4096;
-/// Designs that wait in a process beside those under way, in seconds of its time: long against the
-/// way of a message, short against a run.
+/// Work queued in a process in addition to the designs being evaluated, in seconds of its time:
+/// long compared to a message's latency, short compared to a run.
 constexpr double kAheadSeconds = 0.25;
 constexpr std::size_t kMaxDesignsAhead = 4096;
 
@@ -60,7 +62,7 @@ public:
         end_all([](const Message&) {});
       flush();
     } catch (const std::exception&) {
-      // Open MPI ends the job.
+      // Open MPI aborts the job.
     }
     MPI_Finalize();
   }
@@ -82,7 +84,7 @@ public:
     forget_arrived();
   }
 
-  /// The next message, if one is there.
+  /// The next message; empty if none has arrived.
   std::optional<Message> poll() {
     const Timer timer(seconds_);
     forget_arrived();
@@ -100,7 +102,8 @@ public:
     return message;
   }
 
-  /// Of rank 0, once: every other process is told to end and says goodbye.
+  /// Ends all other processes and passes their last messages to `take`. Only rank 0 calls this;
+  /// later calls have no effect.
   template <class Take>
   void end_all(const Take& take) {
     if (is_over_)
@@ -156,27 +159,27 @@ private:
   std::uint64_t messages_ = 0;
 };
 
-/// What rank 0 knows of a process, itself included.
+/// State of a process as rank 0 knows it; there is one for rank 0, too.
 struct Worker {
-  std::size_t threads = 0; ///< 0: it has not said hello yet
+  std::size_t threads = 0; ///< 0: its HelloMessage has not arrived
   std::uint64_t sent = 0;  ///< designs
   std::size_t outstanding = 0;
   std::uint64_t returned = 0;
   double evaluation_seconds = 0;
   double communication_seconds = 0;
   std::uint64_t messages = 0;
-  std::size_t trainings_heard = 0; ///< of those that rank 0 knows
+  std::size_t trainings_heard = 0; ///< records of trainings_ sent to it
 
-  /// Designs that it should have: one per thread, and some that wait.
+  /// Number of designs that the process should have: one per thread, and some in its queue.
   std::size_t target(std::size_t rest, std::size_t all_threads) const {
     if (threads == 0)
       return 0;
-    // Of a process that has returned nothing yet nothing is known.
+    // The time per design is unknown until a process has returned a result.
     const double each = returned == 0
                             ? kAheadSeconds
                             : std::max(evaluation_seconds / static_cast<double>(returned), 1e-9);
     const double ahead = std::ceil(kAheadSeconds / each * static_cast<double>(threads));
-    // Few when few are left, so that all processes end together.
+    // Short queues when few designs are left, so that all processes end together.
     return threads + std::min({static_cast<std::size_t>(std::min(ahead, 1e9)), kMaxDesignsAhead,
                                rest / (2 * std::max<std::size_t>(all_threads, 1))});
   }
@@ -206,7 +209,7 @@ public:
       receive();
       pool_.wait(kManyResults, kNap);
       if (pool_.unfinished() == 0)
-        std::this_thread::sleep_for(kNap / 4); // the others are at work still
+        std::this_thread::sleep_for(kNap / 4); // other processes are still busy
       take_own();
       const bool due = Clock::now() - handed_on >= kTellOthers || results_.size() >= kManyResults;
       if ((due || have_all_returned(ids)) && !results_.empty()) {
@@ -257,7 +260,7 @@ private:
       Worker& worker = workers_[rank];
       const std::size_t rest = ids.size() - next_;
       const std::size_t target = worker.target(rest, threads);
-      // A message for half of what waits, or for a thread that has nothing.
+      // Send only when half of the queue is empty, or a thread has no design.
       if (rest == 0 || target == 0 ||
           worker.outstanding >= worker.threads + (target - worker.threads) / 2)
         continue;
@@ -279,13 +282,13 @@ private:
       session_.send(rank, kWork, pack(work));
   }
 
-  /// At once, so that no process trains what another has trained.
+  /// Sends new trainings to all processes at once, so that none repeats another's training.
   void tell_news() {
     for (int rank = 1; rank < session_.processes() && !stopping_; ++rank)
       send_work(rank, {}, nullptr);
   }
 
-  /// Short trainings that others made since it was last told.
+  /// Short trainings that other processes made since the last message to `rank`.
   std::vector<TrainingRecord> news_for(int rank) {
     for (TrainingRecord& own : evaluator_.new_trainings())
       trainings_.emplace_back(0, std::move(own));
@@ -325,7 +328,7 @@ private:
     worker.evaluation_seconds = results.evaluation_seconds;
     worker.communication_seconds = results.communication_seconds;
     worker.messages = results.messages;
-    if (results.idle) // what is on its way to it, it has not received
+    if (results.idle) // only designs still in transit to it are outstanding
       worker.outstanding = worker.sent - results.received;
     if (results.failure)
       fail(*results.failure, message.rank);
@@ -350,8 +353,8 @@ private:
     std::move(results.begin(), results.end(), std::back_inserter(results_));
   }
 
-  /// Nothing more is handed out; what was handed out before may hold a design that was asked for
-  /// earlier and fails, too, and is waited for.
+  /// Records a failure and stops distributing designs. Designs already sent are waited for, since
+  /// one at an earlier position may fail, too; the earliest failure counts.
   void fail(const RemoteFailure& failure, int rank) {
     stopping_ = true;
     if (failed_ && failed_->position <= failure.position)
@@ -366,15 +369,15 @@ private:
   DesignEvaluator& evaluator_;
   WorkerPool pool_;
   std::vector<Worker> workers_;
-  std::size_t next_ = 0; ///< of the ids of this run
+  std::size_t next_ = 0; ///< next id of this run to distribute
   bool stopping_ = false;
   std::vector<DesignResult> results_;
-  std::vector<std::pair<int, TrainingRecord>> trainings_; ///< and the process that made each
+  std::vector<std::pair<int, TrainingRecord>> trainings_; ///< with the rank that made it
   std::optional<RemoteFailure> failed_;
   int failed_rank_ = 0;
 };
 
-/// The life of a process other than the first.
+/// Main loop of every process except rank 0: evaluates the designs that it receives.
 class Server {
 public:
   Server(Session& session, DesignEvaluator& evaluator, int jobs)
@@ -390,7 +393,7 @@ public:
         if (message->tag == kEnd)
           return end();
         take(*message);
-        is_idle = false; // there is something to tell of
+        is_idle = false; // there will be something to report
       }
       pool_.wait(kManyResults, kNap);
       const bool idle = pool_.unfinished() == 0;
@@ -454,7 +457,7 @@ private:
   WorkerPool pool_;
 };
 
-/// Waits to be sent home.
+/// Waits for the end message and answers it, in a process that could not create its evaluator.
 void say_goodbye(Session& session) {
   for (;;) {
     const std::optional<Message> message = session.poll();

@@ -1,4 +1,4 @@
-// The processes of an MPI job in a build without MPI: there are none.
+// Replaces mpi_runner.cpp in a build without MPI: there is no session.
 #include "monet/base/errors.hpp"
 #include "monet/explore/mpi_runner.hpp"
 

@@ -1,3 +1,5 @@
+// A pool of threads that evaluates designs from a queue. The thread runner (explore.cpp) and the
+// MPI runner (mpi_runner.cpp) use it.
 #include "explore/run/worker_pool.hpp"
 
 #include "explore/strategy/design_fronts.hpp"
@@ -27,7 +29,7 @@ WorkerPool::WorkerPool(DesignEvaluator& evaluator, int jobs) : evaluator_(evalua
         const WarningScope::Adopt adopted(warnings);
         work();
       });
-  } catch (const std::system_error&) { // the threads so far share the work
+  } catch (const std::system_error&) { // continue with the threads created so far
     if (threads_.empty())
       throw;
   }
@@ -108,7 +110,7 @@ void WorkerPool::work() {
     const double begin = thread_seconds();
     try {
       result = evaluate(job);
-    } catch (const Stopped&) { // dropped
+    } catch (const Stopped&) { // drop() was called
     } catch (...) {
       error = std::current_exception();
     }
@@ -127,9 +129,9 @@ void WorkerPool::finish(const Job& job, std::optional<DesignResult>&& result,
   if (result) {
     results_.push_back(std::move(*result));
   } else if (!error) {
-    // Dropped.
+    // Dropped: neither a result nor a failure.
   } else if (!failure_ || job.position < failure_->position) {
-    // What was queued before it has begun already.
+    // Designs queued before the failed one have already started.
     failure_ = PoolFailure{job.position, std::move(error)};
     queue_.clear();
   }

@@ -1,4 +1,4 @@
-// Threads that evaluate designs from one queue, and hand results to whoever asks.
+// A pool of threads that evaluate designs from one queue and collect the results.
 #pragma once
 
 #include "monet/explore/design.hpp"
@@ -19,41 +19,40 @@
 
 namespace monet {
 
-/// That the calling thread has computed; waiting, and other programs on the same core, leave it as
-/// it is.
+/// CPU time of the calling thread in seconds, without waiting and without other programs.
 double thread_seconds();
 
 /// The evaluation of a design threw.
 struct PoolFailure {
-  std::size_t position = 0; ///< of the design, as it was queued
+  std::size_t position = 0; ///< of the design in the queue
   std::exception_ptr error;
 };
 
 class WorkerPool {
 public:
-  /// jobs: threads; 0 = all cores.
+  /// `jobs`: number of threads; 0 means one per core.
   WorkerPool(DesignEvaluator& evaluator, int jobs);
-  /// Drops everything.
+  /// Calls drop() and joins the threads.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   std::size_t threads() const { return threads_.size(); }
-  /// Queues designs, first in first out; `position` of the first is what a failure gives. With
-  /// fronts they are raced: given up when beaten.
+  /// Queues designs, first in first out. `position` is that of the first design, for failures.
+  /// With fronts the designs are raced: they are given up when beaten.
   void add(std::span<const DesignId> ids, const SharedFronts& fronts, std::size_t position = 0);
-  /// Forgets what is queued, and gives up what is under way, which has no result then.
+  /// Removes queued designs and stops those being evaluated; neither yields a result.
   void drop();
-  /// Queued or under way.
+  /// Number of designs that are queued or being evaluated.
   std::size_t unfinished();
-  /// Returns when `most` results lie ready, `patience` is over, or nothing is unfinished.
+  /// Returns when `most` results are ready, `patience` has elapsed, or nothing is unfinished.
   void wait(std::size_t most, std::chrono::milliseconds patience);
-  /// Results since the last time, in the order they came.
+  /// Results since the last call, in order of completion.
   std::vector<DesignResult> take();
-  /// Of all failures the one that was queued first; after a failure what was queued later is
-  /// dropped, so that it is the same whichever thread came first. Asked when nothing is unfinished.
+  /// The failure of the design that was queued first. A failure drops designs queued later, so the
+  /// answer does not depend on thread timing. Valid only when nothing is unfinished.
   std::optional<PoolFailure> failure();
-  /// Of computing that threads spent evaluating, summed.
+  /// CPU time that all threads spent evaluating, in seconds.
   double busy_seconds();
 
 private:
@@ -76,8 +75,8 @@ private:
   std::size_t under_way_ = 0;
   double busy_seconds_ = 0;
   bool ending_ = false;
-  std::atomic<bool> dropping_{false}; ///< until nothing that was dropped is under way
-  std::vector<std::jthread> threads_; ///< last, so that they end before the rest goes
+  std::atomic<bool> dropping_{false}; ///< until all dropped evaluations have ended
+  std::vector<std::jthread> threads_; ///< last member: joined before others are destroyed
 };
 
 } // namespace monet

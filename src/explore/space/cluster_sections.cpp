@@ -1,3 +1,5 @@
+// Reads and checks the sections `cluster:` and `parallel:` of a space file. The reader of space
+// files (reader.cpp) calls this.
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
@@ -15,7 +17,7 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kMaxClusters = 10'000;    ///< that are looked at for the files that they name
+constexpr std::size_t kMaxClusters = 10'000;    ///< checked for the files that they name
 constexpr std::size_t kMaxCheckedValues = 1000; ///< of a parameter
 
 const YamlNode* value_of(const YamlNode& node, std::string_view key) {
@@ -23,9 +25,9 @@ const YamlNode* value_of(const YamlNode& node, std::string_view key) {
   return entry == node.entries.end() ? nullptr : &entry->value;
 }
 
-/// The cluster files that a path may name.
+/// Reads the cluster files that a path may name.
 void read_cluster_files(const SpaceFile& file, const YamlNode& path) {
-  ProblemList said; // with the whole section
+  ProblemList said; // reported with the whole section
   each_path(file, YamlTemplate(path, file.names, said), path.where, [&](const std::string& name) {
     auto& files = file.made_of.clusters->files;
     if (!files.contains(name))
@@ -52,12 +54,12 @@ void read_cluster(const SpaceFile& file, const YamlNode& node) {
   made.cluster = YamlTemplate(node, file.names, file.problems);
 }
 
-/// What is wrong with values that keys of `parallel:` take from one parameter, or have as they are:
-/// known before any design is made. Others are looked at with their designs.
+/// Checks values of `parallel:` that are constant or depend on one parameter, so that their errors
+/// are reported before any design is built. Other values are checked with their designs.
 void check_keys(const SpaceFile& file, const YamlNode& keys) {
   std::set<std::string> said;
   for (const YamlNode::Entry& entry : keys.entries) {
-    ProblemList ignored; // of expressions: the section says them
+    ProblemList ignored; // the section's reader reports problems of expressions
     const YamlTemplate value(entry.value, file.names, ignored);
     std::set<std::size_t> slots;
     value.add_slots(slots);
@@ -76,7 +78,7 @@ void check_keys(const SpaceFile& file, const YamlNode& keys) {
         one.entries = {{entry.key, entry.key_where, value.expand(values)}};
         if (one.entries.front().value.scalar != "rest")
           read_strategy(one, problems);
-      } catch (const InputError&) { // an expression without a value: constraints may exclude it
+      } catch (const InputError&) { // an expression has no value; constraints may exclude the case
       }
       for (const InputProblem& problem : problems.problems()) {
         if (said.insert(problem.to_string()).second)
@@ -101,7 +103,8 @@ void read_parallel(const SpaceFile& file, const YamlNode& node) {
   }
 }
 
-/// Of all that decides a design but `parallel:`: so many are values, counters of `for:` follow.
+/// Slots on which a design's sections depend, except `parallel:`. Slots from `values` on are
+/// counters of `for:` and are left out.
 std::set<std::size_t> slots_of(const Space::Template& made_of, std::size_t values) {
   std::set<std::size_t> slots;
   made_of.clusters->cluster.add_slots(slots);
@@ -117,7 +120,7 @@ std::set<std::size_t> slots_of(const Space::Template& made_of, std::size_t value
   return slots;
 }
 
-/// Files that clusters of a space name.
+/// Collects the files that the clusters of a space name.
 class NamedFiles {
 public:
   explicit NamedFiles(const Space& space) : space_(space) {
@@ -134,10 +137,10 @@ public:
   }
 
   std::vector<std::string> files;
-  bool has_tables = false; ///< some device is a kernel table
+  bool has_tables = false; ///< whether any device is a kernel table
 
 private:
-  /// What is wrong with a cluster is told with its design.
+  /// Adds the files of one cluster. Errors are ignored here: they are reported with its design.
   void read(const Values& values) {
     const FileOpener open = [&](const std::string& name, const SourceLoc& where) {
       FileText file{resolve_beside(where.origin, name), {}};
@@ -168,7 +171,7 @@ private:
   }
 
   const Space& space_;
-  std::set<std::string> devices_; ///< that were read
+  std::set<std::string> devices_; ///< read so far
 };
 
 void check_first_design(const Space& space) {
@@ -179,7 +182,7 @@ void check_first_design(const Space& space) {
     const DesignedCluster first = cluster_of(space, id);
     const ParallelStrategy strategy = strategy_of(space, id, first.cluster.devices);
     static_cast<void>(strategy);
-  } catch (const InfeasibleError&) { // a result, as of any other design
+  } catch (const InfeasibleError&) { // an infeasible design is a result, not an error
   }
   const Space::Template& made_of = *space.made_of;
   const YamlNode parallel = made_of.clusters->parallel.of(made_of.values(space, id));

@@ -1,3 +1,5 @@
+// Builds the cluster, workload and parallel strategy of a design from the sections of its space.
+// The evaluator of clusters (evaluate/cluster_evaluator.cpp) and the file export use this.
 #include "base/shared/yaml_overlay.hpp"
 #include "explore/space/template.hpp"
 #include "explore/space/yaml_template.hpp"
@@ -24,7 +26,7 @@ YamlNode* find_in(YamlNode& node, std::string_view key) {
   return entry == node.entries.end() ? nullptr : &entry->value;
 }
 
-/// The key's value, no longer in the map.
+/// Removes a key from a map and returns its value; empty if the key is missing.
 std::optional<YamlNode> take(YamlNode& node, std::string_view key) {
   const auto entry = std::ranges::find(node.entries, key, &YamlNode::Entry::key);
   if (entry == node.entries.end())
@@ -85,7 +87,8 @@ Chip chip_of_space(const Space& space, DesignId id) {
   return chip;
 }
 
-/// The one that is `rest`, in numbers.
+/// Replaces the degree `rest` by the number of devices divided by the other degrees. Throws
+/// InfeasibleError if they do not divide it, and InputError if several degrees are `rest`.
 void fill_rest(YamlNode& parallel, std::int64_t devices) {
   YamlNode* rest = nullptr;
   std::string_view of;
@@ -102,7 +105,7 @@ void fill_rest(YamlNode& parallel, std::int64_t devices) {
       continue;
     }
     product += (product.empty() ? "" : " * ") + std::string(key);
-    ProblemList ignored; // what is wrong with it, its reader says
+    ProblemList ignored; // read_strategy() reports problems of the value
     if (degree != nullptr)
       others = checked_multiply(
           others, std::max<std::int64_t>(1, as_integer(*degree, ignored).value_or(1)));
@@ -132,9 +135,9 @@ Space::Template::ClusterTemplate::said(const Space& space, const Values& values)
     if (const std::optional<YamlNode> path = take(own, "file")) {
       said.devices = take(own, "devices");
       said.file = files.at(path->scalar);
-      if (find_in(own, "device") != nullptr) // a table or a chip: not both
+      if (find_in(own, "device") != nullptr) // replaced as a whole: a table excludes a chip
         take(said.file, "device");
-      if (find_in(own, "tiers") != nullptr) // they say how many devices there are
+      if (find_in(own, "tiers") != nullptr) // tiers determine the number of devices
         take(said.file, "devices");
       said.file = overlaid(said.file, own);
     } else {
@@ -191,7 +194,7 @@ DesignedCluster cluster_of(const Space& space, DesignId id) {
   if (devices)
     found.cluster = with_devices(found.cluster, *devices);
   for (const GivenFigure& given : figures) {
-    if (found.device.table) // of a space's chips they say nothing
+    if (found.device.table) // figures do not apply to chips of the space
       set_figure(found.device, given);
   }
   const ClusterSettings settings = cluster_settings(space, values);
@@ -211,7 +214,7 @@ ParallelStrategy strategy_of(const Space& space, DesignId id, std::int64_t devic
 
 namespace {
 
-/// The name of a file, as it is seen from a folder.
+/// Rewrites a file name relative to `folder`.
 void see_from(YamlNode* name, const std::string& folder) {
   if (name == nullptr || name->kind != YamlNode::Kind::scalar)
     return;

@@ -1,3 +1,5 @@
+// Extracts objective values and metrics from results and bounds of designs. Strategies and reports
+// call this.
 #include "monet/explore/design.hpp"
 
 #include "base/shared/pareto.hpp"

@@ -1,3 +1,5 @@
+// Parses and evaluates the expressions of space files. The readers of space files and YamlTemplate
+// call this.
 #include "explore/space/expression.hpp"
 
 #include "monet/base/text.hpp"
@@ -117,12 +119,12 @@ double Expression::applied(const Node& node, const Values& values) const {
   return value;
 }
 
-/// Recursive descent over the text of an Expression.
+/// A recursive-descent parser of expressions.
 class Expression::Parser {
 public:
   Parser(Expression& out, const std::vector<std::string>& names) : out_(out), names_(names) {}
 
-  /// What is wrong with the text; empty when it was parsed.
+  /// Parses the text. Returns an error message; empty on success.
   std::string parse() {
     try {
       out_.root_ = disjunction();
@@ -176,7 +178,7 @@ private:
     return true;
   }
 
-  /// Nothing where none of the tokens comes next.
+  /// Consumes the next token if it is one of `operators`; otherwise returns null.
   const Operator* take_one(std::span<const Operator> operators) {
     const auto taken =
         std::ranges::find_if(operators, [&](const Operator& one) { return take(one.token); });

@@ -13,34 +13,34 @@
 
 namespace monet {
 
-/// Values by slot: parameters, then what `let` derives from them, then the counters of loops.
+/// Values by slot: parameters, then values derived by `let`, then counters of loops.
 using Values = std::vector<ParameterValue>;
 
 ParameterValue number_value(double number);
-/// Letters, digits and _, not a digit first: what expressions can call a value.
+/// Whether a text is a valid name in expressions: letters, digits and _, not starting with a digit.
 bool is_name(std::string_view text);
-/// 12 rather than 12.000000; 17 significant digits where that is what it takes.
+/// The shortest text that reads back as the same number, for example 12 instead of 12.000000.
 std::string text_of(double number);
 
-/// Numbers, 'names', + - * / % ^, comparisons, and, or, not, min, max, floor, ceil, round, abs,
-/// sqrt, log2, if(condition, then, else). True is 1.
+/// An expression of numbers, 'names', + - * / % ^, comparisons, and, or, not, min, max, floor,
+/// ceil, round, abs, sqrt, log2 and if(condition, then, else). True is 1.
 class Expression {
 public:
-  /// Names are slots by position; of equal names the last counts. Adds a problem and gives a
-  /// constant 0 for text that is no expression.
+  /// Parses `text`. `names` are the names of the slots; the last of equal names counts. Adds a
+  /// problem and returns a constant 0 if the text is not an expression.
   static Expression parse(std::string_view text, const SourceLoc& where,
                           const std::vector<std::string>& names, ProblemList& problems);
 
-  /// InputError naming the place: division by zero, a name where a number is needed, no finite
-  /// number.
+  /// The expression's value. Throws InputError with the location for a division by zero, a name in
+  /// place of a number, or a result that is not finite.
   ParameterValue evaluate(const Values& values) const;
   double number(const Values& values) const;
   bool truth(const Values& values) const { return number(values) != 0; }
-  /// The expression's number, which must be an integer from 0 to `most`.
+  /// The expression's number. Throws InputError unless it is an integer from 0 to `most`.
   std::int64_t count(const Values& values, std::int64_t most) const;
 
   const std::string& text() const { return text_; }
-  /// Adds those that its value depends on.
+  /// Adds the slots that the value depends on.
   void add_slots(std::set<std::size_t>& slots) const;
 
 private:
@@ -52,18 +52,18 @@ private:
     logical_and,
     logical_or,
     choose,
-    unary,    ///< of one number
-    fold,     ///< of the first two numbers, then of what came of them and the third ...
-    quotient, ///< the same of two; the second must not be 0
+    unary,    ///< a function of one number
+    fold,     ///< a binary function, applied from left to right
+    quotient, ///< like fold; divisors must not be 0
   };
-  /// `unary` has no second number.
+  /// A function of a node; `b` is unused for `unary`.
   using Apply = double (*)(double a, double b);
   struct Node {
     Op op = Op::constant;
     std::uint32_t slot = 0;
     ParameterValue value;
     std::vector<std::uint32_t> children;
-    Apply apply = nullptr; ///< of unary, fold and quotient
+    Apply apply = nullptr; ///< for unary, fold and quotient
   };
   class Parser;
 

@@ -1,3 +1,5 @@
+// Reads the system and core files that designs of a space may choose, and lists their paths. The
+// reader of space files (reader.cpp) calls this.
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxFiles = 1000;
 
-/// What a path may come to, each text once.
+/// The distinct values of a path expression over all designs.
 std::set<std::string> texts_of(const SpaceFile& file, const YamlTemplate& path,
                                const SourceLoc& where) {
   std::set<std::string> texts;
@@ -22,11 +24,11 @@ std::set<std::string> texts_of(const SpaceFile& file, const YamlTemplate& path,
   return texts;
 }
 
-/// Opens the core files that a system file names.
+/// Loads the core files that a system file names.
 void read_cores_of(Space::Template::SystemFile& system, std::vector<std::string>& files) {
   const auto add = [&](const YamlNode& name) {
     if (name.kind != YamlNode::Kind::scalar || system.cores.contains(name.scalar))
-      return; // what is wrong with it, the chip's reader says
+      return; // the chip's reader reports a node that is not a name
     const std::string file = find_core_file(system.path, name.scalar, name.where);
     system.cores.emplace(name.scalar, load_yaml(file));
     add_once(file, files);

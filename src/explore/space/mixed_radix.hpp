@@ -1,4 +1,4 @@
-// How a design's number and the indices of its parameters' values are made of each other.
+// Conversion between a design's id and the indices of its parameters' values.
 #pragma once
 
 #include "monet/explore/design.hpp"
@@ -8,8 +8,8 @@
 
 namespace monet {
 
-/// Digits of the number, the first most significant; `count_of(i)` is how many values digit i has.
-/// What is left of a number that is too large is left in `id`.
+/// Mixed-radix digits of `id`, the most significant first; digit i has `count_of(i)` values. `id`
+/// becomes the remaining quotient, which is 0 unless the id is too large.
 template <class CountOf>
 std::vector<std::uint32_t> mixed_radix_digits(DesignId& id, std::size_t digits, CountOf count_of) {
   std::vector<std::uint32_t> found(digits);

@@ -1,4 +1,5 @@
-// space.yaml -> Space; docs/reference/space-file.md describes every key.
+// Reads a space file into a Space; docs/reference/space-file.md describes every key. Commands call
+// parse_space() or read_space() before an exploration.
 #include "base/shared/fnv1a.hpp"
 #include "explore/space/sections.hpp"
 
@@ -93,8 +94,8 @@ private:
       problems_.add(node.where, "expected from <= to and step > 0, or from > 0 and factor > 1");
       return;
     }
-    // Values are multiples, not running sums, so that 0.1 ... 1 has no drift; half a step of slack
-    // would admit one too many.
+    // Values are multiples, not running sums, so that rounding errors do not add up. The tolerance
+    // is relative: half a step of tolerance could admit one value too many.
     for (std::size_t i = 0; i <= kMaxValues; ++i) {
       const double n = static_cast<double>(i);
       const double value = geometric ? from * std::pow(factor, n) : from + step * n;
@@ -161,7 +162,7 @@ private:
       const std::string text = as_string(entry.value, problems_).value_or("0");
       made_of_->derived.push_back(
           {entry.key, Expression::parse(text, entry.value.where, names_, problems_)});
-      add_name(entry); // after its expression, which may not read it
+      add_name(entry); // after its expression, which may not use the name
     }
   }
 
@@ -310,7 +311,7 @@ private:
     StudiedWorkload& workload = space_.workload;
     const YamlNode* network = map.require("workload");
     if (network != nullptr &&
-        !is_varied(*network)) // else it waits for the parameters, like `training:`
+        !is_varied(*network)) // varied sections are read per design, like `training:`
       read_network_section(*network, path_, workload, problems_);
     const YamlNode* training = map.find("training");
     if (training != nullptr && !is_varied(*training))
@@ -354,7 +355,7 @@ private:
   }
 
   void hash_files(std::string hashed) {
-    // Stores of earlier versions hold it: another hash would lock them out.
+    // The hash function must not change: existing stores contain its values.
     const auto hash = [](std::string_view bytes) { return fmt::format("{:016x}", fnv1a(bytes)); };
     space_.files.push_back(path_);
     for (const std::string& file : space_.workload.files)
@@ -370,7 +371,8 @@ private:
     space_.content_hash = hash(hashed);
   }
 
-  /// A template that makes no chip is the file's fault, not a design's.
+  /// Builds the chip of the first design, so that a faulty template is reported as an error of the
+  /// space file and not as an infeasible design.
   void try_first_design() {
     const DesignId id = space_.first_design();
     if (!made_of_->clusters && space_.broken_constraint(id).empty())
@@ -383,7 +385,7 @@ private:
   std::shared_ptr<Space::Template> made_of_ = std::make_shared<Space::Template>();
   std::vector<std::string> names_; ///< slots of expressions
   std::vector<std::string> core_files_;
-  std::vector<std::string> cluster_files_; ///< that designs may choose, with what they name
+  std::vector<std::string> cluster_files_; ///< that designs may choose, and files named in them
   std::vector<std::string> trained_files_; ///< networks, data and weights of short trainings
   ProblemList problems_;
 };

@@ -1,3 +1,5 @@
+// Derives the values, chip, settings and files of a design from its space. Evaluators and the
+// export of designs call this.
 #include "monet/explore/space.hpp"
 
 #include "base/shared/yaml_overlay.hpp"
@@ -16,7 +18,7 @@
 namespace monet {
 
 std::uint64_t Space::size() const {
-  std::uint64_t size = 1; // fits: the reader saw to it
+  std::uint64_t size = 1; // cannot overflow: the reader limits the size
   for (const Parameter& parameter : parameters)
     size *= parameter.values.size();
   return size;
@@ -71,7 +73,7 @@ Values Space::Template::values(const Space& space, DesignId id) const {
 std::vector<Values> Space::Template::ways(const Space& space, std::set<std::size_t> slots,
                                           std::size_t most) const {
   const std::size_t parameters = space.parameters.size();
-  for (std::size_t d = derived.size(); d-- > 0;) { // later ones read earlier ones
+  for (std::size_t d = derived.size(); d-- > 0;) { // later ones may use earlier ones
     if (slots.contains(parameters + d))
       derived[d].value.add_slots(slots);
   }
@@ -173,7 +175,7 @@ YamlNode core_named(const Space::Template& made_of, const std::string& name, con
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
-/// Calls `name` with every name of a core file in a system file.
+/// Calls `name` with the node of every core file's name in a system file.
 template <class Name>
 void each_core_name(YamlNode& system, const Name& name) {
   for (YamlNode::Entry& entry : system.entries) {
@@ -186,7 +188,7 @@ void each_core_name(YamlNode& system, const Name& name) {
   }
 }
 
-/// A system file and its core files, all of one folder then.
+/// Names and texts of a system file and its core files, renamed to lie in one folder.
 Texts files_of(const Space::Template::SystemFile& system) {
   Texts texts;
   std::map<std::string, std::string> file_of; // by the name in the system file

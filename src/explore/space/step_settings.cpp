@@ -1,3 +1,5 @@
+// Reads the sections of space files that configure steps: workload, training, mode, search and
+// short-training settings. The reader of space files (reader.cpp) calls this.
 #include "monet/explore/step_settings.hpp"
 
 #include "monet/base/files.hpp"
@@ -37,7 +39,7 @@ namespace {
 
 constexpr std::string_view kNotYet = "is not available yet";
 
-/// A key whose only value so far is `only`.
+/// Checks a key whose only supported value is `only`.
 void read_fixed(YamlMap& map, std::string_view key, std::string_view only, ProblemList& problems) {
   const YamlNode* node = map.find(key);
   if (node == nullptr)
@@ -49,7 +51,7 @@ void read_fixed(YamlMap& map, std::string_view key, std::string_view only, Probl
                fmt::format("leave it out or say '{}'", only));
 }
 
-/// 0 for "none".
+/// Reads `lpf_limit`; 0 stands for "none".
 int read_factor_limit(const YamlNode& node, ProblemList& problems) {
   if (node.kind == YamlNode::Kind::scalar && node.scalar == "none")
     return 0;
@@ -197,11 +199,11 @@ void refuse_batch(const YamlNode& node, ProblemList& problems) {
   }
 }
 
-/// The network, read each time that it is asked for; `training` is there.
+/// Reads the network for a number of samples, on each call. Requires `settings.training`.
 Graph cluster_network(const StepSettings& settings, std::int64_t samples) {
   OnnxReadOptions reading = settings.network_options;
   reading.batch = samples;
-  reading.max_elements = std::int64_t{1} << 54; // of all data ranks' samples together
+  reading.max_elements = std::int64_t{1} << 54; // samples of all data ranks together
   read_for(reading, *settings.training);
   Graph network = read_onnx(settings.network, reading);
   const bool open = std::ranges::any_of(network.inputs, [&](TensorId id) {
@@ -242,7 +244,7 @@ void read_cluster_workload(const YamlNode& node, const std::string& path, Cluste
 void read_cluster_training(const YamlNode& node, const std::string& path, ClusterSettings& settings,
                            ProblemList& problems) {
   read_training_section(node, path, settings, problems);
-  if (!settings.training) // what is wrong with it has been said
+  if (!settings.training) // its problems have been reported
     settings.training.emplace();
   if (settings.training->micro_batches != 1)
     problems.add(node.where, "'micro_batches' is given by 'parallel'",

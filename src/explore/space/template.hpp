@@ -1,4 +1,4 @@
-// What a space file says beyond its parameters, ready to be evaluated for a design.
+// The parsed sections of a space file, ready to be evaluated for a design.
 #pragma once
 
 #include "explore/space/expression.hpp"
@@ -22,19 +22,19 @@ struct Space::Template {
     std::string name;
     Expression value;
   };
-  /// A core: written in the space, or one of the files that its path may name.
+  /// A core, written in the space file or in one of the files that a path may name.
   struct CoreTemplate {
-    YamlTemplate core; ///< where it is written; else the path
+    YamlTemplate core; ///< the core, or its path if is_path
     bool is_path = false;
-    std::map<std::string, YamlTemplate> files{}; ///< by path, as the space says it
+    std::map<std::string, YamlTemplate> files{}; ///< by path as written in the space
   };
-  /// A system file, with the core files that it names.
+  /// A system file and the core files that it names.
   struct SystemFile {
-    std::string path; ///< as it is opened
+    std::string path; ///< resolved path
     YamlNode root;
-    std::map<std::string, YamlNode> cores{}; ///< by name, as the system file says it
+    std::map<std::string, YamlNode> cores{}; ///< by name as written in the system file
   };
-  /// A section that decides what is run or trained, as it is or with expressions.
+  /// A section that configures a run or training; it may contain expressions.
   struct VariedSection {
     YamlNode fixed;
     std::optional<SectionTemplate> varied{};
@@ -45,16 +45,16 @@ struct Space::Template {
     }
   };
 
-  /// `cluster:` and `parallel:` of a space of clusters.
+  /// The sections `cluster:` and `parallel:` of a space of clusters.
   struct ClusterTemplate {
-    YamlTemplate cluster; ///< the path of a cluster file; or a map, which may have it as `file`
-    std::map<std::string, YamlNode> files{}; ///< by path, as the space says it
+    YamlTemplate cluster; ///< path of a cluster file, or a map, which may name it as `file`
+    std::map<std::string, YamlNode> files{}; ///< by path as written in the space
     VariedSection parallel{};
-    bool has_own_chip = false;     ///< the devices are what `chip:` says
-    std::set<std::size_t> slots{}; ///< what all depends on but `parallel:`
+    bool has_own_chip = false;     ///< the devices are chips defined by `chip:`
+    std::set<std::size_t> slots{}; ///< slots used by all sections except `parallel:`
 
-    /// The cluster file, with the keys of the space in place of its own, and those that it has not:
-    /// `devices` where there is a file, and figures of the kernel table.
+    /// The sections for one design. `file` is the cluster file with keys replaced by those of the
+    /// space. Keys outside cluster files are separate: `devices` next to a file, and table figures.
     struct ClusterSections {
       YamlNode file;
       std::optional<YamlNode> devices{};
@@ -65,25 +65,25 @@ struct Space::Template {
 
   std::vector<Derived> derived; ///< `let:`, in order; slots follow those of the parameters
   std::vector<Expression> constraints;
-  YamlTemplate system; ///< `chip:`, a system file whose cores are a list; or the path of one
+  YamlTemplate system; ///< `chip:`: a system whose cores are a list, or the path of a system file
   bool system_is_path = false;
-  std::map<std::string, SystemFile> systems; ///< by path, as the space says it
+  std::map<std::string, SystemFile> systems; ///< by path as written in the space
   std::map<std::string, CoreTemplate, std::less<>> cores;
   VariedSection training;
   std::optional<VariedSection> accuracy;
-  std::optional<ClusterTemplate> clusters; ///< none: designs are chips
-  VariedSection workload; ///< its network and batch are those of a short training, too
+  std::optional<ClusterTemplate> clusters; ///< empty: designs are chips
+  VariedSection workload;                  ///< network and batch also apply to short trainings
 
-  /// Of the parameters and what is derived of them.
+  /// Values of a design's parameters and of the values derived from them.
   Values values(const Space& space, DesignId id) const;
-  /// Values of one design for every way in which what these slots hold may differ, other slots 0;
-  /// empty: more than `most` of them. InputError where something derived has no value.
+  /// All combinations of values of `slots`, with 0 in all other slots; empty if there are more than
+  /// `most`. Throws InputError if a derived value cannot be computed.
   std::vector<Values> ways(const Space& space, std::set<std::size_t> slots, std::size_t most) const;
-  /// The system file: named, and with cores by id. Of a `chip:` that is written in the space.
+  /// The system file of a design, with a name and cores by id. Requires that `chip:` is not a path.
   YamlNode system_file(const Space& space, DesignId id, const Values& values) const;
-  /// The file that `chip:` names.
+  /// The system file that `chip:` names. Requires system_is_path.
   const SystemFile& chosen_system(const Values& values) const;
-  /// The recipe of a short training, as `monet train` reads it. `accuracy` is there.
+  /// The recipe of a short training, in the format of `monet train`. Requires `accuracy`.
   YamlNode recipe(const Values& values) const;
 };
 

@@ -1,3 +1,5 @@
+// Reads and checks the sections `workload:`, `training:` and `accuracy:` of a space file. The
+// reader of space files (reader.cpp) calls this.
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
@@ -16,11 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of different trainings that are read to see whether they are right, or trained at all.
+/// Maximum number of different workloads or trainings in a space.
 constexpr std::size_t kMaxTrainings = 1000;
 constexpr std::string_view kFixedKeys[] = {"arithmetic", "checkpoint", "evaluate_every", "name"};
 
-/// A file's name stands for what is in it. What is wrong with the file has been said.
+/// The training section, loaded from its file if `node` is a file name. Returns `node` if that
+/// fails, since the problem has been reported.
 YamlNode training_node(const YamlNode& node, const std::string& space_file) {
   if (node.kind != YamlNode::Kind::scalar)
     return node;
@@ -60,7 +63,7 @@ void read_accuracy(const SpaceFile& file, const YamlNode& node) {
   file.space.workload.metrics.assign(std::begin(kTrainedMetrics), std::end(kTrainedMetrics));
 }
 
-/// Problems of several trainings, each once.
+/// Collects the problems of several trainings without duplicates.
 class Collected {
 public:
   template <class Work>
@@ -112,7 +115,7 @@ void add_files(const TrainStudy& study, std::vector<std::string>& files) {
     add_files(recipe.initial.path, files);
 }
 
-/// Every network that designs may choose is there.
+/// Checks that every network that designs may choose exists. Adds its files to `files`.
 void check_workloads(const Space& space, const Space::Template& made_of, Collected& problems,
                      std::vector<std::string>& files) {
   if (!made_of.workload.varied)

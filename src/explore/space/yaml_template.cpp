@@ -1,3 +1,5 @@
+// Compiles and expands YAML trees with expressions, and writes YAML text. The readers of space
+// files and Space use this.
 #include "explore/space/yaml_template.hpp"
 
 #include "base/shared/yaml_overlay.hpp"
@@ -63,7 +65,7 @@ struct YamlTemplate::Compiler {
     names.push_back(entry.key);
   }
 
-  /// An item of a sequence: `for`, `if` and `value` are ours.
+  /// Compiles an item of a sequence, in which the keys `for`, `if` and `value` are directives.
   Node item(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map)
       return compile(node, false);
@@ -97,7 +99,7 @@ struct YamlTemplate::Compiler {
     return body;
   }
 
-  Node compile(const YamlNode& node, bool is_item) { // as deep as YAML may nest
+  Node compile(const YamlNode& node, bool is_item) { // recursion: YAML depth is limited
     Node out;
     out.kind = node.kind;
     out.quoted = node.quoted;
@@ -131,7 +133,7 @@ struct YamlTemplate::Expander {
     count(node);
     YamlNode out;
     out.kind = node.kind;
-    // Quotes around expressions are for YAML, where braces mean something.
+    // Quotes around an expression only protect its braces from YAML.
     out.quoted = node.quoted && node.text.expressions.empty();
     out.where = node.where;
     if (node.kind == YamlNode::Kind::scalar) {
@@ -175,7 +177,7 @@ YamlNode YamlTemplate::expand(const Values& values) const {
   return Expander{values}.expand(root_);
 }
 
-void YamlTemplate::add_slots(const Node& node, std::set<std::size_t>& slots) { // as deep as YAML
+void YamlTemplate::add_slots(const Node& node, std::set<std::size_t>& slots) { // depth as YAML
   for (const Expression& expression : node.text.expressions)
     expression.add_slots(slots);
   for (const Counter& counter : node.counters) {
@@ -213,11 +215,11 @@ std::string scalar_text(const std::string& text, bool quoted) {
 
 constexpr std::size_t kLineWidth = 100;
 
-/// On one line, as far as it goes; may be longer than a line.
-std::string flow(const YamlNode& node) { // as deep as YAML nests
+/// A node as flow-style YAML on one line. The text is cut off once it exceeds kLineWidth.
+std::string flow(const YamlNode& node) { // recursion: YAML depth is limited
   if (node.kind == YamlNode::Kind::null)
     return "null";
-  const auto part = [](const std::string& text, bool quoted) { // a comma would part it
+  const auto part = [](const std::string& text, bool quoted) { // an unquoted comma would split it
     return scalar_text(text, quoted || text.find(',') != std::string::npos);
   };
   if (node.kind == YamlNode::Kind::scalar)
@@ -227,7 +229,7 @@ std::string flow(const YamlNode& node) { // as deep as YAML nests
   for (const YamlNode& item : node.items) {
     out += (out.size() > 1 ? ", " : "") + flow(item);
     if (out.size() > kLineWidth)
-      break; // too long already
+      break; // already too long
   }
   for (const YamlNode::Entry& entry : node.entries) {
     out += (out.size() > 1 ? ", " : "") + part(entry.key, false) + ": " + flow(entry.value);
@@ -237,7 +239,7 @@ std::string flow(const YamlNode& node) { // as deep as YAML nests
   return out + (list ? ']' : '}');
 }
 
-void append(const YamlNode& node, std::size_t indent, std::string& out) { // as deep as YAML nests
+void append(const YamlNode& node, std::size_t indent, std::string& out) { // depth as YAML
   const std::string margin(indent, ' ');
   const auto child = [&](const YamlNode& value) {
     const std::string line = flow(value);
@@ -286,7 +288,7 @@ namespace {
 
 constexpr std::string_view kVariants = "variants";
 
-bool has_expression(const YamlNode& node) { // as deep as YAML nests
+bool has_expression(const YamlNode& node) { // recursion: YAML depth is limited
   return (node.kind == YamlNode::Kind::scalar && node.scalar.find("${") != std::string::npos) ||
          std::ranges::any_of(node.items, has_expression) ||
          std::ranges::any_of(node.entries, [](const YamlNode::Entry& entry) {
@@ -303,7 +305,7 @@ bool is_varied(const YamlNode& section) {
 
 SectionTemplate::SectionTemplate(const YamlNode& node, const std::vector<std::string>& names,
                                  const std::vector<Parameter>& parameters, ProblemList& problems) {
-  YamlMap map(node, problems); // tells what is there twice
+  YamlMap map(node, problems); // reports duplicate keys
   if (const YamlNode* variants = map.find(kVariants)) {
     const YamlMap twice(*variants, problems);
     for (const YamlNode::Entry& entry : variants->entries)

@@ -1,5 +1,5 @@
-// A YAML tree with expressions in it: "${...}" in scalars, and items of sequences that appear
-// several times (`for:`) or not always (`if:`).
+// YAML trees with expressions: "${...}" in scalars, and items of sequences that are repeated
+// (`for:`) or conditional (`if:`).
 #pragma once
 
 #include "explore/space/expression.hpp"
@@ -18,13 +18,14 @@ namespace monet {
 class YamlTemplate {
 public:
   YamlTemplate() = default;
-  /// `names` are the values' slots; counters of `for:` follow them. Problems are collected.
+  /// Compiles a tree. `names` are the names of the slots; counters of `for:` follow them. Adds
+  /// errors to `problems`.
   YamlTemplate(const YamlNode& node, const std::vector<std::string>& names, ProblemList& problems);
 
-  /// The tree with these values; InputError where an expression has none, or more than a million
-  /// nodes would come of it.
+  /// The tree for these values. Throws InputError if an expression has no value, or the tree would
+  /// have more than a million nodes.
   YamlNode expand(const Values& values) const;
-  /// Adds those that the tree depends on; of counters the slots that they are given.
+  /// Adds the slots that the tree depends on, including the slots of its counters.
   void add_slots(std::set<std::size_t>& slots) const { add_slots(root_, slots); }
 
 private:
@@ -34,7 +35,7 @@ private:
   };
   struct Counter {
     std::string name;
-    std::optional<Expression> first; ///< none: 0
+    std::optional<Expression> first; ///< empty: 0
     Expression end;
   };
   struct Entry;
@@ -61,31 +62,31 @@ private:
   Node root_;
 };
 
-/// The tree as YAML text that parses to the same.
+/// The tree as YAML text that parses to the same tree.
 std::string yaml_text(const YamlNode& node);
 
-/// Whether there is an expression or `variants:` in it.
+/// Whether a section contains an expression or `variants:`.
 bool is_varied(const YamlNode& section);
 
-/// A section of a space file that differs from design to design: expressions in it, and
-/// `variants:`, keys that values of a parameter put in place of the section's.
+/// A section of a space file that differs between designs. It may contain expressions, and
+/// `variants:`, which replaces keys of the section depending on the value of a parameter.
 class SectionTemplate {
 public:
   SectionTemplate() = default;
-  /// A map. `names` are the values' slots, those of `parameters` first. Problems are collected:
-  /// variants must name a parameter, and every one of its values.
+  /// Compiles a section, which must be a map. `names` are the names of the slots, `parameters`
+  /// first. Adds errors to `problems`: variants must name a parameter and all of its values.
   SectionTemplate(const YamlNode& node, const std::vector<std::string>& names,
                   const std::vector<Parameter>& parameters, ProblemList& problems);
 
-  /// The section's keys with those of the variants over them, as overlaid() joins them, in the
-  /// file's order. InputError where an expression has no value.
+  /// The section's keys overlaid with those of the variants (see overlaid()), in file order. Throws
+  /// InputError if an expression has no value.
   YamlNode expand(const Values& values) const;
   void add_slots(std::set<std::size_t>& slots) const;
 
 private:
   struct Choice {
     std::size_t slot = 0;                           ///< of the parameter
-    std::map<std::string, YamlTemplate> by_value{}; ///< the value's text
+    std::map<std::string, YamlTemplate> by_value{}; ///< by the value's text
   };
   Choice choice(const YamlNode::Entry& entry, const std::vector<std::string>& names,
                 const std::vector<Parameter>& parameters, ProblemList& problems) const;

@@ -1,4 +1,4 @@
-// Rows of designs as comma-separated values, as RFC 4180 has them.
+// Writes designs as comma-separated values (RFC 4180), one row per design.
 #include "explore/store/schema.hpp"
 
 #include "monet/base/errors.hpp"

@@ -1,4 +1,4 @@
-// The store of a run without a file.
+// The DesignStore in memory, for explorations without a store file.
 #include "monet/base/errors.hpp"
 #include "monet/explore/store.hpp"
 

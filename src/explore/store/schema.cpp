@@ -1,3 +1,5 @@
+// Creates and checks the tables of a store file, and converts results to rows and back. The store
+// (store.cpp) calls this.
 #include "explore/store/schema.hpp"
 
 #include "base/shared/bytes.hpp"
@@ -26,9 +28,9 @@ namespace {
 
 constexpr int kFixedColumns = 6; // id .. frequency_hz
 constexpr int kRunColumns = 3;
-constexpr std::int64_t kOldestSchema = 1; ///< that is read
+constexpr std::int64_t kOldestSchema = 1; ///< oldest readable version
 
-/// Of what a row says. SQLite sees broken pages, not broken figures.
+/// Checksum of a row's contents. SQLite detects damaged pages but not changed values.
 std::int64_t checksum_of(const DesignResult& result) {
   ByteWriter row;
   row.number(result.id, std::uint64_t{result.feasible});
@@ -41,7 +43,7 @@ std::int64_t checksum_of(const DesignResult& result) {
   return static_cast<std::int64_t>(fnv1a(row.take()));
 }
 
-/// Names of a view's columns must differ, in any case of letters.
+/// A column name that differs, ignoring case, from all names in `taken`; adds it to them.
 std::string free_name(std::string name, std::map<std::string, int>& taken) {
   const auto folded = [](std::string text) {
     for (char& c : text)
@@ -54,8 +56,8 @@ std::string free_name(std::string name, std::map<std::string, int>& taken) {
   return name;
 }
 
-/// The designs with the values of their parameters, for people with a shell. The choices are the
-/// digits of the id.
+/// The statement that creates the view `exploration`: designs with their parameter values, for use
+/// in the sqlite3 shell. Values are found from the mixed-radix digits of the id.
 std::string view_of(const Space& space) {
   const std::vector<std::string> columns = result_columns(space);
   std::map<std::string, int> taken{{"tool_version", 1}, {"git_hash", 1}};
@@ -99,7 +101,7 @@ void write_parameters(Database& database, const Space& space) {
     std::int64_t choice = 0;
     for (const ParameterValue& of : space.parameters[p].values) {
       value.bind(1, position).bind(2, choice++);
-      // Whole numbers as such, so that they print without ".0".
+      // Integers are stored as integers, so that they print without ".0".
       if (!of.is_number)
         value.bind(3, of.text);
       else if (of.number == std::floor(of.number) && std::abs(of.number) < 0x1p53)
@@ -111,14 +113,14 @@ void write_parameters(Database& database, const Space& space) {
   }
 }
 
-/// Of version 2 on: what short trainings came to, which designs share.
+/// The table of short trainings, which designs share; present from version 2 on.
 void make_trainings_table(Database& database) {
   database.execute("CREATE TABLE IF NOT EXISTS trainings(key TEXT NOT NULL, seed INTEGER NOT NULL, "
                    "error REAL NOT NULL, gradients_flushed REAL NOT NULL, tool INTEGER NOT NULL, "
                    "checksum INTEGER NOT NULL, PRIMARY KEY(key, seed)) WITHOUT ROWID");
 }
 
-/// "training: latency energy".
+/// A front as text, for example "training: latency energy".
 std::string front_text(const Space& space, const FrontRequest& front) {
   std::string text = space.workload.runs.at(front.run) + ":";
   for (const Objective objective : front.objectives)
@@ -126,7 +128,8 @@ std::string front_text(const Space& space, const FrontRequest& front) {
   return text;
 }
 
-/// Everything, the two numbers in the header too, appears with the transaction.
+/// Creates all tables. The caller's transaction makes everything visible at once, including the
+/// application id and version in the header.
 void make_tables(Database& database, const Space& space) {
   database.execute("CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
                    "CREATE TABLE tools(number INTEGER PRIMARY KEY, version TEXT NOT NULL, git_hash "
@@ -135,7 +138,7 @@ void make_tables(Database& database, const Space& space) {
                    "CREATE TABLE parameters(position INTEGER PRIMARY KEY, name TEXT NOT NULL);"
                    "CREATE TABLE parameter_values(position INTEGER, choice INTEGER, value,"
                    " PRIMARY KEY(position, choice)) WITHOUT ROWID;"
-                   // AUTOINCREMENT: an owner's number never comes again.
+                   // AUTOINCREMENT: owner numbers are never reused.
                    "CREATE TABLE owners(number INTEGER PRIMARY KEY AUTOINCREMENT);"
                    "CREATE TABLE claims(id INTEGER PRIMARY KEY, owner INTEGER NOT NULL);");
   database.execute(designs_table(space));
@@ -174,8 +177,8 @@ void check_store(Database& database, const Space& space) {
   }
 }
 
-/// Within a transaction. Rows are as they were: older versions have all columns that a space of
-/// theirs needs.
+/// Converts an older store to the current version, within a transaction. Rows do not change: an
+/// older store has all columns that its space needs.
 void renew_store(Database& database) {
   if (database.integer("PRAGMA user_version") >= kStoreSchema)
     return;
@@ -183,8 +186,8 @@ void renew_store(Database& database) {
   database.execute(fmt::format("PRAGMA user_version = {}", kStoreSchema));
 }
 
-/// Readers do not wait for writers, and a kill loses nothing that was committed. Where the file
-/// system has no shared memory SQLite stays with its rollback journal, which is as safe.
+/// Turns on the write-ahead log: readers do not wait for writers, and a killed process loses no
+/// committed rows. Without shared memory SQLite keeps its rollback journal, which is equally safe.
 void use_write_ahead_log(Database& database) {
   constexpr int kTries = 1000;
   for (int tries = 0;; ++tries) {
@@ -192,7 +195,7 @@ void use_write_ahead_log(Database& database) {
       database.execute("PRAGMA journal_mode = WAL");
       break;
     } catch (const OutputError&) {
-      // Another process that makes the same file holds it for a moment; SQLite does not wait here.
+      // Another process that creates the same file may lock it briefly; SQLite does not wait here.
       if (tries == kTries)
         throw;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -265,7 +268,7 @@ std::int64_t prepare_store(Database& database, const Space& space, const StoreOp
     check_store(database, space);
   use_write_ahead_log(database);
   Transaction transaction(database, Transaction::Kind::write);
-  // Again, as another process may have made them in the meantime.
+  // Look again: another process may have created the tables in the meantime.
   if (found == FoundStore::nothing) {
     if (look_at_store(database) == FoundStore::nothing)
       make_tables(database, space);

@@ -1,4 +1,5 @@
-// The space that a store is of, from the store alone.
+// Rebuilds the space of a store from its tables, without the space file. Commands that read a
+// finished exploration call stored_space().
 #include "explore/store/schema.hpp"
 #include "explore/store/sqlite.hpp"
 
@@ -52,7 +53,7 @@ std::vector<Parameter> parameters_of(Database& database) {
   return parameters;
 }
 
-/// "training: latency energy"; nothing when it is no such text.
+/// Parses a front such as "training: latency energy"; empty if the text is not of this form.
 std::optional<FrontRequest> front_of_text(const std::string& text,
                                           const std::vector<std::string>& runs) {
   const std::size_t colon = text.find(':');

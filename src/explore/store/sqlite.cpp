@@ -1,3 +1,4 @@
+// C++ wrappers of SQLite databases, statements and transactions; only src/explore/store uses them.
 #include "explore/store/sqlite.hpp"
 
 #include "monet/base/errors.hpp"
@@ -12,7 +13,7 @@ namespace monet::sqlite {
 
 namespace {
 
-/// Longest wait for another process's transaction; each takes milliseconds.
+/// Maximum wait for another process's transaction; a transaction takes milliseconds.
 constexpr int kPatienceMilliseconds = 60000;
 
 std::string uri_of(const std::string& path, Access access) {
@@ -66,7 +67,7 @@ Database::Database(const std::string& path, Access access) : path_(path), access
   if (code == SQLITE_OK) {
     sqlite3_extended_result_codes(handle_, 1);
     sqlite3_busy_timeout(handle_, kPatienceMilliseconds);
-    // A damaged file must not reach into what SQL can do.
+    // Statements in a damaged or malicious schema must not be executed.
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     return;
@@ -100,7 +101,7 @@ void Database::fail(int code) const {
       fmt::format("{} ({}{}{})", meaning_of(code), said, system && reason != 0 ? ": " : "",
                   system && reason != 0 ? std::strerror(reason) : "");
   const bool output = system || kind == SQLITE_READONLY || kind == SQLITE_BUSY ||
-                      kind == SQLITE_LOCKED; // else it is the contents that are wrong
+                      kind == SQLITE_LOCKED; // otherwise the contents are wrong
   if (access_ == Access::read_write && output)
     throw OutputError(path_, what);
   throw InputError({path_}, what);
@@ -194,7 +195,7 @@ Transaction::Transaction(Database& database, Kind kind) : database_(database) {
 }
 
 Transaction::~Transaction() {
-  // SQLite rolls back by itself after some failures; then this one does nothing.
+  // After some failures SQLite has rolled back already; then this call has no effect.
   if (open_)
     sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }

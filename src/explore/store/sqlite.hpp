@@ -1,4 +1,4 @@
-// SQLite as values: databases and statements that close themselves and failures that name the file.
+// RAII wrappers of SQLite databases, statements and transactions. Errors name the file.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace monet::sqlite {
 enum class Access : std::uint8_t {
   read_write,
   read_only,
-  read_only_immutable, ///< where the folder cannot be written either; nobody else may write
+  read_only_immutable, ///< for a read-only folder; the file must not change
 };
 
-/// One connection. Not for several threads at once.
+/// A connection to a database. Only one thread at a time may use it.
 class Database {
 public:
-  /// Makes the file when it is not there and access is read_write. Fails naming it.
+  /// Opens a file; creates it if it is missing and `access` is read_write. Throws as fail() does.
   Database(const std::string& path, Access access);
   ~Database();
   Database(Database&& other) noexcept;
   Database& operator=(Database&&) = delete;
   Database(const Database&) = delete;
 
-  /// Statements without parameters and rows.
+  /// Executes statements that have no parameters and return no rows.
   void execute(const std::string& sql);
-  /// Fails unless `code` says that all is well.
+  /// Calls fail() if `code` is an error.
   void check(int code) const;
-  /// First column of the first row.
+  /// The first column of the first row.
   std::int64_t integer(const std::string& sql);
   std::string text(const std::string& sql);
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }
-  /// Says in the user's words what `code` means: InputError, or OutputError where a file that shall
-  /// be written cannot be.
+  /// Throws an error that explains `code`: OutputError if a file to be written cannot be, otherwise
+  /// InputError.
   [[noreturn]] void fail(int code) const;
 
 private:
@@ -45,7 +45,7 @@ private:
   sqlite3* handle_ = nullptr;
 };
 
-/// A prepared statement, used again and again.
+/// A prepared statement that can be executed repeatedly.
 class Statement {
 public:
   Statement(Database& database, const std::string& sql);
@@ -53,16 +53,16 @@ public:
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Parameters from 1. Text is copied.
+  /// Binds parameter `at`, counted from 1. Text is copied.
   Statement& bind(int at, std::int64_t value);
   Statement& bind(int at, double value);
   Statement& bind(int at, std::string_view value);
-  /// Whether there is a row.
+  /// Moves to the next row; returns whether there is one.
   bool step();
-  /// Steps to the end and makes it ready for the next time.
+  /// Executes the statement to its end and resets it.
   void run();
   void reset();
-  /// All parameters are NULL again.
+  /// Sets all parameters to NULL.
   void clear();
 
   std::int64_t integer(int column) const;
@@ -74,7 +74,8 @@ private:
   sqlite3_stmt* handle_ = nullptr;
 };
 
-/// Rolls back unless committed. Writers wait for each other here.
+/// A transaction, rolled back unless committed. The constructor of a write transaction waits for
+/// other writers.
 class Transaction {
 public:
   enum class Kind : std::uint8_t { read, write };
@@ -89,7 +90,7 @@ private:
   bool open_ = true;
 };
 
-/// "name" with its quotes doubled.
+/// A name in double quotes, with its own quotes doubled.
 std::string quoted_name(std::string_view name);
 
 } // namespace monet::sqlite

@@ -1,4 +1,5 @@
-// The store in a file.
+// The DesignStore in an SQLite file, which several processes may use at once. The commands open it
+// and pass it to explore().
 #include "monet/explore/store.hpp"
 
 #include "explore/store/schema.hpp"
@@ -40,7 +41,8 @@ std::string places(std::size_t count) {
   return list;
 }
 
-/// What SQLite would only call "unable to open database file".
+/// Reports why a path cannot be opened, where SQLite would only report "unable to open database
+/// file".
 void check_path(const std::string& path, bool read_only) {
   const auto refuse = [&](const char* why) {
     if (read_only)
@@ -62,7 +64,8 @@ void check_path(const std::string& path, bool read_only) {
     refuse("cannot be created: its folder does not exist");
 }
 
-/// Through symbolic links, as SQLite names its own files: all processes must meet at one.
+/// Path of the lock file of a store. Symbolic links are resolved, as SQLite does for its files, so
+/// that all processes use the same lock file.
 std::string file_beside(const std::string& store) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(store, error);
@@ -78,16 +81,17 @@ struct flock byte_at(std::int64_t number, short kind) {
   return lock;
 }
 
-/// This process as an owner of claims. Beside the store lies a file of which every owner holds one
-/// byte locked, at its number; the kernel frees the lock when the process ends, however it does, so
-/// that a claim is valid exactly as long as its owner lives. (Open file description locks: SQLite's
-/// own locks, on the store itself, would be lost when another descriptor of it is closed.)
+/// This process as an owner of claims. Every owner locks one byte, at its number, of a lock file
+/// next to the store. The kernel frees the lock when the process ends in any way, so a claim is
+/// valid exactly as long as its owner lives. The locks are open file description locks on another
+/// file: SQLite's POSIX locks on the store would be lost if another descriptor of it were closed.
 class StoreOwner {
 public:
-  /// Inside no transaction. OutputError when the file cannot be made or locked.
+  /// Registers the owner; must not be called inside a transaction. Throws OutputError if the lock
+  /// file cannot be created or locked.
   explicit StoreOwner(Database& database)
       : database_(database), path_(file_beside(database.path())) {
-    // The write lock of the store keeps the last to leave from removing the file under our hands.
+    // Under the store's write lock no leaving process can remove the lock file meanwhile.
     Transaction transaction(database, Transaction::Kind::write);
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file_ < 0)
@@ -109,12 +113,12 @@ public:
     }
   }
 
-  /// Gives up what is claimed still.
+  /// Releases all remaining claims.
   ~StoreOwner() {
     try {
       leave();
     } catch (const std::exception&) {
-      // The next to open the store sees that we are gone.
+      // The next process that opens the store detects that this owner is dead.
     }
     ::close(file_);
   }
@@ -123,14 +127,14 @@ public:
   StoreOwner& operator=(const StoreOwner&) = delete;
 
   std::int64_t number() const { return number_; }
-  /// Whether other processes were at work on the store when this one came.
+  /// Whether other processes were using the store when this owner registered.
   bool came_to_others() const { return came_to_others_; }
 
-  /// Within a write transaction: whether the owner, not this one, lives.
+  /// Whether another owner is alive. Must be called within a write transaction.
   bool lives(std::int64_t owner) const {
     struct flock lock = byte_at(owner, F_WRLCK);
     if (::fcntl(file_, F_OFD_GETLK, &lock) != 0)
-      return true; // in doubt its designs are left to it
+      return true; // if unknown, it keeps its designs
     return lock.l_type != F_UNLCK;
   }
 
@@ -163,13 +167,13 @@ private:
   }
 
   Database& database_;
-  std::string path_; ///< of the file of locks
+  std::string path_; ///< of the lock file
   int file_ = -1;
   std::int64_t number_ = 0;
   bool came_to_others_ = false;
 };
 
-/// Members in the order in which they must be made, and the reverse of that in which they go.
+/// The store. Members are declared in the order in which they must be constructed.
 class SqliteStore final : public DesignStore {
 public:
   SqliteStore(const std::string& path, const Space& space, const StoreOptions& options)
@@ -179,7 +183,7 @@ public:
               fmt::format("SELECT {} FROM designs WHERE id = ?", list_of(result_columns(space)))),
         each_(database_,
               fmt::format("SELECT {} FROM designs ORDER BY id", list_of(result_columns(space)))),
-        // Not OR IGNORE: a design that comes twice is a bug that must show.
+        // Not OR IGNORE: storing a design twice is a bug and must fail.
         insert_(database_,
                 fmt::format("INSERT INTO designs({}) VALUES({})", list_of(result_columns(space)),
                             places(result_columns(space).size()))),
@@ -191,7 +195,7 @@ public:
       return;
     owner_.emplace(database_);
     const std::int64_t rows = database_.integer("SELECT count(*) FROM designs");
-    // Who comes while others are at work means to share it.
+    // A process that joins others is meant to share their work and needs no --resume.
     if (!options.resume && rows > 0 && !owner_->came_to_others())
       throw InputError({path},
                        fmt::format("already holds {} designs of this space: give --resume to go on "
@@ -285,7 +289,7 @@ private:
     return row;
   }
 
-  /// Claimed by a process that lives, this one included.
+  /// Whether a live process, possibly this one, has claimed the design.
   bool is_held(std::int64_t key, std::map<std::int64_t, bool>& lives) {
     claimant_.bind(1, key);
     std::optional<std::int64_t> owner;
@@ -325,7 +329,7 @@ Database open_store_file(const std::string& path, bool read_only) {
     database.integer("PRAGMA user_version");
     return database;
   } catch (const InputError&) {
-    // A finished store in a folder that cannot be written, where SQLite cannot put its index.
+    // A finished store in a read-only folder, where SQLite cannot create its index file.
     std::error_code error;
     if (fs::exists(path + "-wal", error))
       throw;

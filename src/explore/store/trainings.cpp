@@ -1,4 +1,4 @@
-// The table of short trainings.
+// Reads and writes the table of short trainings for the store (store.cpp).
 #include "base/shared/bytes.hpp"
 #include "base/shared/fnv1a.hpp"
 #include "explore/store/schema.hpp"
@@ -35,7 +35,7 @@ TrainingRecord record_of(const Statement& row, const std::string& path) {
   return record;
 }
 
-/// Stores of the first version that are read only have none.
+/// Whether the store has the table of trainings; a read-only store of version 1 has none.
 bool has_trainings(Database& database) {
   return database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'trainings'") > 0;
 }

@@ -1,4 +1,5 @@
-// Hill climbing: from the best design so far to those beside it, in every objective.
+// Hill climbing: evaluates the neighbours of the best design so far, for every objective. The
+// exploration loop (explore.cpp) drives this strategy.
 #include "explore/strategy/strategies.hpp"
 
 #include <algorithm>
@@ -11,9 +12,9 @@ namespace monet {
 
 namespace {
 
-constexpr DesignId kMaxExcludedDesigns = 1'000'000; ///< looked at for a first design
+constexpr DesignId kMaxExcludedDesigns = 1'000'000; ///< tried for a first design
 
-/// Infeasible designs come after all others; equal ones in order of their numbers.
+/// Objective value (infinite if infeasible), then design id, so that ties are deterministic.
 using Merit = std::pair<double, DesignId>;
 
 class Climb : public Strategy {
@@ -70,7 +71,7 @@ private:
     return {};
   }
 
-  /// Those that are not known, with one parameter a value back or further.
+  /// Unknown neighbours of a design: one parameter moves to its previous or next value.
   std::vector<DesignId> beside(DesignId id) {
     std::vector<DesignId> near;
     std::vector<std::uint32_t> choices = designs_.choices(id);
@@ -101,7 +102,7 @@ private:
   DesignSet designs_;
   std::uint64_t size_, budget_;
   std::vector<FrontRequest> targets_;      ///< one objective each
-  std::vector<std::optional<Merit>> best_; ///< of each
+  std::vector<std::optional<Merit>> best_; ///< per target
   std::set<DesignId> known_, excluded_;
 };
 

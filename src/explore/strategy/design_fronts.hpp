@@ -1,4 +1,4 @@
-// The points that nothing dominates, kept while points come in, and asked what they dominate.
+// Pareto fronts that are updated point by point, and tests whether they dominate a design.
 #pragma once
 
 #include "base/shared/pareto.hpp"
@@ -12,11 +12,11 @@
 
 namespace monet {
 
-/// Points in lexicographic order, each once. Two objectives: a staircase, searched by bisection;
-/// more: those that begin no later are gone through.
+/// Non-dominated points in lexicographic order without duplicates. With two objectives a test is a
+/// binary search; with more, all lexicographically smaller points are scanned.
 class FrontPoints {
 public:
-  /// Some point is no worse than this one in every objective, and better in one.
+  /// Whether a point of the front is no worse than `point` in every objective and better in one.
   bool dominates(std::span<const double> point) const {
     const std::size_t end = not_behind(point);
     if (point.size() == 2)
@@ -25,7 +25,7 @@ public:
                        [&](const Objectives& known) { return monet::dominates(known, point); });
   }
 
-  /// Whether the point belongs to the front and was not there.
+  /// Adds a point and removes those that it dominates. Returns false if it is dominated or present.
   bool add(const Objectives& point) {
     const std::size_t end = not_behind(point);
     if ((end > 0 && points_[end - 1] == point) || dominates(point))
@@ -43,7 +43,7 @@ public:
   std::vector<Objectives>& all() { return points_; }
 
 private:
-  /// How many points are lexicographically no greater.
+  /// Number of points that are lexicographically no greater than `point`.
   std::size_t not_behind(std::span<const double> point) const {
     const auto at = std::upper_bound(points_.begin(), points_.end(), point,
                                      [](std::span<const double> value, const Objectives& known) {
@@ -56,7 +56,7 @@ private:
   std::vector<Objectives> points_;
 };
 
-/// The fronts of the results so far, and which designs need not be evaluated further.
+/// The fronts of the results so far; they decide which designs need no further evaluation.
 struct KnownFronts {
   struct Front {
     FrontRequest request;
@@ -64,8 +64,8 @@ struct KnownFronts {
   };
   std::vector<Front> fronts;
 
-  /// In each front some result strictly dominates the figures, of a result or a bound; infeasible
-  /// ones are not beaten.
+  /// Whether every front has a result that strictly dominates the figures of a result or a bound.
+  /// False for infeasible ones.
   template <class Figures>
   bool beat(const Figures& figures) const {
     return figures.feasible && std::ranges::all_of(fronts, [&](const Front& front) {

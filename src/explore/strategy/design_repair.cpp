@@ -1,3 +1,5 @@
+// Finds a design that can be evaluated near a given one. The genetic and Latin hypercube strategies
+// repair designs with it that constraints exclude or that were evaluated before.
 #include "explore/strategy/design_repair.hpp"
 
 #include <algorithm>
@@ -7,9 +9,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::size_t kSteps = 512;     ///< neighbours in one parameter that are tried
-constexpr std::size_t kTries = 64;      ///< for each number of parameters changed
-constexpr std::size_t kAnywhere = 4096; ///< draws at last
+constexpr std::size_t kSteps = 512;     ///< divided by the parameters: maximum distance
+constexpr std::size_t kTries = 64;      ///< per number of changed parameters
+constexpr std::size_t kAnywhere = 4096; ///< uniform draws as a fallback
 
 } // namespace
 
@@ -33,7 +35,7 @@ std::optional<DesignId> OpenDesigns::one_step(const std::vector<std::uint32_t>& 
                                               RandomStream& random) {
   struct Step {
     std::uint32_t distance;
-    std::uint64_t turn; ///< at random among equally far ones
+    std::uint64_t turn; ///< random order at equal distance
     std::size_t parameter;
     std::uint32_t value;
   };

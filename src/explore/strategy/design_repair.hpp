@@ -1,4 +1,4 @@
-// Designs near a given one that constraints keep.
+// Finds designs near a given one that satisfy the constraints and are not taken.
 #pragma once
 
 #include "monet/base/rng.hpp"
@@ -11,7 +11,7 @@
 
 namespace monet {
 
-/// Which designs a strategy may ask for: those that constraints keep and that were not taken yet.
+/// Tracks the open designs of a strategy: those that satisfy the constraints and are not taken.
 class OpenDesigns {
 public:
   explicit OpenDesigns(DesignSet designs) : designs_(std::move(designs)), size_(designs_.size()) {}
@@ -24,9 +24,9 @@ public:
   std::uint64_t excluded() const { return excluded_.size(); }
   std::uint64_t taken() const { return taken_.size(); }
 
-  /// The design itself if it is open; else an open one that differs in as few parameters as some
-  /// hundreds of tries find, of those in one parameter the one whose value lies closest; at last
-  /// one drawn anywhere. None: nothing was found.
+  /// An open design near `choices`: the design itself, or the closest one that differs in one
+  /// parameter. Otherwise random designs are tried that differ in 2, 3, ... parameters, then
+  /// anywhere. Empty if no open design was found.
   std::optional<DesignId> nearby(const std::vector<std::uint32_t>& choices, RandomStream& random);
   std::vector<std::uint32_t> random_choices(RandomStream& random) const;
 
@@ -36,7 +36,7 @@ private:
   DesignSet designs_;
   std::uint64_t size_;
   std::set<DesignId> taken_;
-  std::set<DesignId> excluded_; ///< that were met
+  std::set<DesignId> excluded_; ///< found so far
 };
 
 } // namespace monet

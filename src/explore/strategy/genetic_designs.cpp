@@ -1,6 +1,6 @@
-// NSGA-II (optimise/shared/nsga2.hpp) over the parameters' values, for several fronts at once: each
-// front ranks the same designs in its own objectives, and they take turns in choosing parents and
-// survivors.
+// The genetic strategy: NSGA-II (optimise/shared/nsga2.hpp) over parameter values, for several
+// fronts at once. Each front ranks the same designs by its objectives; the fronts take turns in
+// selecting parents and survivors. The exploration loop (explore.cpp) drives it.
 #include "explore/strategy/design_fronts.hpp"
 #include "explore/strategy/design_repair.hpp"
 #include "explore/strategy/main_effects.hpp"
@@ -19,15 +19,15 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kPopulation = 48;
-constexpr std::size_t kIdle = 25; ///< generations without a new point on a front: done, no budget
+constexpr std::size_t kIdle = 25; ///< idle generations that end a run without budget
 constexpr double kCrossover = 0.9;
-constexpr std::size_t kChildren = 16;     ///< made for each that is evaluated
-constexpr std::size_t kRemembered = 2048; ///< results, the latest, that effects are guessed from
+constexpr std::size_t kChildren = 16;     ///< generated per evaluated child
+constexpr std::size_t kRemembered = 2048; ///< latest results, for fitting effects
 
 struct Member {
   std::vector<std::uint32_t> choices;
   bool feasible = false;
-  std::vector<Objectives> points; ///< per front; empty where infeasible
+  std::vector<Objectives> points; ///< per front; empty if infeasible
 };
 
 class GeneticDesigns : public Strategy {
@@ -94,7 +94,7 @@ public:
   }
 
 private:
-  /// Every value of each parameter as often as any other.
+  /// An initial population in which each parameter's values are equally frequent.
   std::vector<std::vector<std::uint32_t>> spread() {
     const auto& values = open_.designs().values;
     std::vector<std::vector<std::uint32_t>> genomes(kPopulation,
@@ -140,8 +140,8 @@ private:
     return genome;
   }
 
-  /// Of several children of one front the one that promises most, by the effects that values had so
-  /// far, in a direction of its objectives drawn at random.
+  /// The most promising of several children for a random front: the one with the least weighted sum
+  /// of objectives, estimated from main effects, with random weights.
   std::vector<std::uint32_t> best_child() {
     const std::size_t front = random_.below(fronts_.size());
     std::vector<double> weights;
@@ -162,7 +162,7 @@ private:
     return best;
   }
 
-  /// The next value up or down, or any: most parameters are in order, some are not.
+  /// A mutated value: the next or previous one, since most parameters are ordered, or a random one.
   std::uint32_t mutated(std::uint32_t value, std::uint32_t values) {
     const std::uint64_t way = random_.below(4);
     if (way == 0 && value > 0)
@@ -172,7 +172,7 @@ private:
     return static_cast<std::uint32_t>(random_.below(values));
   }
 
-  /// Parents and children compete; fronts take turns.
+  /// Selects the next population from parents and children; the fronts take turns.
   void select() {
     rank();
     if (members_.size() <= kPopulation)
@@ -191,7 +191,7 @@ private:
       for (const Member& member : members_)
         evaluations.push_back(member.feasible ? Evaluation{member.points[f], 0}
                                               : Evaluation{{}, 1});
-      // Equal points would crowd out what differs.
+      // Equal points would displace different ones.
       rankings_.emplace_back(evaluations, Ranking::Equals::first_counts);
     }
   }
@@ -199,12 +199,12 @@ private:
   OpenDesigns open_;
   std::uint64_t budget_;
   RandomStream random_;
-  std::vector<FrontPoints> fronts_; ///< of everything told
-  std::vector<Member> members_;     ///< the population; the last batch too while it is sorted in
+  std::vector<FrontPoints> fronts_; ///< of all results
+  std::vector<Member> members_;     ///< the population, plus the last batch during selection
   std::vector<Ranking> rankings_;   ///< of the members, per front
   std::vector<std::vector<MainEffects>> effects_;      ///< [front][objective]
   std::vector<std::vector<std::uint32_t>> remembered_; ///< choices of feasible results
-  std::vector<std::vector<std::vector<double>>> logs_; ///< [front][objective][of remembered_]
+  std::vector<std::vector<std::vector<double>>> logs_; ///< [front][objective][remembered result]
   std::vector<DesignId> batch_;
   std::size_t idle_ = 0;
   bool exhausted_ = false;

@@ -1,5 +1,5 @@
-// Latin hypercube sampling (McKay, Beckman, Conover 1979) over discrete values: of so many designs
-// every value of every parameter has its share.
+// Latin hypercube sampling (McKay, Beckman, Conover 1979) over discrete values: every value of a
+// parameter occurs equally often among the samples. The exploration loop (explore.cpp) drives it.
 #include "explore/strategy/design_repair.hpp"
 #include "explore/strategy/strategies.hpp"
 
@@ -13,7 +13,7 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kHypercubeBatch = 1024;
-constexpr int kSwaps = 64; ///< tries to mend a sample by exchanging values with others
+constexpr int kSwaps = 64; ///< tries to repair a sample by swapping values
 
 class LatinHypercube : public Strategy {
 public:
@@ -45,7 +45,7 @@ public:
 private:
   static constexpr std::size_t kMaxSamples = 10'000'000;
 
-  /// Sample s has, of each parameter, the value of a stratum of its own.
+  /// Divides each parameter's values into one stratum per sample and assigns them at random.
   void stratify() {
     const std::size_t parameters = open_.designs().values.size();
     samples_of_.assign(parameters, {});
@@ -58,7 +58,7 @@ private:
         column.push_back(
             static_cast<std::uint32_t>(std::min(static_cast<std::uint64_t>(at), values - 1)));
       }
-      // Strata that hold several values, or the reverse: exact shares where they divide.
+      // Exact shares if the number of values divides the number of samples.
       if (samples_ % values == 0)
         for (std::size_t s = 0; s < samples_; ++s)
           column[s] = static_cast<std::uint32_t>(s / (samples_ / values));
@@ -76,14 +76,15 @@ private:
 
   DesignId id_of(std::size_t sample) const { return open_.designs().id_of(choices(sample)); }
 
-  /// Exchanges a value with another sample, which keeps the strata.
+  /// Repairs a sample that is not open by swapping a value with another sample, which preserves the
+  /// strata. Returns whether that succeeded.
   bool mend(std::size_t sample) {
     for (int i = 0; i < kSwaps && samples_ > 1 && !samples_of_.empty(); ++i) {
       auto& column = samples_of_[random_.below(samples_of_.size())];
       const std::size_t other = random_.below(samples_);
       if (column[other] == column[sample])
         continue;
-      const bool before = other < sample && ids_[other] == id_of(other); // not moved elsewhere
+      const bool before = other < sample && ids_[other] == id_of(other); // still at its own design
       if (other < sample && !before)
         continue;
       std::swap(column[sample], column[other]);

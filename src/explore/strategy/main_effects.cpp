@@ -1,3 +1,5 @@
+// Fits main effects of parameter values to evaluated designs. The genetic and racing strategies
+// order candidates by them.
 #include "explore/strategy/main_effects.hpp"
 
 #include <numeric>
@@ -7,7 +9,7 @@ namespace monet {
 void MainEffects::fit(std::span<const std::vector<std::uint32_t>> choices,
                       std::span<const double> logs) {
   constexpr int kSweeps = 12;
-  constexpr double kPrior = 0.5; // observations of no effect
+  constexpr double kPrior = 0.5; // weight of a prior observation without effect
   effects_.clear();
   for (const std::uint32_t count : values_)
     effects_.emplace_back(count, 0.0);

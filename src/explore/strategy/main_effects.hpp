@@ -1,5 +1,5 @@
-// What designs may come to, guessed from those evaluated: each value of each parameter has its own
-// factor. Decides orders only, never what is left out.
+// Estimates of designs' figures from evaluated designs: one factor per value of each parameter.
+// The estimates decide only the order of evaluation, never which designs are left out.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace monet {
 
-/// A sum of one effect per parameter, fitted to logarithms of figures by sweeps over the
-/// parameters (Gauss-Seidel on the normal equations); values rarely seen are drawn to no effect.
+/// A sum of one effect per parameter, fitted to logarithms of figures by sweeps over the parameters
+/// (Gauss-Seidel on the normal equations). Effects of rarely seen values shrink towards zero.
 class MainEffects {
 public:
   explicit MainEffects(std::vector<std::uint32_t> values) : values_(std::move(values)) {}
@@ -17,7 +17,7 @@ public:
   double at(std::span<const std::uint32_t> choices) const;
 
 private:
-  std::vector<std::uint32_t> values_; ///< per parameter, how many
+  std::vector<std::uint32_t> values_; ///< number of values per parameter
   double mean_ = 0;
   std::vector<std::vector<double>> effects_; ///< [parameter][value]
 };

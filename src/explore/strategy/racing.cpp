@@ -1,7 +1,7 @@
-// Racing against the fronts: lower bounds of every design, and evaluations of those only that may
-// be on a front. Results raise the bar; a design that some result beats even at its lower bounds
-// goes. Bounds rise while a design is evaluated, so that most are given up on the way.
-// docs/explanation/exploration.md has the proof that the fronts are those of all designs.
+// The racing strategy: computes lower bounds of all designs and evaluates only designs that may be
+// on a front. A design is skipped when results dominate its lower bounds on every front. Bounds
+// rise during an evaluation, so most evaluations are given up before their end.
+// docs/explanation/exploration.md proves that the fronts are those of all designs.
 #include "explore/strategy/design_fronts.hpp"
 #include "explore/strategy/main_effects.hpp"
 #include "explore/strategy/shuffled.hpp"
@@ -21,9 +21,9 @@ namespace monet {
 namespace {
 
 constexpr std::size_t kRaceBatch = 32;
-constexpr std::size_t kBoundBatch = 4096; ///< designs bounded before the caller may look around
-constexpr std::size_t kSample = 64;       ///< designs drawn to guess the others from
-constexpr std::uint64_t kMaxDesigns = 2'000'000; ///< bounds are kept of all
+constexpr std::size_t kBoundBatch = 4096;        ///< designs bounded per call of ask()
+constexpr std::size_t kSample = 64;              ///< random designs for the first estimates
+constexpr std::uint64_t kMaxDesigns = 2'000'000; ///< the bounds of all are kept in memory
 
 class Racing : public Strategy {
 public:
@@ -108,7 +108,7 @@ private:
                                       designs_.fronts[front].objectives.size());
   }
 
-  /// Bounds of the next designs that constraints keep.
+  /// Computes the bounds of the next designs that satisfy the constraints.
   void bound_some() {
     const std::size_t before = ids_.size();
     for (; bounded_ < designs_.size() && ids_.size() - before < kBoundBatch; ++bounded_) {
@@ -144,8 +144,8 @@ private:
     }
   }
 
-  /// The next candidates, to be evaluated as far as they may be on a front. Races do not depend on
-  /// the budget.
+  /// Fills the next race: candidates to be evaluated as long as they may be on a front. Which
+  /// designs race together does not depend on the budget.
   void line_up(std::uint64_t left) {
     while (left > 0 && race_.ids.size() < kRaceBatch) {
       const std::size_t candidate = pop();
@@ -157,7 +157,8 @@ private:
     ended_ = race_.ids.empty();
   }
 
-  /// Not met yet, and not beaten at its bounds; those that are, are counted as skipped.
+  /// Whether a candidate is new and some front does not dominate its bounds. A dominated one is
+  /// counted as skipped.
   bool still_open(std::size_t candidate) {
     if (done_[candidate] != 0)
       return false;
@@ -169,8 +170,8 @@ private:
     return false;
   }
 
-  /// Per front and objective, what each candidate may come to (a logarithm): guessed from the
-  /// results, but no less than its bound, which is exact for areas and powers.
+  /// Estimated logarithms of the candidates' figures, per front and objective. They are fitted to
+  /// the results, and at least the bounds, which are exact for area and power.
   std::vector<double> guesses(const std::vector<std::size_t>& candidates) {
     std::vector<MainEffects> effects(width_, MainEffects(designs_.values));
     for (std::size_t k = 0; k < width_; ++k)
@@ -192,8 +193,8 @@ private:
     return found;
   }
 
-  /// One list per front and set of its objectives: by the product of the guesses for these, so that
-  /// the ends of the front and its middle come first.
+  /// Builds one list of candidates per front and subset of its objectives, sorted by the product of
+  /// their estimates. Thus the ends and the middle of each front are evaluated first.
   void put_in_order() {
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < ids_.size(); ++i)
@@ -223,7 +224,7 @@ private:
     turn_ = 0;
   }
 
-  /// The most promising candidate of the next list; ids_.size() when none is left.
+  /// The most promising candidate of the next list; ids_.size() if no candidate is left.
   std::size_t pop() {
     for (std::size_t tried = 0; tried < lists_.size(); ++tried) {
       const std::size_t list = turn_;
@@ -242,22 +243,22 @@ private:
   DesignSet designs_;
   DesignEvaluator& evaluator_;
   StrategyOptions options_;
-  KnownFronts fronts_;              ///< of everything told
+  KnownFronts fronts_;              ///< of all results
   std::size_t width_ = 0;           ///< numbers per design in bounds_
-  std::vector<std::size_t> offset_; ///< of each front in them
+  std::vector<std::size_t> offset_; ///< of each front in a design's bounds
   std::vector<DesignId> ids_;
   std::vector<char> done_; ///< asked for, or skipped
   std::vector<double> bounds_;
   std::vector<std::vector<std::uint32_t>> choices_; ///< of feasible results
   std::vector<std::vector<double>> logs_;           ///< [number][result]
-  std::size_t next_fit_ = kSample / 2;              ///< results at which the order is made anew
+  std::size_t next_fit_ = kSample / 2;              ///< number of results for the next fit
   std::vector<std::vector<std::uint32_t>> lists_;   ///< candidates, most promising first
   std::vector<std::size_t> next_;
   std::size_t turn_ = 0;
   std::vector<DesignId> batch_;
   DesignRace race_;
   std::vector<DesignId> survivors_; ///< of the last race
-  DesignId bounded_ = 0;            ///< designs below have a bound
+  DesignId bounded_ = 0;            ///< lower ids have a bound
   bool sampled_ = false;
   bool ended_ = false;
   std::uint64_t asked_ = 0, skipped_ = 0, excluded_ = 0;

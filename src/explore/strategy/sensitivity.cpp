@@ -1,3 +1,5 @@
+// Computes the sensitivity of the objectives to each parameter from evaluated designs: shares of
+// the variance and medians per value. Reports of explorations show it.
 #include "monet/explore/sensitivity.hpp"
 
 #include "monet/base/errors.hpp"
@@ -10,7 +12,7 @@ namespace monet {
 
 namespace {
 
-/// Feasible results, and which value each parameter has in them.
+/// The feasible results with their parameter values.
 class Sample {
 public:
   Sample(const Space& space, std::span<const DesignResult> results) {
@@ -54,7 +56,7 @@ public:
       squares += std::isnan(log) ? 0 : (log - mean) * (log - mean);
     found.deviation =
         found.designs > 0 ? std::sqrt(squares / static_cast<double>(found.designs)) : 0;
-    constexpr double kRounding = 1e-12; // of equal numbers
+    constexpr double kRounding = 1e-12; // relative rounding error of equal figures
     if (found.deviation <= kRounding * std::max(1.0, std::abs(mean)))
       found.deviation = squares = 0;
     found.together = found.deviation > 0 ? 1 : 0;
@@ -66,7 +68,8 @@ public:
   }
 
 private:
-  /// `squares`: the sum of squared distances of all logarithms from their mean.
+  /// Share of the variance that a parameter explains (0 to 1), less the share expected by chance.
+  /// `squares`: sum of squared differences of all logarithms from their mean.
   double share(std::size_t parameter, const std::vector<double>& logs, double mean,
                double squares) const {
     std::vector<double> sums(values_[parameter], 0);
@@ -126,7 +129,7 @@ private:
   std::vector<std::size_t> values_;
   std::vector<const DesignResult*> feasible_;
   std::vector<std::vector<std::uint32_t>> choice_; ///< [parameter][feasible result]
-  bool complete_ = true;                           ///< every design of the space is there
+  bool complete_ = true;                           ///< all designs of the space are included
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// The numbers below a count in random order, each once, without a list of them.
+// A random permutation of the numbers below a count that needs little memory.
 #pragma once
 
 #include "monet/base/rng.hpp"
@@ -9,9 +9,9 @@
 
 namespace monet {
 
-/// A permutation of 0 .. count - 1. Few numbers are shuffled (Fisher, Yates 1938); many go through
-/// a Feistel network over the next power of four, again until the result is below the count (Black,
-/// Rogaway 2002).
+/// A random permutation of 0 .. count - 1. A small range is shuffled as a list (Fisher, Yates
+/// 1938). A large one uses a Feistel network over the next power of four, repeated until the result
+/// is below the count (Black, Rogaway 2002).
 class Shuffled {
 public:
   Shuffled(std::uint64_t count, std::uint64_t seed) : count_(count) {
@@ -30,7 +30,7 @@ public:
       key = random.bits();
   }
 
-  /// The number at a place; place < count.
+  /// The number at position `place`, which must be below the count.
   std::uint64_t operator[](std::uint64_t place) const {
     if (!list_.empty())
       return list_[place];

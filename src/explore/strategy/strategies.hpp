@@ -1,4 +1,4 @@
-// The strategies, one file each; strategy.cpp has the table.
+// Factories of the strategies, one file each; strategy.cpp selects one by name.
 #pragma once
 
 #include "monet/explore/strategy.hpp"

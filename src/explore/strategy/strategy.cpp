@@ -1,3 +1,5 @@
+// The set of designs that strategies search, and the table of strategies by name. Commands call
+// make_strategy() and pass the strategy to explore().
 #include "monet/explore/strategy.hpp"
 
 #include "explore/space/mixed_radix.hpp"

@@ -1,4 +1,5 @@
-// Every design that constraints keep, one after another: by number, or in a random order.
+// The exhaustive and random strategies: all designs that satisfy the constraints, in order of their
+// ids or in random order. The exploration loop (explore.cpp) drives them.
 #include "explore/strategy/shuffled.hpp"
 #include "explore/strategy/strategies.hpp"
 
@@ -10,14 +11,14 @@ namespace monet {
 
 namespace {
 
-constexpr std::uint64_t kMaxUnbudgetedDesigns = 1'000'000'000; ///< to go through without a budget
+constexpr std::uint64_t kMaxUnbudgetedDesigns = 1'000'000'000; ///< maximum without a budget
 
-/// In which order, and how it is gone through.
+/// The order of designs and the limits of a walk.
 struct Order {
   std::function<DesignId(std::uint64_t place)> at;
   std::size_t batch = 0;
-  std::uint64_t max_excluded = 0; ///< one after another
-  std::string too_many;           ///< what is said then, of their number and the last one
+  std::uint64_t max_excluded = 0; ///< maximum number of consecutive excluded designs
+  std::string too_many;           ///< message if exceeded: format of the count and last design
 };
 
 class Walk : public Strategy {

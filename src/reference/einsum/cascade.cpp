@@ -1,3 +1,5 @@
+// Builds and checks cascades of Einsums from YAML layers, matrix products or graphs. The mapper
+// (mapper.cpp) searches mappings of them.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/layers.hpp"
@@ -25,7 +27,7 @@ void verify_operand(const EinsumCascade& cascade, const Einsum& einsum,
     for (const AffineTerm& term : axis.terms)
       internal_check(term.dim < einsum.bounds.size(), "Einsum operand without a rank");
   }
-  // What crosses DRAM is less than a whole tensor for each iteration, and back.
+  // DRAM traffic is at most the whole tensor per iteration, in both directions.
   std::int64_t bits =
       checked_multiply(tensor.bits, 2 * static_cast<std::int64_t>(cascade.einsums.size()));
   for (const std::int64_t bound : einsum.bounds)
@@ -36,7 +38,7 @@ void verify_operand(const EinsumCascade& cascade, const Einsum& einsum,
   }
 }
 
-/// Bits of an element with its part of a block's scale, rounded up.
+/// Bits of an element including its share of a block's scale, rounded up.
 std::int64_t element_bits(const Tensor& tensor) {
   const std::int64_t count = element_count(tensor);
   return count == 0 ? 0 : (size_of(tensor).value + count - 1) / count;
@@ -49,7 +51,7 @@ Einsum einsum_of(const Graph& graph, const Operator& op) {
     einsum.bounds.push_back(dim.size);
     einsum.whole.push_back(dim.coupled);
   }
-  if (op.nest.products.size() > 1) { // of one operator, counted by a loop of their own
+  if (op.nest.products.size() > 1) { // several products become an extra rank
     einsum.bounds.push_back(products(op.nest));
     einsum.whole.push_back(true);
   }
@@ -58,18 +60,18 @@ Einsum einsum_of(const Graph& graph, const Operator& op) {
     operand.tensor = static_cast<std::uint32_t>(access.tensor.index());
     operand.written = access.mode != AccessMode::read;
     operand.axes = access.axes;
-    if (access.opaque) // all of each axis, of which the access need not say anything
+    if (access.opaque) // unknown positions: every axis is needed completely
       operand.axes.assign(graph.tensor(access.tensor).shape.size(), AxisExpr{{}, 0, true});
     const bool known = std::ranges::any_of(einsum.operands, [&](auto& o) {
       return o.tensor == operand.tensor && o.axes == operand.axes;
     });
-    if (!known) // a square reads its operand once
+    if (!known) // an operand used twice, as in a square, is read once
       einsum.operands.push_back(std::move(operand));
   }
   return einsum;
 }
 
-/// The cascade of a YAML workload, layer by layer.
+/// Builds the cascade of a YAML workload, layer by layer.
 class LayerCascade {
 public:
   explicit LayerCascade(std::optional<std::int64_t> bits) : bits_(bits) {}
@@ -179,7 +181,7 @@ EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits)
   ProblemList problems;
   for (const Operator& op : graph.operators()) {
     Einsum einsum = einsum_of(graph, op);
-    if (einsum.operands.empty()) // a view
+    if (einsum.operands.empty()) // a folded view
       continue;
     if (einsum.operands.size() > kMaxOperands || einsum.bounds.size() > kMaxRanks) {
       problems.add({graph.origin, 0, 0, fmt::format("node '{}' ({})", op.name, op.op_type)},
@@ -190,7 +192,7 @@ EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits)
     cascade.einsums.push_back(std::move(einsum));
   }
   problems.throw_if_any();
-  // What a view or nothing uses within the cascade is outside all the same.
+  // Tensors that no Einsum writes, or that no Einsum reads, are external, too.
   std::vector<int> used(cascade.tensors.size(), 0);
   for (const Einsum& einsum : cascade.einsums) {
     for (const EinsumOperand& operand : einsum.operands)

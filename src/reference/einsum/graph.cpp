@@ -1,3 +1,5 @@
+// Builds the graph of joins, one layer of nodes per Einsum. Both searches of the mapper, by states
+// (mapper.cpp) and by runs (runs.cpp), call this before joining rows.
 #include "reference/einsum/graph.hpp"
 
 #include <algorithm>
@@ -37,10 +39,10 @@ Key key_of(const Node& state) {
   return key;
 }
 
-/// How a group sees one tensor.
+/// The place of a tensor's tile according to a row group.
 struct View {
   int level = kInDram;
-  std::vector<Live::Loop> loops; ///< of the whole path
+  std::vector<Live::Loop> loops; ///< all loops of the path
 };
 
 class Joiner {
@@ -86,7 +88,8 @@ public:
   }
 
 private:
-  /// Where the tensors that an Einsum before uses are seen; `seen_of`: a View or Live by use.
+  /// Key of the places of all tensors that an earlier Einsum uses. `seen_of` returns the View or
+  /// Live of a use.
   template <class SeenOf>
   Key index_key(const SeenOf& seen_of) const {
     Key key;
@@ -110,7 +113,7 @@ private:
     return found == uses_.uses.end() ? nullptr : &*found;
   }
 
-  /// Loops that the tensors need which stay alive.
+  /// Minimum number of loops that stay shared, given the tensors that stay live.
   std::size_t loops_after(const Node& left, std::size_t g) const {
     std::size_t loops = 0;
     for (const Live& live : left.live) {
@@ -212,7 +215,7 @@ private:
   std::map<Key, std::vector<std::uint32_t>> index_;
   Layer layer_;
   std::uint64_t joined_ = 0;                              ///< pairs
-  std::unordered_map<Key, std::uint32_t, KeyHash> known_; ///< looked up only
+  std::unordered_map<Key, std::uint32_t, KeyHash> known_; ///< never iterated
 };
 
 } // namespace
@@ -225,7 +228,7 @@ Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows
 
 namespace {
 
-/// Of the nodes that are kept those with the least cost.
+/// Unmarks all kept nodes except the `count` cheapest ones; nodes with everything in DRAM stay.
 void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_bits,
                    std::size_t count, const std::vector<std::int64_t>& cost,
                    std::vector<bool>& keep) {
@@ -239,12 +242,12 @@ void mark_cheapest(const Layer& layer, const std::vector<std::int64_t>& tensor_b
       least += live.level == kInDram ? tensor_bits[live.tensor] : 0;
       shares = shares || live.level != kInDram;
     }
-    if (shares) // with everything in DRAM there is always a way on
+    if (shares) // a node with everything in DRAM is always kept
       order.emplace_back(least, n);
   }
   std::ranges::sort(order);
-  // The best of those that share the same loops, then the second best, ...: what a loop costs only
-  // shows when the rest of the cascade has to run under it.
+  // Nodes are taken in turn from all sets of shared loops, the best of each first, because the cost
+  // of a loop shows only in the Einsums that follow under it.
   std::map<std::vector<std::int64_t>, std::int64_t> ranks;
   for (auto& [rank, node] : order)
     rank = ranks[layer.nodes[node].trips]++;
@@ -260,7 +263,7 @@ std::size_t keep_cheapest(Layer& layer, const Rows& rows,
                           std::vector<std::int64_t>& so_far) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> cost(layer.nodes.size(), most);
-  for (const Edge& edge : layer.edges) // rows rise in DRAM bits
+  for (const Edge& edge : layer.edges) // row 0 has the fewest DRAM bits
     cost[edge.to] = std::min(cost[edge.to], so_far[edge.from] + rows.groups[edge.group].row(0)[0]);
   so_far = std::move(cost);
   std::vector<bool> keep;
@@ -279,7 +282,7 @@ std::size_t keep_cheapest(Layer& layer, const Rows& rows,
 }
 
 void keep_nodes(Layer& layer, const std::vector<bool>& keep) {
-  std::vector<std::uint32_t> place; // of what is kept
+  std::vector<std::uint32_t> place; // new index of each kept node
   std::uint32_t next = 0;
   for (const bool kept : keep)
     place.push_back(kept ? next++ : next);
@@ -300,8 +303,8 @@ void correction(const Node& node, const RowGroup& group, const Uses& uses,
     const bool deepest = level == loops;
     const bool ours = std::ranges::any_of(
         uses.uses, [&](const Uses::Use& use) { return use.tensor == live.tensor; });
-    // Below all shared loops both branches hold it, one after the other; above, it is on the path
-    // already. One that this Einsum does not use stays beside it.
+    // A tile that the Einsum uses: below all shared loops each branch holds it in turn (no
+    // correction); above, the path counts it already. Any other tile is held during the Einsum.
     const std::int64_t by = ours ? (deepest ? 0 : -live.bits) : (deepest ? live.bits : 0);
     for (std::size_t d = level; d < shift.size(); ++d)
       shift[d] += by;

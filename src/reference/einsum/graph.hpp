@@ -1,5 +1,5 @@
-// What joins of Einsums there are, whatever their rows: after each Einsum the different futures,
-// and which rows lead from one to the next.
+// The graph of joins of a cascade, without its rows: the distinct states after each Einsum, and the
+// row groups that lead from one state to the next.
 #pragma once
 
 #include "reference/einsum/rows.hpp"
@@ -11,28 +11,29 @@
 
 namespace monet::einsum {
 
-/// A tensor that a later Einsum uses, as that Einsum needs to know it.
+/// A live tensor (used by a later Einsum), with the place of its tile.
 struct Live {
   struct Loop {
-    int axis = -1; ///< of the tensor; -1: the loop does not index it
+    int axis = -1; ///< axis of the tensor; -1: the loop does not index it
     std::int64_t tile = 0;
     friend bool operator==(const Loop&, const Loop&) = default;
   };
   std::uint32_t tensor = 0;
-  int level = kInDram;   ///< loops of the path above its tile in the buffer
+  int level = kInDram;   ///< number of path loops above its tile, or kInDram
   std::int64_t bits = 0; ///< of that tile
-  /// The loops above the tile, and those below it under which Einsums since its making have run:
-  /// who reads it under such a loop must find there what is complete.
+  /// Loops above the tile, and loops below it under which Einsums have run since it was produced. A
+  /// reader under one of the latter must find complete data.
   std::vector<Loop> loops;
 };
 
-/// One future: the loops that are shared with what comes, and the tensors that live on.
+/// A state after an Einsum, called a future in the documentation: loops shared with later Einsums
+/// and live tensors.
 struct Node {
   std::vector<std::int64_t> trips; ///< of the shared loops
-  std::vector<Live> live;          ///< by tensor
+  std::vector<Live> live;          ///< sorted by tensor
 };
 
-/// Rows of `group` of the next Einsum lead from one node to another.
+/// A transition between two nodes by the rows of `group` of the next Einsum.
 struct Edge {
   std::uint32_t from = 0;
   std::uint32_t group = 0;
@@ -41,51 +42,51 @@ struct Edge {
 
 struct Layer {
   std::vector<Node> nodes; ///< after the Einsum
-  std::vector<Edge> edges; ///< of the Einsum, by `from`
+  std::vector<Edge> edges; ///< of the Einsum, sorted by `from`
 };
 
-/// What an Einsum does to the tensors that are followed from Einsum to Einsum.
+/// Uses of tracked tensors by an Einsum.
 struct Uses {
   struct Use {
     std::uint32_t operand = 0;
     std::uint32_t tensor = 0;
-    bool before = false; ///< an Einsum before uses or makes it
-    bool after = false;  ///< an Einsum after uses it
-    bool made = false;   ///< by this or an earlier Einsum, not given from outside
+    bool before = false; ///< an earlier Einsum uses or makes it
+    bool after = false;  ///< a later Einsum uses it
+    bool made = false;   ///< by this or an earlier Einsum; false: an input of the cascade
   };
-  std::vector<Use> uses; ///< by tensor
+  std::vector<Use> uses; ///< sorted by tensor
 };
 
 struct LayerStatistics {
-  std::int64_t pairs = 0; ///< that agree on the tensors which they share
+  std::int64_t pairs = 0; ///< node and group with the same places of common tensors
   std::int64_t compatible = 0;
 };
 
 struct LayerRules {
   bool unordered = false; ///< the reference's rule (EinsumOptions)
-  bool relaxed = false;   ///< tensors that are not followed may share loops, too
-  std::size_t max_pairs = std::numeric_limits<std::size_t>::max(); ///< of nodes with groups
-  /// Tensors that are not followed may need the outermost loop after the Einsum.
+  bool relaxed = false;   ///< untracked tensors may share loops, too
+  std::size_t max_pairs = std::numeric_limits<std::size_t>::max(); ///< nodes times groups
+  /// Whether untracked tensors may need the outermost loop after the Einsum.
   bool goes_on = false;
 };
 
-/// The layer after one Einsum more; a part of it when interrupted. Beyond `max_pairs` only every
-/// second, third, ... node is followed, and `complete` becomes false.
+/// The layer after the next Einsum; incomplete if interrupted. Beyond `max_pairs` pairs, only every
+/// second, third, ... node is expanded, and `complete` becomes false.
 Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
                  const Uses& uses, const LayerRules& rules, const SearchControl& control,
                  LayerStatistics& statistics, bool& complete);
 
-/// Which nodes of a layer to keep.
+/// Limits on the nodes of a layer.
 struct NodeLimits {
-  std::size_t count = 0;                                               ///< at most
-  std::int64_t max_dram = std::numeric_limits<std::int64_t>::max();    ///< so far, less than that
-  std::int64_t buffer_bits = std::numeric_limits<std::int64_t>::max(); ///< for all that lives on
+  std::size_t count = 0;                                               ///< maximum
+  std::int64_t max_dram = std::numeric_limits<std::int64_t>::max();    ///< exclusive, so far
+  std::int64_t buffer_bits = std::numeric_limits<std::int64_t>::max(); ///< for live tensors
 };
 
-/// Drops nodes that need too much DRAM traffic so far or too much of the buffer, and beyond the
-/// count those that need the most so far and for reading once what is in DRAM; and their edges.
-/// `so_far` (by node before the layer) becomes that of the nodes after it. Returns how many the
-/// count dropped.
+/// Drops nodes, with their edges, that exceed `max_dram` or `buffer_bits`. Then drops the most
+/// expensive nodes beyond `count`: cost is the DRAM traffic so far plus one read of live tensors in
+/// DRAM. Replaces `so_far`, the minimum traffic per node before the layer, by that after it.
+/// Returns the number of nodes dropped because of `count`.
 std::size_t keep_cheapest(Layer& layer, const Rows& rows,
                           const std::vector<std::int64_t>& tensor_bits, const NodeLimits& promise,
                           std::vector<std::int64_t>& so_far);
@@ -103,12 +104,12 @@ void keep_marked(std::vector<Item>& items, const std::vector<bool>& keep) {
   }
   items.resize(next);
 }
-/// The same of nodes, with the edges that lead to them.
+/// Keeps the marked nodes of a layer, in order, and the edges that lead to them.
 void keep_nodes(Layer& layer, const std::vector<bool>& keep);
 
-/// By how much the rows' columns are off when a group joins a node, since tensors of both sides
-/// count once and one that goes past stays beside: added to the bits held under at most d = 0, 1,
-/// ... loops, and last to those held in all.
+/// Computes corrections of a group's rows when it joins a node: common tensors count once, and
+/// tensors that the Einsum does not use stay in the buffer. `shift[d]` is added to the bits held
+/// under at most d loops; the last entry is added to the total.
 void correction(const Node& node, const RowGroup& group, const Uses& uses,
                 std::vector<std::int64_t>& shift);
 

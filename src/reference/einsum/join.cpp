@@ -1,3 +1,5 @@
+// Joins the rows of consecutive Einsums along the graph of joins, and bounds the rest of each
+// mapping. The searches by states (mapper.cpp) and by runs (runs.cpp) call this.
 #include "reference/einsum/join.hpp"
 
 #include <algorithm>
@@ -6,7 +8,7 @@ namespace monet::einsum {
 
 namespace {
 
-/// Least bits of every column of a group's rows.
+/// The minimum of every column of a group's rows.
 std::vector<std::int64_t> min_of(const RowGroup& group) {
   std::vector<std::int64_t> least(group.row(0), group.row(0) + group.stride());
   for (std::size_t i = 1; i < group.size(); ++i) {
@@ -16,7 +18,7 @@ std::vector<std::int64_t> min_of(const RowGroup& group) {
   return least;
 }
 
-/// Per step and node before it: what is held under all loops of its path, at least.
+/// A lower bound of the bits held under all loops of a node's path: [step][node before it].
 std::vector<std::vector<std::int64_t>> min_held(const JoinGraph& graph) {
   std::vector<std::vector<std::vector<std::int64_t>>> held{{{}}}; // [step][node][loops]
   std::vector<std::vector<std::int64_t>> least{{0}};
@@ -47,7 +49,7 @@ std::vector<std::vector<std::int64_t>> min_held(const JoinGraph& graph) {
   return least;
 }
 
-/// For each node and peak: more DRAM traffic than that, and something known is at least as good.
+/// Limits of the DRAM traffic per node and peak, beyond which a known point is at least as good.
 class Slack {
 public:
   explicit Slack(const JoinLimits& limits) : limits_(limits) {
@@ -55,13 +57,13 @@ public:
       return;
     const std::vector<std::int64_t>& buffers = limits.to_go->buffers;
     for (std::size_t k = 0; k < buffers.size(); ++k) {
-      const std::int64_t from = k == 0 ? 0 : buffers[k - 1] + 1; // the least peak up to buffers[k]
+      const std::int64_t from = k == 0 ? 0 : buffers[k - 1] + 1; // minimum peak in interval k
       best_.push_back(kMax);
       for (const Point& point : limits.known)
         best_.back() = point.peak <= from ? std::min(best_.back(), point.dram) : best_.back();
     }
   }
-  /// Of one node before `step`.
+  /// Computes the limits of a node before `step`.
   void prepare(std::size_t step, std::uint32_t node) {
     const RemainingBound& to_go = *limits_.to_go;
     slack_.resize(to_go.buffers.size());
@@ -73,7 +75,7 @@ public:
       slack_[k] = most;
     }
   }
-  /// Whether a row of this DRAM traffic and peak may lead to something that is not known.
+  /// Whether a row with this DRAM traffic and peak may lead to a point better than the known ones.
   bool promising(std::int64_t dram, std::int64_t peak) const {
     const std::vector<std::int64_t>& buffers = limits_.to_go->buffers;
     const auto k = std::ranges::lower_bound(buffers, peak) - buffers.begin();
@@ -83,7 +85,7 @@ public:
 
 private:
   const JoinLimits& limits_;
-  std::vector<std::int64_t> best_; ///< per buffer: what is known for the least peak up to it
+  std::vector<std::int64_t> best_; ///< per buffer size: DRAM bits of the best known point
   std::vector<std::int64_t> slack_;
 };
 
@@ -170,8 +172,8 @@ private:
 
   bool combine(const std::int64_t* left, const std::int64_t* right) {
     const std::int64_t* c = left + 1;          // C_0 .. C_n-1
-    const std::int64_t* p = left + 1 + 2 * n_; // P_0, before it P_1 .. P_n
-    const std::int64_t* held = right + 1;      // bits under at most d loops; held[m]: all
+    const std::int64_t* p = left + 1 + 2 * n_; // P_0; P_1 .. P_n precede it
+    const std::int64_t* held = right + 1;      // bits under at most d loops; held[m]: total
     const std::int64_t path = n_ > 0 ? c[n_ - 1] : 0;
     const std::int64_t here = path + held[m_] + shift_[m_];
     if (here > limits_.buffer_bits)
@@ -188,13 +190,14 @@ private:
       to = std::max(to, peak);
     }
     to_p[0] = std::max(to_p[0], here);
-    for (std::size_t d = 0; d < kept_; ++d) // what is held on the path is a peak as well
+    for (std::size_t d = 0; d < kept_; ++d) // bits held on the path are a peak, too
       to_p[kept_ - d] = std::max(to_p[kept_ - d], to_c[d]);
     peak_ = *std::max_element(to_p, to_p + kept_ + 1);
     return peak_ <= limits_.buffer_bits;
   }
 
-  /// Whether the row that beat another last, or any that outlived the last thinning, beats this.
+  /// Whether out_ is dominated by the row that last dominated another one, or by a row left from
+  /// the last thinning. Other rows are not checked.
   bool beaten(std::uint32_t to) {
     const NodeRows& rows = after_[to];
     const auto beats = [&](std::size_t i) {
@@ -208,7 +211,7 @@ private:
     std::size_t& last = winner_[to];
     if (last < rows.size() && beats(last))
       return true;
-    // Thinned rows rise in DRAM bits: those with more cannot beat it.
+    // Thinned rows are sorted by DRAM bits; rows with more cannot dominate.
     for (std::size_t i = 0; i < thinned_[to] && rows.row(i)[0] <= out_[0]; ++i) {
       if (beats(i)) {
         last = i;
@@ -218,7 +221,7 @@ private:
     return false;
   }
 
-  /// Columns that count.
+  /// Number of columns that dominance compares.
   std::size_t compared(const NodeRows& rows) const {
     return rows.stride - (limits_.one_buffer ? 1 : 0);
   }
@@ -241,7 +244,7 @@ private:
     thinned_[node] = after_[node].size();
   }
 
-  /// Some of the rows, evenly by rank in DRAM traffic, the first and the last among them.
+  /// Keeps `count` rows, evenly spaced by rank in DRAM traffic, including the first and last.
   static void spread(NodeRows& rows, std::size_t count) {
     std::vector<std::uint32_t> order;
     for (std::size_t i = 0; i < count; ++i)
@@ -257,10 +260,10 @@ private:
   const JoinLimits& limits_;
   JoinStatistics& statistics_;
   Slack slack_;
-  std::vector<std::vector<std::uint32_t>> into_; ///< edges by the node that they lead to
+  std::vector<std::vector<std::uint32_t>> into_; ///< edges by target node
   std::vector<NodeRows> after_;
-  std::vector<std::size_t> thinned_; ///< per node: rows that are left from the last thinning
-  std::vector<std::size_t> winner_;  ///< per node: the row that beat another last
+  std::vector<std::size_t> thinned_; ///< per node: number of rows left from the last thinning
+  std::vector<std::size_t> winner_;  ///< per node: the row that last dominated another
   std::size_t n_ = 0;
   std::size_t m_ = 0;
   std::size_t kept_ = 0;
@@ -292,7 +295,7 @@ RemainingBound make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buff
       const RowGroup& group = step.rows->groups[edge.group];
       correction(graph.nodes(e)[edge.from], group, step.uses, shift);
       const std::int64_t beside = held[e][edge.from] + shift.back();
-      std::size_t row = 0; // rows rise in DRAM bits: the first that fits is the best
+      std::size_t row = 0; // sorted by DRAM bits: the first row that fits is the best
       for (std::size_t k = width; k-- > 0;) {
         while (row < group.size() && beside + group.row(row)[group.stride() - 1] > to_go.buffers[k])
           ++row;
@@ -329,7 +332,7 @@ Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchContro
       break;
     std::vector<NodeRows>& before = e == 0 ? first : joined.steps.back();
     std::vector<NodeRows> after = Step(graph, e, before, limits, statistics).run(control, joined);
-    for (NodeRows& rows : before) // only the way back is needed from here on
+    for (NodeRows& rows : before) // only the back pointers are still needed
       rows.values = {};
     joined.steps.push_back(std::move(after));
     control.tell({limits.rows_per_node != 0 ? "einsums: first joins" : "einsums: exact joins",

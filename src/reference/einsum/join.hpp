@@ -1,5 +1,5 @@
-// Rows along the graph of joins: of those that have the same future the ones that no other
-// dominates, and that may still lead to something new.
+// Joins rows along the graph of joins. Per node, rows are kept that are not dominated and that may
+// still lead to a new point of the front.
 #pragma once
 
 #include "reference/einsum/graph.hpp"
@@ -13,8 +13,8 @@ namespace monet::einsum {
 
 inline constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-/// The graph of joins of a cascade: layers[e] leads from the nodes of layers[e - 1], or from the
-/// empty mapping, to those after Einsum e.
+/// The graph of joins of a cascade. Step e leads from the nodes of step e - 1, or from the empty
+/// mapping, to the nodes after Einsum e.
 struct JoinGraph {
   struct Step {
     const Shape* shape = nullptr;
@@ -25,15 +25,15 @@ struct JoinGraph {
   std::vector<Step> steps;
   std::vector<Node> root = std::vector<Node>(1);
 
-  const std::vector<Node>& nodes(std::size_t step) const { ///< before `step`
+  const std::vector<Node>& nodes(std::size_t step) const { ///< nodes before `step`
     return step == 0 ? root : steps[step - 1].layer.nodes;
   }
 };
 
-/// Less DRAM traffic than this no rest of a mapping has, by what the buffer may hold at most.
-/// Memory is shared by nothing but the row itself and the least that is held above it.
+/// Lower bounds of the DRAM traffic of the rest of a mapping, by node and buffer size. Each Einsum
+/// must fit alone, together with a lower bound of the bits held above it.
 struct RemainingBound {
-  std::vector<std::int64_t> buffers;            ///< rising; the last is the limit
+  std::vector<std::int64_t> buffers;            ///< ascending; the last is the capacity
   std::vector<std::vector<std::int64_t>> least; ///< [step][node before it * buffers + buffer]
 
   std::int64_t at(std::size_t step, std::uint32_t node, std::size_t buffer) const {
@@ -41,16 +41,16 @@ struct RemainingBound {
   }
 };
 
-/// Nothing is known of rests (0) from where it is interrupted.
+/// Computes the bounds from the last step backwards. If interrupted, the remaining bounds are 0.
 RemainingBound make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buffers,
                           const SearchControl& control);
 
-/// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_n .. P_0} where n loops are shared with what
-/// comes; C_d bits are held under at most d of them; P_d bits is the peak of branches that have
-/// ended under d loops.
+/// Rows of one node: {DRAM bits, C_0 .. C_n-1, P_n .. P_0}, where n is the number of loops shared
+/// with later Einsums. C_d are the bits held under at most d of them; P_d is the peak in bits of
+/// finished branches under d loops.
 struct NodeRows {
   struct Backpointer {
-    std::uint32_t edge, row; ///< row of the node that the edge comes from
+    std::uint32_t edge, row; ///< `row` is of the edge's source node
     std::uint32_t group_row;
   };
   std::size_t stride = 2;
@@ -66,7 +66,7 @@ struct Point {
   std::int64_t dram = 0;
 };
 
-/// Drops what another needs no more of the buffer and no more DRAM traffic than; peaks rising.
+/// Keeps the items that are not dominated in peak and DRAM traffic, sorted by ascending peak.
 template <class Item>
 void keep_front(std::vector<Item>& items, std::int64_t Item::*peak, std::int64_t Item::*dram) {
   std::ranges::stable_sort(items, [&](const Item& a, const Item& b) {
@@ -82,21 +82,19 @@ void keep_front(std::vector<Item>& items, std::int64_t Item::*peak, std::int64_t
 
 struct JoinLimits {
   std::int64_t buffer_bits = kMax;
-  std::size_t rows_per_node = 0; ///< 0: all of them
+  std::size_t rows_per_node = 0; ///< 0: no limit
   std::size_t max_rows = 0;      ///< of all nodes after an Einsum
-  std::int64_t max_joins = 0;    ///< of the statistics; 0: any number
-  bool one_buffer =
-      false; ///< what has ended below no loop is forgotten, since it fits: P_0 is only told
-  /// Per node after the last step: of no use where DRAM bits + price * peak are more.
+  std::int64_t max_joins = 0;    ///< total in the statistics; 0: no limit
+  bool one_buffer = false;       ///< only the capacity matters: P_0 is ignored in comparisons
+  /// Per node after the last step: maximum of DRAM bits + price * peak of useful rows.
   const std::vector<double>* most = nullptr;
   double price = 0;
-  const RemainingBound* to_go =
-      nullptr;              ///< with what is known: rows that cannot lead past it are dropped
-  std::vector<Point> known; ///< peaks rising, DRAM bits falling
+  const RemainingBound* to_go = nullptr; ///< drops rows that cannot improve on `known`; may be null
+  std::vector<Point> known;              ///< known front: ascending peaks, descending DRAM bits
 };
 
 struct JoinStatistics {
-  std::int64_t joined = 0; ///< row with row
+  std::int64_t joined = 0; ///< pairs of rows
   std::int64_t fitting = 0;
   std::int64_t promising = 0;
   std::int64_t kept = 0;
@@ -104,16 +102,17 @@ struct JoinStatistics {
 
 struct Joined {
   std::vector<std::vector<NodeRows>> steps; ///< after each Einsum, by node; values of the last only
-  bool complete = true;                     ///< no row was dropped for a limit of work
+  bool complete = true;                     ///< false: a work limit dropped rows
   bool interrupted = false;
 };
 
-/// Rows after the last step of the graph, given those before it; `joined` receives whether all.
+/// Computes the rows after the last step of the graph from the rows before it. Sets the flags
+/// `complete` and `interrupted` of `joined`.
 std::vector<NodeRows> join_last(const JoinGraph& graph, const std::vector<NodeRows>& before,
                                 const JoinLimits& limits, const SearchControl& control,
                                 Joined& joined, JoinStatistics& statistics);
 
-/// The one row of the empty mapping.
+/// The row of the empty mapping, from which joins start.
 std::vector<NodeRows> empty_rows();
 
 Joined join(const JoinGraph& graph, const JoinLimits& limits, const SearchControl& control,

@@ -1,3 +1,5 @@
+// Implements map_einsums(): searches the front by states or the best mapping by runs, and combines
+// the results with lower bounds. The command `monet optimise fusion --model einsum` calls it.
 #include "reference/einsum/plan.hpp"
 #include "reference/einsum/prices.hpp"
 
@@ -16,7 +18,7 @@ namespace {
 
 using namespace einsum;
 
-/// Both together, without what another point dominates; buffer bits rising.
+/// Merges `more` into a front. The result has no dominated points and ascending buffer bits.
 void merge(std::vector<EinsumPoint>& front, std::vector<EinsumPoint> more) {
   std::move(more.begin(), more.end(), std::back_inserter(front));
   keep_front(front, &EinsumPoint::buffer_bits, &EinsumPoint::dram_bits);
@@ -42,21 +44,22 @@ void add_rules(const RowTable& table, const LayerStatistics& layers, const JoinS
   statistics.rules.push_back({"joins that no other dominates", joins.promising, joins.kept});
 }
 
-/// Each Einsum alone, its shared tensors free: less DRAM traffic than that, of the Einsums from
-/// each on, no mapping has.
+/// Lower bounds of the DRAM traffic of all Einsums from each one on: sums of the minima of single
+/// Einsums, with shared tensors free of charge.
 std::vector<std::int64_t> min_from(const RowTable& table) {
   std::vector<std::int64_t> least(table.of.size() + 1, 0);
   for (std::size_t e = table.of.size(); e-- > 0;) {
     const Rows& rows = table.rows[table.of[e]];
     std::int64_t here = kMax;
-    for (const RowGroup& group : rows.groups) // rows rise in DRAM bits
+    for (const RowGroup& group : rows.groups) // row 0 has the fewest DRAM bits
       here = std::min(here, group.row(0)[0]);
     least[e] = least[e + 1] + (rows.complete && here != kMax ? here : 0);
   }
   return least;
 }
 
-/// The search itself: a first pass with few rows for each future, then all that may beat it.
+/// The search by states: a first pass keeps few rows per state, the second all rows that may lead
+/// to better mappings.
 class Search {
 public:
   Search(const EinsumOptions& options, const SearchControl& control, EinsumResult& result)
@@ -71,7 +74,7 @@ public:
     const RemainingBound any = make_to_go(graph, {limits_.buffer_bits}, control_);
     if (any.at(0, 0, 0) == kMax)
       return;
-    if (result_.exact) // of all rows, and of all futures that may beat the best known
+    if (result_.exact) // valid only if no row or useful state is missing
       result_.bound_dram_bits = std::max(
           result_.bound_dram_bits, result_.front.empty()
                                        ? any.at(0, 0, 0)
@@ -90,7 +93,7 @@ public:
     }
     buffers.push_back(limits_.buffer_bits);
     if (!options_.front && !limits_.known.empty())
-      limits_.known = {{0, limits_.known.back().dram}}; // of use is only what needs less traffic
+      limits_.known = {{0, limits_.known.back().dram}}; // only less traffic is an improvement
     const RemainingBound to_go = make_to_go(graph, std::move(buffers), control_);
     limits_.to_go = &to_go;
     result_.exact = pass(graph) && result_.exact;
@@ -114,22 +117,22 @@ private:
   JoinLimits limits_;
 };
 
-constexpr std::uint32_t kLongLife = 6;       // Einsums
-constexpr std::size_t kPairs = 100;          // tried for each future that is followed
-constexpr std::size_t kMaxPairs = 2'000'000; // of one Einsum
-constexpr std::size_t kFutures = 500;        // of an Einsum in a first, simple attempt
-constexpr std::size_t kFewestFutures = 500;  // of an Einsum, where not all are followed
-constexpr std::size_t kAllFutures = 800'000; // of all Einsums then
+constexpr std::uint32_t kLongLife = 6;       // Einsums between first and last use
+constexpr std::size_t kPairs = 100;          // pairs per state
+constexpr std::size_t kMaxPairs = 2'000'000; // pairs per Einsum
+constexpr std::size_t kFutures = 500;        // states per Einsum in a first, simple attempt
+constexpr std::size_t kFewestFutures = 500;  // minimum per Einsum, if some states are dropped
+constexpr std::size_t kAllFutures = 800'000; // total over all Einsums, if some are dropped
 
-/// How futures were followed.
+/// Options and outcome of make_graph(); a future is a state after an Einsum (see Node).
 struct Futures {
-  std::int64_t known = kMax;  ///< only those with less DRAM traffic in the end are wanted
-  bool complete = true;       ///< none was dropped for the number of them
-  bool only_complete = false; ///< it ends where one is dropped
+  std::int64_t known = kMax;  ///< states that cannot lead to less DRAM traffic are dropped
+  bool complete = true;       ///< false: a limit on their number dropped states
+  bool only_complete = false; ///< stop as soon as a limit drops a state
   LayerStatistics layers;
 };
 
-/// Empty when interrupted.
+/// The graph of joins of a cascade; empty if interrupted.
 JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
                      const RowTable& table, const EinsumOptions& options,
                      const SearchControl& control, Futures& futures) {
@@ -142,7 +145,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     const std::uint32_t row = table.of[e];
     JoinGraph::Step step{&table.shapes[row], &table.rows[row], uses_of(cascade, following, e), {}};
-    // Where not all futures can be followed, the fewer the longer the cascade.
+    // If states must be dropped, fewer are kept per Einsum in a longer cascade.
     const std::size_t some = std::max(kFewestFutures, kAllFutures / cascade.einsums.size());
     const NodeLimits promise{futures.complete ? options.max_futures
                                               : std::min(options.max_futures, some),
@@ -164,7 +167,8 @@ JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
   return graph;
 }
 
-/// What is outside comes in and goes out: once for each Einsum, or once if it may stay.
+/// Compulsory DRAM traffic: external tensors are transferred once per Einsum, or once in total if
+/// they may stay in the buffer.
 std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
   const TensorUses following = follow(cascade, resident);
   std::int64_t sum = 0;
@@ -180,7 +184,7 @@ std::int64_t compulsory(const EinsumCascade& cascade, bool resident) {
   return sum;
 }
 
-/// Adds the best mappings of all futures that the options allow.
+/// Adds the best mappings found by the search by states under the given options.
 void map_by_futures(const EinsumCascade& cascade, const EinsumOptions& options,
                     const SearchControl& control, Tiles tiles, EinsumResult& result) {
   const TensorUses following = follow(cascade, options.resident && options.fuse);
@@ -191,8 +195,8 @@ void map_by_futures(const EinsumCascade& cascade, const EinsumOptions& options,
     Search(options, control, result).run(graph);
 }
 
-/// The best with at most so many shared loops, or with every tensor through DRAM for none: it takes
-/// little time, and is what there is if nothing better is found in time.
+/// Adds the best mappings with at most `loops` shared loops; 0 keeps every tensor in DRAM. This is
+/// fast and serves as a fallback if the full search runs out of time.
 void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
                 const SearchControl& control, EinsumResult& result) {
   options.fuse = loops > 0;
@@ -201,16 +205,17 @@ void map_simply(const EinsumCascade& cascade, EinsumOptions options, int loops,
   map_by_futures(cascade, options, control, Tiles::all, result);
 }
 
-/// Some mapping, every tensor through DRAM, where there was no time for anything better.
+/// Adds some mapping with every tensor in DRAM, as a fallback if there was no time for a search.
 void map_coarsely(const EinsumCascade& cascade, EinsumOptions options, EinsumResult& result) {
   options.fuse = false;
   options.front = false;
   EinsumResult found;
-  map_by_futures(cascade, options, {}, Tiles::coarse, found); // milliseconds, so without limits
+  map_by_futures(cascade, options, {}, Tiles::coarse, found); // takes milliseconds: no limits
   merge(result.front, std::move(found.front));
 }
 
-/// A bound on DRAM bits where not every future can be followed; `known` when nothing is better.
+/// A lower bound of the DRAM bits for cascades with too many states, from a relaxed problem. It is
+/// `known` if no mapping is better.
 std::int64_t relaxed_bound(const EinsumCascade& cascade, const TensorUses& following,
                            const RowTable& table, EinsumOptions options, std::int64_t known,
                            const SearchControl& control) {
@@ -236,7 +241,7 @@ std::int64_t relaxed_bound(const EinsumCascade& cascade, const TensorUses& follo
 /// The mapping of a plan.
 EinsumPoint point_of(const Cascade& c, const RunLimits& limits, const RunTable& runs,
                      const Plan& plan) {
-  const SearchControl unlimited; // what is found is told
+  const SearchControl unlimited; // a found plan is always returned
   EinsumPoint point{plan.peak, plan.dram, {}};
   for (const Plan::Choice& choice : plan.runs) {
     const Run& run = runs.runs[choice.run];
@@ -246,7 +251,7 @@ EinsumPoint point_of(const Cascade& c, const RunLimits& limits, const RunTable& 
   return point;
 }
 
-/// Tensors that may be in the buffer between runs.
+/// The tensors that may be in the buffer between runs.
 std::vector<Stored> stored_of(const Cascade& c) {
   std::vector<Stored> stored;
   for (std::uint32_t t = 0; t < c.cascade.tensors.size(); ++t) {
@@ -267,14 +272,16 @@ struct Round {
   std::size_t nodes;
   std::int64_t pairs;
   std::int64_t joins;
-  std::size_t states; ///< of a plan
+  std::size_t states; ///< plan states after each run
 };
-/// Each with the bounds of the one before: longer runs, of which fewer are of use.
+/// Limits of the rounds. Each round uses the bounds of the previous one to discard runs, and so can
+/// afford longer runs.
 constexpr std::array<Round, 3> kRounds{{{6, 500, 100'000, 1'000'000, 1'000},
                                         {24, 800, 150'000, 1'500'000, 2'000},
                                         {60, 8'000, 2'000'000, 40'000'000, 8'000}}};
 
-/// Run by run, for one buffer; whether what is found is proven best.
+/// Adds the best mapping for one buffer size, searched by runs. Returns whether it is proven
+/// optimal.
 bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchControl& control,
               EinsumResult& result) {
   const bool all_rows = std::ranges::all_of(c.table.rows, &Rows::complete);
@@ -315,7 +322,7 @@ bool map_runs(const Cascade& c, const EinsumOptions& options, const SearchContro
   return false;
 }
 
-/// Whether a tensor that may stay in the buffer lives so long that futures become many.
+/// Whether a tensor that may stay in the buffer lives so long that there would be too many states.
 bool lives_long(const TensorUses& following) {
   for (std::size_t t = 0; t < following.uses.size(); ++t) {
     if (following.followed[t] && following.may_stay[t] &&

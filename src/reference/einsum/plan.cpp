@@ -1,3 +1,5 @@
+// Chooses runs and tensor places by a path search with Lagrangian bounds. The search by runs
+// (mapper.cpp) calls plan_runs() in every round.
 #include "reference/einsum/plan.hpp"
 
 #include "reference/einsum/prices.hpp"
@@ -12,30 +14,30 @@ namespace monet::einsum {
 namespace {
 
 constexpr int kPriceSteps = 400;
-constexpr std::size_t kFirstStates = 300;      // after each run of a first search for a plan
-constexpr std::int64_t kMaxWork = 100'000'000; // runs tried after states, in all
+constexpr std::size_t kFirstStates = 300;      // states per place in the first search
+constexpr std::int64_t kMaxWork = 100'000'000; // total number of (state, run) pairs
 
 using Words = std::vector<std::uint64_t>;
 
-/// Runs from one place that ask the same of the tensors that come from before.
+/// Runs from one place with equal requirements on the places of earlier tensors. Sets are bit sets.
 struct Demand {
-  Words asked; ///< tensors whose place it fixes
-  Words held;  ///< of these, those in the buffer, and (second half) below loops
-  Words used;  ///< tensors that it uses: their bits are in its peak
+  Words asked; ///< tensors whose place is required
+  Words held;  ///< subset in the buffer; second half: below loops
+  Words used;  ///< tensors used, whose bits are part of the peak
   std::vector<std::uint32_t> runs;
 };
 
 struct State {
   std::int64_t dram = 0;
-  double total = 0;        ///< with the rest, at least
+  double total = 0;        ///< lower bound of `dram` plus the rest
   std::int64_t bits = 0;   ///< of tensors that stay in the buffer
-  std::int64_t beside = 0; ///< of those beside the run that led here
-  /// Index of the places of tensors: whole in the buffer, below loops; both: anywhere.
+  std::int64_t beside = 0; ///< of stored tensors not used by the last run
+  /// Index of the bit sets of tensor places: whole in the buffer, below loops; in both: anywhere.
   std::uint32_t words = 0;
   std::uint32_t from = kNone;
-  std::uint32_t begin = 0; ///< of the runs since the last place without loops
+  std::uint32_t begin = 0; ///< of the runs since the last place without shared loops
   Plan::Choice choice;
-  bool proper = true; ///< no open ends so far
+  bool proper = true; ///< no run with an open end so far
 };
 
 struct Stage {
@@ -80,9 +82,9 @@ private:
   std::int64_t upper() const {
     return best_.dram == kMax ? 2 * rounded_up(prices_.bound()) : best_.dram;
   }
-  /// The next better plan has at most so many DRAM bits: all are multiples of the step.
+  /// Maximum DRAM bits of a better plan; DRAM bits of all plans are multiples of step_.
   double wanted() const { return static_cast<double>((best_.dram - 1) / step_ * step_); }
-  /// Marks runs that no better plan has.
+  /// Marks the runs that a better plan may contain.
   void sift() {
     useful_.assign(problem_.table.runs.size(), false);
     for (std::size_t r = 0; r < useful_.size(); ++r)
@@ -93,7 +95,7 @@ private:
       return kMax;
     const double safe = std::max(0.0, bound - 1e-9 * std::abs(bound) - 0.5);
     const auto whole = static_cast<std::int64_t>(std::ceil(safe));
-    return (whole + step_ - 1) / step_ * step_; // all plans are multiples
+    return (whole + step_ - 1) / step_ * step_; // DRAM bits are multiples of step_
   }
 
   void index_demands() {
@@ -126,7 +128,7 @@ private:
         for (const std::uint32_t e : stored.uses)
           demand.used[k >> 6U] |= e >= run.begin && e < run.end ? bit : 0;
         if (run.open_begin && !listed[k] && stored.uses.front() >= run.begin &&
-            stored.uses.front() < run.end && stored.uses.back() >= run.end) { // anywhere
+            stored.uses.front() < run.end && stored.uses.back() >= run.end) { // unknown place
           adds_[r * 2 * width_ + (k >> 6U)] |= bit;
           adds_[r * 2 * width_ + width_ + (k >> 6U)] |= bit;
         }
@@ -153,8 +155,8 @@ private:
     }
   }
 
-  /// Follows at most `most` states after each Einsum; keeps the best plan. Returns what no plan is
-  /// below: of states that were dropped, and of the best path.
+  /// Searches with at most `most` states per place and updates the best plan. Returns a lower bound
+  /// of all plans: the minimum over dropped states and the best path.
   std::int64_t search(bool pieces, std::size_t most) {
     stages_.assign(2 * problem_.einsums + 2, {});
     most_ = most;
@@ -247,7 +249,7 @@ private:
     if (next.bits > problem_.buffer_bits)
       return;
     if (!run.open_end && below)
-      return; // what is below loops needs them
+      return; // a tensor below loops needs loops at the end
     if (next.total > limit + 1e-9 * std::abs(next.total) + 0.5)
       return;
     Stage& to = stages_[2 * run.end + (run.open_end ? 1U : 0U)];
@@ -262,7 +264,7 @@ private:
       settle(to, most_);
   }
 
-  /// One state for each way to place the tensors, the most promising of them.
+  /// Keeps the most promising state per combination of tensor places, and at most `most` states.
   void settle(Stage& stage, std::size_t most) {
     const auto places = [&](const State& state) { return stage.words.data() + state.words; };
     std::ranges::sort(stage.states, [&](const State& a, const State& b) {
@@ -320,12 +322,12 @@ private:
   std::int64_t left_ = kMaxWork;
   std::int64_t step_ = 0;
   std::vector<std::vector<Demand>> demands_; ///< by 2 * place + open
-  Words adds_;                               ///< by run: places of what it makes
+  Words adds_;                               ///< by run: places of the tensors that it makes
   Words alive_;                              ///< by place
   std::vector<Stage> stages_;
   std::vector<bool> useful_; ///< by run
   double dropped_ = 0;
-  std::size_t most_ = 0; ///< states after an Einsum
+  std::size_t most_ = 0; ///< maximum number of states per place
   Plan best_;
 };
 

@@ -1,3 +1,5 @@
+// Optimises Lagrange multipliers (prices) of a plan problem by a subgradient method. The planner
+// (plan.cpp) uses the bounds.
 #include "reference/einsum/prices.hpp"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace monet::einsum {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kFirstLength = 0.3; // of a step that would close the gap
+constexpr double kFirstLength = 0.3; // fraction of the step that would close the gap
 constexpr double kFading = 0.6;
 constexpr int kPatience = 10;
 
@@ -18,7 +20,7 @@ constexpr int kPatience = 10;
 Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(problem) {
   const std::uint32_t count = problem.einsums;
   std::vector<std::uint32_t> index;
-  std::vector<std::vector<std::uint32_t>> users(count); // stored tensors that an Einsum uses
+  std::vector<std::vector<std::uint32_t>> users(count); // by Einsum: stored tensors that it uses
   std::uint32_t uses = 0;
   double bits = 0;
   for (std::uint32_t k = 0; k < problem.stored.size(); ++k) {
@@ -36,7 +38,7 @@ Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(p
   capacity_.assign(count, 0);
   agreement_.assign(2 * uses, 0);
   part_length_ = count / RunBounds::kParts + 1;
-  for (std::size_t k = 0; k < problem.stored.size(); ++k) // so that all agree at first
+  for (std::size_t k = 0; k < problem.stored.size(); ++k) // all places agree at first
     std::fill_n(agreement_.begin() + first_use_[k], problem.stored[k].uses.size(),
                 0.001 * static_cast<double>(problem.stored[k].bits));
   if (!bounds.capacity.empty()) {
@@ -125,7 +127,7 @@ void Prices::each(std::uint32_t at, Visit visit) const {
   }
 }
 
-/// The least of all paths and of all places of each tensor, on their own, at these prices.
+/// Minimises over all paths and, independently, over the places of each tensor at these prices.
 void Prices::compute() {
   const std::uint32_t count = problem_.einsums;
   above_.assign(count + 1, 0);
@@ -155,7 +157,7 @@ void Prices::compute() {
   after_ = rest_;
   stored_.assign(problem_.stored.size(), {});
   looped_.assign(problem_.stored.size(), {});
-  std::vector<double> unborn(count + 1, 0); // of tensors whose first use is there
+  std::vector<double> unborn(count + 1, 0); // minimum prices of tensors first used there
   for (std::size_t k = 0; k < problem_.stored.size(); ++k) {
     const Stored& stored = problem_.stored[k];
     std::vector<double>& price = stored_[k];
@@ -192,7 +194,7 @@ double Prices::run_price(std::size_t r) const {
   return run_price(r, point);
 }
 
-/// The least of all paths that lead to each place.
+/// Computes the minimum price of the paths to each place, and of the paths through each run.
 void Prices::lead() {
   before_.assign(rest_.size(), kInfinite);
   before_[0] = 0;
@@ -230,7 +232,7 @@ RunBounds Prices::bounds(double most) const {
 }
 
 void Prices::fill(RunBounds& bounds) const {
-  const std::vector<double> before = bounds.before, after = bounds.after; // infinite: missing
+  const std::vector<double> before = bounds.before, after = bounds.after; // infinite: unknown
   const auto lower = [&](double& to, double from, std::uint32_t r) {
     if (from != kInfinite)
       to = std::min(to, from + run_price(r));
@@ -249,7 +251,8 @@ void Prices::fill(RunBounds& bounds) const {
   }
 }
 
-/// By how much the cheapest choices break the rules that have prices; returns the sum of squares.
+/// Computes the subgradient: the violations of the priced constraints by the cheapest choices.
+/// Returns the sum of squares.
 double Prices::slopes(std::vector<double>& capacity, std::vector<double>& agreement) const {
   capacity.assign(capacity_.size(), -static_cast<double>(problem_.buffer_bits) / unit_);
   agreement.assign(agreement_.size(), 0);
@@ -300,7 +303,7 @@ void Prices::improve(std::int64_t upper, int steps, const SearchControl& control
   std::vector<double> best_agreement = agreement_;
   std::vector<double> capacity;
   std::vector<double> agreement;
-  std::vector<double> along_capacity(capacity_.size(), 0); // slopes of the steps before, fading
+  std::vector<double> along_capacity(capacity_.size(), 0); // decaying sums of earlier slopes
   std::vector<double> along_agreement(agreement_.size(), 0);
   double length = kFirstLength;
   int since = 0;
@@ -331,7 +334,7 @@ void Prices::improve(std::int64_t upper, int steps, const SearchControl& control
       best_capacity = capacity_;
       best_agreement = agreement_;
     }
-    if (since >= kPatience) { // shorter steps
+    if (since >= kPatience) { // no improvement: shorten steps
       since = 0;
       length *= 0.7;
     }

@@ -1,3 +1,5 @@
+// Enumerates the mappings of one Einsum and groups them by what its neighbours see. The row table
+// (table.cpp) calls make_rows() once per shape.
 #include "reference/einsum/rows.hpp"
 
 #include "base/shared/divisors.hpp"
@@ -11,11 +13,11 @@ namespace monet::einsum {
 
 namespace {
 
-/// Candidates of one Einsum before the enumeration gives up: a few seconds, or milliseconds.
+/// Maximum number of candidates per Einsum: a few seconds for all tiles, milliseconds for coarse.
 constexpr std::int64_t kMaxCandidates = 60'000'000;
 constexpr std::int64_t kMaxCoarse = 20'000;
 
-using Mask = std::uint32_t; ///< of ranks or operands
+using Mask = std::uint32_t; ///< bit set of ranks or operands
 
 Mask relevant_ranks(const Shape::Operand& operand) {
   Mask mask = 0;
@@ -26,7 +28,7 @@ Mask relevant_ranks(const Shape::Operand& operand) {
   return mask;
 }
 
-/// One, all, and about the root.
+/// The smallest, the middle and the largest divisor.
 std::vector<std::int64_t> coarse(const std::vector<std::int64_t>& divisors) {
   std::set<std::int64_t> some{divisors.front(), divisors[divisors.size() / 2], divisors.back()};
   return {some.begin(), some.end()};
@@ -53,7 +55,7 @@ public:
         direct |= direct_axis(operand, r) >= 0 ? Mask{1} << r : 0U;
       direct_.push_back(direct);
       sizes_.push_back(einsum::tile_bits(operand, shape.bounds.data()));
-      if (operand.written) // sums over windows: never cut along them
+      if (operand.written) // results are never cut along overlapping windows
         cuttable_ &= ~(relevant_.back() & ~direct);
     }
     tiles_.assign((shape.operands.size() + 1) * ranks, 0);
@@ -65,7 +67,7 @@ public:
 
   Rows build() {
     list();
-    if (most_ == kMaxCoarse) { // the smallest tiles fit if any do; the largest move least
+    if (most_ == kMaxCoarse) { // small tiles first (most likely to fit), then large ones
       for (std::vector<std::int64_t>& sizes : divisors_)
         std::ranges::reverse(sizes);
       visits_ = 0;
@@ -91,7 +93,7 @@ private:
   }
 
   using Key = std::vector<std::int64_t>;
-  struct Pending { ///< rows of one path, loops that stand together in any order
+  struct Pending { ///< rows of a path before its loop orders are expanded
     std::vector<std::vector<PathLoop>> blocks;
     RowGroup group;
   };
@@ -100,7 +102,7 @@ private:
   std::int64_t* tiles(std::size_t position) { return tiles_.data() + position * ranks(); }
   bool is_shared(std::size_t o) const { return (shared_ >> o & 1U) != 0; }
 
-  /// Of operands that nothing tells apart only one order is worth trying.
+  /// Finds interchangeable operands, of which only one order is enumerated.
   void find_twins() {
     for (std::size_t o = 0; o < shape_.operands.size(); ++o) {
       twin_[o] = -1;
@@ -114,7 +116,8 @@ private:
     }
   }
 
-  /// Indexed by every rank that can be cut: a smaller tile costs nothing, so it comes last.
+  /// Whether every divisible rank indexes the operand directly. A smaller tile then costs no
+  /// traffic, so the operand is placed last.
   bool free_to_shrink(std::size_t o) const {
     return !is_shared(o) && (cuttable_ & ~direct_[o]) == 0;
   }
@@ -133,8 +136,8 @@ private:
     return windows == 0 ? sizes_[o] * repeats : swept(o, position, gap & windows) * repeats;
   }
 
-  /// Bits loaded in one sweep over an operand whose tiles overlap: the loop right above the tile
-  /// loads only what is new.
+  /// Bits loaded in one sweep over an operand with overlapping tiles. The loop right above the tile
+  /// loads only new data.
   std::int64_t swept(std::size_t o, std::size_t position, Mask windows_above) {
     const Shape::Operand& operand = shape_.operands[o];
     scratch_.assign(tiles(position), tiles(position) + ranks());
@@ -160,24 +163,24 @@ private:
     Mask allowed = cuttable_;
     bool fused = false;
     for (std::size_t t = 0; t < shape_.operands.size(); ++t) {
-      if ((left >> t & 1U) != 0 && is_shared(t)) { // nothing is made twice
+      if ((left >> t & 1U) != 0 && is_shared(t)) { // no element is computed twice
         allowed &= direct_[t];
         fused = true;
       }
     }
-    // The tile before may as well be below a loop that indexes it: as much is fetched. Below a
-    // shared loop that does not index it another order of the two loops would be needed for that,
-    // and the neighbours may not have it; the reference does not mind.
+    // The previous tile can move below a loop that indexes it at equal traffic, so such loops are
+    // skipped here. If that needs a swap with a shared loop, the neighbours may not have the other
+    // loop order; the reference ignores this.
     if (previous >= 0 && !is_shared(static_cast<std::size_t>(previous)) &&
         (!fused || options_.reference_rules))
       allowed &= ~direct_[static_cast<std::size_t>(previous)];
-    // This tile may as well be above a loop that does not index it.
+    // This tile can move above a loop that does not index it at no more traffic.
     if (!fused)
       allowed &= relevant_[o];
     return allowed;
   }
 
-  /// Chooses the next tile inwards, and the loops above it.
+  /// Enumerates the next tile, from the outside in, and the loops above it.
   void place(Mask left, std::size_t position, int previous, std::int64_t dram) {
     if (out_of_work())
       return;
@@ -220,11 +223,11 @@ private:
     return true;
   }
 
-  /// The innermost tile: as small as it can be.
+  /// Places the innermost tile, with the minimum tile size.
   void finish_last(std::size_t o, Mask left, std::size_t position, Mask allowed,
                    std::int64_t dram) {
     const Mask windows = relevant_[o] & ~direct_[o];
-    if ((allowed & windows) != 0) { // a smaller tile is fetched more often
+    if ((allowed & windows) != 0) { // smaller overlapping tiles mean more traffic
       cut(o, left, position, allowed, 0, false, dram);
       return;
     }
@@ -238,7 +241,7 @@ private:
     hold(o, left, position, gap, false, dram);
   }
 
-  /// Cuts the ranks from `rank` on that are allowed above operand o.
+  /// Enumerates tile sizes of the ranks from `rank` on that may be cut above operand o.
   void cut(std::size_t o, Mask left, std::size_t position, Mask allowed, std::size_t rank,
            bool fused, std::int64_t dram) {
     while (rank < ranks() && (allowed >> rank & 1U) == 0)
@@ -271,7 +274,7 @@ private:
     tiles(position + 1)[rank] = outer;
   }
 
-  /// The tile of operand o stands below the loops `gap`.
+  /// Places the tile of operand o below the loops `gap`.
   void hold(std::size_t o, Mask left, std::size_t position, Mask gap, bool fused,
             std::int64_t dram) {
     const std::int64_t bits = einsum::tile_bits(shape_.operands[o], tiles(position + 1));
@@ -309,7 +312,7 @@ private:
     return loops;
   }
 
-  /// The rows of the shared part that stands now.
+  /// The pending rows of the current shared part (levels and shared loops); created if missing.
   Pending* shared_part() {
     Key key(level_.begin(), level_.end());
     for (const std::vector<PathLoop>& loops : blocks_) {
@@ -378,7 +381,7 @@ private:
     return !complete_;
   }
 
-  /// Adds the rows under every order of the loops that stand together.
+  /// Adds the rows for every order of the loops within each block.
   void spread(const Pending& pending, std::map<Key, RowGroup>& groups) const {
     std::vector<std::vector<PathLoop>> turned = pending.blocks;
     for (;;) {
@@ -407,7 +410,7 @@ private:
   Rows finish() {
     Rows rows;
     rows.complete = complete_;
-    if (control_.interrupted()) { // there is no time for more
+    if (control_.interrupted()) { // expanding would take too long
       rows.complete = false;
       return rows;
     }
@@ -439,7 +442,7 @@ private:
   const Shape& shape_;
   const EinsumOptions& options_;
   const SearchControl& control_;
-  std::int64_t most_; ///< candidates
+  std::int64_t most_; ///< maximum number of candidates
   std::int64_t budget_;
   std::vector<std::vector<std::int64_t>> divisors_;
   Mask cuttable_ = 0;
@@ -455,14 +458,14 @@ private:
   std::vector<int> depth_;            ///< per position: shared loops above
   std::vector<int> level_;
   std::vector<std::int64_t> held_;
-  Mask fused_ranks_ = 0; ///< that have a shared loop: one at most, as in AccelForge
+  Mask fused_ranks_ = 0; ///< ranks with a shared loop; at most one loop per rank
   int loops_ = 0;
   std::int64_t used_ = 0;
   std::vector<std::vector<PathLoop>> blocks_;
   std::vector<std::int64_t> scratch_;
 
   std::map<Key, Pending> pending_;
-  Pending* current_ = nullptr; ///< once every shared tensor has its place
+  Pending* current_ = nullptr; ///< set once all shared tensors are placed
   std::vector<std::int64_t> row_;
   std::vector<RowSource> sources_;
   std::int64_t visits_ = 0;

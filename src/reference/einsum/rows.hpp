@@ -1,5 +1,5 @@
-// All mappings of one Einsum that can be part of an optimal mapping of a cascade, by what its
-// neighbours see of them.
+// Rows: the mappings of one Einsum that can be part of an optimal mapping of a cascade, grouped by
+// what its neighbours see of them.
 #pragma once
 
 #include "monet/reference/einsum_mapper.hpp"
@@ -9,15 +9,15 @@
 
 namespace monet::einsum {
 
-/// What decides the mappings of an Einsum: equal shapes have equal rows.
+/// The properties of an Einsum that determine its mappings: equal shapes have equal rows.
 struct Shape {
   struct Operand {
     std::vector<AxisExpr> axes;
     std::vector<std::int64_t> extents;
     std::int64_t bits = 8;
     bool written = false;
-    bool may_share = false;      ///< may be backed by the buffer
-    std::int64_t share_bits = 0; ///< DRAM traffic that it then still has
+    bool may_share = false;      ///< may be stored in the buffer only
+    std::int64_t share_bits = 0; ///< its DRAM traffic in that case
     friend bool operator==(const Operand&, const Operand&) = default;
   };
   std::vector<std::int64_t> bounds;
@@ -35,10 +35,10 @@ struct PathLoop {
 
 inline constexpr int kInDram = -1;
 
-/// Rows that neighbours cannot tell apart: the shared loops and where the shared tensors are.
-/// A row is {DRAM bits, bits held under at most 0, 1, ... loops of the path, bits held in all}.
+/// Rows with the same shared loops and places of shared tensors, equal for the neighbours. A row is
+/// {DRAM bits, bits held under at most 0, 1, ... loops of the path, total bits held}.
 struct RowGroup {
-  std::vector<int> levels; ///< per operand: loops of the path above it, or kInDram
+  std::vector<int> levels; ///< per operand: number of path loops above it, or kInDram
   std::vector<PathLoop> path;
   std::vector<std::int64_t> tile_bits; ///< per operand in the buffer
   std::vector<std::int64_t> values;
@@ -49,8 +49,8 @@ struct RowGroup {
   const std::int64_t* row(std::size_t i) const { return values.data() + i * stride(); }
 };
 
-/// How a row came about: operands from the outermost tile inwards, and the tile of every rank at
-/// each of them.
+/// The mapping of a row: operands from the outermost tile inwards, and the tile size of every rank
+/// at each of them.
 struct RowSource {
   std::vector<std::uint8_t> order;
   std::vector<std::int64_t> tiles;   ///< [position][rank]
@@ -64,24 +64,24 @@ struct Rows {
   bool complete = true; ///< false: the work limit ended the enumeration
 };
 
-/// Axis of the operand that the rank alone indexes with step 1, or -1.
+/// The axis of the operand that only this rank indexes, with step 1, or -1.
 int direct_axis(const Shape::Operand& operand, std::uint32_t rank);
-/// Bits of the operand's tile.
+/// Bits of the operand's tile. `tiles`: tile size per rank.
 std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles);
-/// No more bits of the operand than any mapping has to fetch or write: strides leave gaps, which
-/// small tiles skip.
+/// A lower bound of the bits of the operand that any mapping fetches or writes. It may be less than
+/// the operand, since small tiles skip the gaps of strides.
 std::int64_t min_bits(const Shape& shape, std::size_t operand);
 
 enum class Tiles {
   all,
-  coarse, ///< few sizes, of few candidates: some mapping within milliseconds, if there is one
+  coarse, ///< few sizes and candidates: finds some mapping within milliseconds
 };
 
 Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchControl& control,
                Tiles tiles = Tiles::all);
 
-/// Keeps the rows that no other row is at most as large as in each of the first `columns`; equal
-/// rows once, the first. `order` receives the indices of what is left, by rising first column.
+/// Finds the rows that are not dominated (minimised) in the first `columns`; of equal rows the
+/// first is kept. Sets `order` to their indices, sorted by ascending first column.
 void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,
                  std::vector<std::uint32_t>& order);
 

@@ -1,3 +1,5 @@
+// Enumerates runs by joining Einsums from every possible begin. The search by runs (mapper.cpp)
+// calls this, and the planner (plan.cpp) chooses among the runs.
 #include "reference/einsum/runs.hpp"
 
 #include "monet/base/errors.hpp"
@@ -10,9 +12,9 @@ namespace monet::einsum {
 
 namespace {
 
-using Pattern = std::vector<Run::Crossing>; // of local tensors
+using Pattern = std::vector<Run::Crossing>; // with local tensor numbers
 
-/// Einsums from one begin on, with tensors numbered as they come.
+/// The Einsums from one begin on, with tensors numbered locally in order of appearance.
 class Window {
 public:
   Window(const Cascade& c, std::uint32_t begin, bool open, std::uint32_t longest)
@@ -22,7 +24,7 @@ public:
   std::uint32_t begin() const { return begin_; }
   bool ended() const { return begin_ + uses_.size() == c_.cascade.einsums.size(); }
   std::size_t length() const { return uses_.size(); }
-  /// One Einsum more.
+  /// Adds the next Einsum.
   void extend() {
     const auto e = static_cast<std::uint32_t>(begin_ + uses_.size());
     const auto known = static_cast<std::uint32_t>(tensors_.size());
@@ -31,12 +33,12 @@ public:
       const std::uint32_t t = use.tensor;
       const bool from_before = comes_from_before(t);
       if (from_before && !c_.following.may_stay[t])
-        continue; // it is in DRAM and complete
+        continue; // it is complete in DRAM
       if (local_[t] == kNone) {
         local_[t] = static_cast<std::uint32_t>(tensors_.size());
         tensors_.push_back(t);
       }
-      // What comes from before stays in the key: the run before has to agree.
+      // An earlier tensor stays in the key, because the previous run must agree on its place.
       const bool after = use.after && !(open_ && forgotten(t, e));
       uses.uses.push_back({use.operand, local_[t], local_[t] < known,
                            after || (from_before && !open_), use.made && !from_before});
@@ -54,7 +56,7 @@ public:
     passed_ = open_ && something_passes();
     signature_.push_back(passed_ ? ~std::uint64_t{1} : ~std::uint64_t{0});
   }
-  /// Whether a tensor that it does not use may need the loops at its end, which began before it.
+  /// Whether a tensor that the window does not use may need loops at its end that began earlier.
   bool passed() const { return passed_; }
   bool open() const { return open_; }
   const std::vector<std::uint64_t>& signature() const { return signature_; }
@@ -67,7 +69,7 @@ public:
     const std::uint32_t row = c_.table.of[begin_ + i];
     return {&c_.table.shapes[row], &c_.table.rows[row], uses_[i], {}};
   }
-  /// Whether what comes from before is where it can be at the begin.
+  /// Whether all earlier tensors are in places that are possible at the begin.
   bool possible(const Node& node) const {
     return open_ || std::ranges::none_of(node.live, [&](const Live& live) {
              return live.level > 0 && comes_from_before(tensors_[live.tensor]);
@@ -84,8 +86,8 @@ public:
     return pattern;
   }
 
-  /// At most what DRAM bits and priced peak of a part that ends in this future may be. Without an
-  /// open begin: what leads to one is only known where runs were cut.
+  /// Upper bound of DRAM bits plus priced peak of a useful partial run that ends in this node. Only
+  /// for a closed begin: paths to an open one are known only where runs were cut.
   double most(const Node& node, const RunBounds& bounds) const {
     const auto end = static_cast<std::uint32_t>(begin_ + uses_.size());
     const double price = price_of(bounds);
@@ -125,8 +127,8 @@ public:
   }
 
 private:
-  /// Whether a piece lets go of a tensor after its use by Einsum e, since the next is far away. It
-  /// may be anywhere then: futures stay few, and pieces long.
+  /// Whether a piece stops tracking a tensor after its use by Einsum e, because the next use is far
+  /// away. Its place is then free, which keeps states few and pieces long.
   bool forgotten(std::uint32_t tensor, std::uint32_t e) const {
     const std::vector<std::uint32_t>& uses = c_.following.uses[tensor];
     const auto next = std::ranges::upper_bound(uses, e);
@@ -156,8 +158,8 @@ private:
   bool passed_ = false;
 };
 
-/// Appends the layer of the window's last Einsum, without what cannot be at the begin. False, and
-/// nothing is appended, when there are too many pairs.
+/// Appends the layer of the window's last Einsum, without nodes that are impossible at the begin.
+/// Returns false and appends nothing if there are too many pairs.
 bool append_layer(const Window& window, const LayerRules& rules, const SearchControl& control,
                   LayerStatistics& statistics, JoinGraph& graph) {
   const std::size_t i = graph.steps.size();
@@ -175,13 +177,13 @@ bool append_layer(const Window& window, const LayerRules& rules, const SearchCon
   return true;
 }
 
-/// All runs from one begin on.
+/// Enumerates all runs from one begin on.
 class Explorer {
 public:
   Explorer(Window& window, const RunLimits& limits, const SearchControl& control)
       : window_(window), limits_(limits), control_(control) {}
 
-  /// With local tensors, begin 0.
+  /// The runs, with local tensor numbers and begin 0.
   std::vector<Run> run() {
     std::vector<NodeRows> before = empty_rows();
     while (!window_.ended() && advance(before)) {
@@ -238,7 +240,7 @@ private:
     return true;
   }
 
-  /// The futures after Einsum i; false when there are too many.
+  /// Appends the states after Einsum i. Returns false if there are too many.
   bool append(std::size_t i) {
     LayerRules rules;
     rules.unordered = limits_.unordered;
@@ -252,7 +254,7 @@ private:
     return complete;
   }
 
-  /// What is open after so many Einsums becomes the end of pieces.
+  /// Ends enumeration: nodes with shared loops after `length` Einsums become open ends of pieces.
   bool cut(std::size_t length, const std::vector<NodeRows>& rows) {
     for (std::size_t n = 0; length > 0 && n < rows.size(); ++n)
       add(graph_.steps.back().layer.nodes[n], rows[n]);
@@ -291,7 +293,7 @@ private:
   std::vector<Run> runs_;
 };
 
-/// Runs that were found from other begins, by what decides them.
+/// Caches runs by the signature of their Einsums, for reuse at other begins.
 class RunMemo {
 public:
   struct Entry {
@@ -340,14 +342,14 @@ RunTable make_runs(const Cascade& cascade, const RunLimits& limits, const Search
   RunTable table;
   RunMemo known;
   const auto count = static_cast<std::uint32_t>(cascade.cascade.einsums.size());
-  std::vector<bool> opened(count + 1, false); // where a piece ends
+  std::vector<bool> opened(count + 1, false); // places where a piece ends
   for (std::uint32_t begin = 0; begin < count && !control.interrupted(); ++begin) {
     for (const bool open : {false, true}) {
       if (open && (begin == 0 || (limits.bounds != nullptr && !opened[begin])))
         continue;
       Window known_window(cascade, begin, open, limits.longest);
       const std::size_t first = table.runs.size();
-      const bool shared = limits.bounds == nullptr || open; // bounds look at other begins only
+      const bool shared = limits.bounds == nullptr || open; // bounds depend on the begin
       const RunMemo::Entry* const entry =
           shared ? known.find(cascade, begin, open, known_window) : nullptr;
       if (entry != nullptr) {

@@ -1,3 +1,5 @@
+// Computes tensor uses, shapes and row tables of a cascade, and reconstructs mappings from joined
+// rows. The mapper (mapper.cpp) and the searches by runs call this.
 #include "reference/einsum/table.hpp"
 
 #include "monet/base/errors.hpp"
@@ -15,7 +17,7 @@ bool used_twice(const Einsum& einsum, std::uint32_t tensor) {
   return std::ranges::count(einsum.operands, tensor, &EinsumOperand::tensor) > 1;
 }
 
-/// The nodes of one row.
+/// The mapping of one row.
 EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& group,
                        std::size_t row) {
   const RowSource& source = rows.sources[group.sources[row]];
@@ -33,7 +35,7 @@ EinsumMapping describe(const Shape& shape, const Rows& rows, const RowGroup& gro
     std::size_t loops = 0;
     for (std::uint32_t r = 0; r < ranks; ++r)
       loops += tiles[r] != above[r] ? 1U : 0U;
-    if (path < group.path.size()) { // in the order that the neighbours have
+    if (path < group.path.size()) { // shared loops: in path order
       for (; loops > 0; --loops, ++path)
         node.loops.push_back(
             {group.path[path].rank, group.path[path].tile, group.path[path].trips});

@@ -1,5 +1,5 @@
-// What the searches over a cascade share: which tensors are followed from Einsum to Einsum, the
-// rows of every Einsum, and the way back from joined rows to a mapping.
+// Data shared by the searches over a cascade: tracked tensors, the rows of every Einsum, and the
+// reconstruction of mappings from joined rows.
 #pragma once
 
 #include "reference/einsum/join.hpp"
@@ -9,41 +9,42 @@
 
 namespace monet::einsum {
 
-/// Where a tensor is used, and whether the mapper may choose where it is between its uses.
+/// Uses of the tensors of a cascade, and whether the mapper chooses their places between uses.
 struct TensorUses {
-  std::vector<std::vector<std::uint32_t>> uses; ///< Einsums per tensor, rising
+  std::vector<std::vector<std::uint32_t>> uses; ///< per tensor: Einsums, ascending
   std::vector<bool> made;
-  std::vector<bool> followed; ///< from Einsum to Einsum
-  std::vector<bool> may_stay; ///< in the buffer
-  bool relaxed = false;       ///< some that may stay are not followed
+  std::vector<bool> followed; ///< place is tracked from Einsum to Einsum
+  std::vector<bool> may_stay; ///< may stay in the buffer
+  bool relaxed = false;       ///< some tensors that may stay are not tracked
 };
 
 TensorUses follow(const EinsumCascade& cascade, bool resident);
 
-/// Lets go of tensors that live past more than `span` Einsums: wherever each use wants them, they
-/// are. Every mapping is one of the relaxed problem, with no more traffic and memory.
+/// Stops tracking tensors that live across more than `span` Einsums: each use chooses their place
+/// freely. Every mapping is valid in the relaxed problem, with at most its traffic and memory.
 TensorUses relax(TensorUses f, std::uint32_t span);
 
 std::int64_t bits_of(const EinsumTensor& tensor);
 Shape shape_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e);
 Uses uses_of(const EinsumCascade& cascade, const TensorUses& follow, std::uint32_t e);
 
-/// Rows by shape: each shape is solved once.
+/// The rows of all distinct shapes of a cascade.
 struct RowTable {
   std::vector<Shape> shapes;
   std::vector<Rows> rows;
-  std::vector<std::uint32_t> of; ///< per Einsum
+  std::vector<std::uint32_t> of; ///< index of the shape per Einsum
 };
 
-/// InfeasibleError when an Einsum has no mapping within the buffer.
+/// Computes the rows of every shape. Throws InfeasibleError if an Einsum has no mapping within the
+/// buffer.
 RowTable make_table(const EinsumCascade& cascade, const TensorUses& follow,
                     const EinsumOptions& options, const SearchControl& control,
                     Tiles tiles = Tiles::all);
 
-/// The mapping whose last row is `row` of the one node after the last Einsum.
+/// The mapping that ends in row `row` of the only node after the last Einsum.
 std::vector<EinsumMapping> trace(const JoinGraph& graph, const Joined& joined, std::uint32_t row);
 
-/// All rows after the last Einsum with their mappings; empty when the join did not get there.
+/// All rows after the last Einsum with their mappings; empty if the join did not finish.
 std::vector<EinsumPoint> points_of(const JoinGraph& graph, const Joined& joined);
 
 } // namespace monet::einsum

@@ -1,3 +1,5 @@
+// Computes tile sizes, compulsory traffic and Pareto-optimal rows of Einsums. The enumeration of
+// rows (rows.cpp) and the mapper (mapper.cpp) call this.
 #include "reference/einsum/rows.hpp"
 
 #include <algorithm>
@@ -19,8 +21,8 @@ std::int64_t axis_size(const AxisExpr& axis, std::int64_t extent, const std::int
 
 constexpr std::size_t kMaxTerms = 10;
 
-/// No more elements along an axis than the tiles of any sizes hold: what all tiles hold is concave
-/// in the number of tiles of each rank, so the least is where each rank is cut fully or not at all.
+/// Minimum total number of elements that tiles of any size hold along an axis. The total is concave
+/// in the number of tiles of each rank, so the minimum has each rank cut fully or not at all.
 std::int64_t min_held(const Shape& shape, const AxisExpr& axis, std::int64_t extent) {
   if (axis.data_dependent)
     return extent;
@@ -71,7 +73,7 @@ std::int64_t tile_bits(const Shape::Operand& operand, const std::int64_t* tiles)
 std::int64_t min_bits(const Shape& shape, std::size_t operand) {
   const Shape::Operand& o = shape.operands[operand];
   std::vector<int> axes_of(shape.bounds.size(), 0);
-  bool diagonal = false; // tiles of one rank are counted once for all its axes
+  bool diagonal = false; // whether a rank indexes several axes
   for (const AxisExpr& axis : o.axes) {
     for (const AffineTerm& term : axis.terms)
       diagonal = diagonal || ++axes_of[term.dim] > 1;
@@ -101,7 +103,7 @@ void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, st
     const std::int64_t* candidate = row(i);
     bool dominated = false;
     const std::size_t oldest =
-        columns == 2 && kept > 0 ? kept - 1 : 0; // two columns: the last will do
+        columns == 2 && kept > 0 ? kept - 1 : 0; // two columns: only the last kept row matters
     for (std::size_t k = kept; k-- > oldest && !dominated;) {
       const std::int64_t* other = row(order[k]);
       std::size_t column = 1;

@@ -1,3 +1,5 @@
+// Writes cluster.json (docs/cluster.schema.json), the result of one step on a cluster. Tables and
+// the trace are made from it.
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/base/text.hpp"
@@ -104,7 +106,8 @@ Json block_json(const BlockCost& block) {
           {"hardware_flops", block.hardware_flops}};
 }
 
-/// Passes and sends that begin earlier are listed: all of them, but of a long step the first ones.
+/// Time before which listed passes and sends must start. All passes are listed, or the first
+/// kMaxListedPasses of a longer step.
 Nanoseconds end_of_list(const PipelineTimeline& timeline) {
   std::vector<Nanoseconds> starts;
   for (const std::vector<PipelineRun>& runs : timeline.runs) {

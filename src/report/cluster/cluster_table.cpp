@@ -1,3 +1,4 @@
+// Prints the tables of `monet cluster` from cluster.json.
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/base/text.hpp"
@@ -61,7 +62,7 @@ bool has_row(std::size_t stage, std::size_t stages) {
          stage >= stages - kMaxStageRows / 2;
 }
 
-/// One row a stage: `cells` of it behind its number.
+/// Table with one row per stage: its number, then the cells that `cells` returns for it.
 template <class Cells>
 std::string stages_table(const Json& stages, std::vector<std::string> head, Cells cells) {
   head.insert(head.begin(), "stage");

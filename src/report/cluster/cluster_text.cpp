@@ -1,3 +1,4 @@
+// Texts of times, rates and passes of cluster.json, for its tables and its trace.
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/base/checked.hpp"

@@ -1,4 +1,4 @@
-// Parts of cluster.json and their names, shared by its tables and its trace.
+// Names and columns of parts of cluster.json, shared by its tables and its trace.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +9,13 @@
 
 namespace monet::cluster_text {
 
-/// A part of a stage's time or memory.
+/// Part of a stage's time or memory, with its key and its displayed name.
 struct ClusterPart {
-  const char* key; ///< in cluster.json
+  const char* key; ///< key in cluster.json
   const char* name;
 };
 
-/// Of a stage's `share`, in its order.
+/// Parts of a stage's time in `share`, in the order of cluster.json.
 inline constexpr std::array<ClusterPart, 9> kShares{{{"compute_ns", "compute"},
                                                      {"recompute_ns", "recompute"},
                                                      {"host_ns", "host"},
@@ -26,7 +26,7 @@ inline constexpr std::array<ClusterPart, 9> kShares{{{"compute_ns", "compute"},
                                                      {"update_ns", "update"},
                                                      {"bubble_ns", "bubble"}}};
 
-/// Of a stage's `memory` on the device; they add up to its total.
+/// Owners of a stage's device memory in `memory`; their sum is the stage's total.
 inline constexpr std::array<ClusterPart, 6> kOwners{
     {{"parameters_bytes", "parameters"},
      {"gradients_bytes", "gradients"},
@@ -35,7 +35,7 @@ inline constexpr std::array<ClusterPart, 6> kOwners{
      {"temporaries_bytes", "temporaries"},
      {"workspace_bytes", "workspace"}}};
 
-/// Columns of the rows in `timeline`.
+/// Column numbers of the rows in `timeline`.
 namespace pass_column {
 enum : std::size_t { stage, pass, micro_batch, chunk, start, end };
 }
@@ -43,19 +43,21 @@ namespace send_column {
 enum : std::size_t { from, to, part, micro_batch, gradient, start, end };
 }
 
-/// Five significant digits: "35.123 s", "812.5 us".
+/// Time with five significant digits: "35.123 s", "812.5 us".
 std::string human_nanoseconds(std::int64_t nanoseconds);
 
-/// Five significant digits, or whole with separators: "51.545", "176,130".
+/// Rate with five significant digits, or as a whole number with separators from 10,000 on:
+/// "51.545", "176,130".
 std::string human_rate(double per_second);
 
-/// Chunks a stage: one more than the last that the passes name.
+/// Number of chunks per stage: one more than the largest chunk number in `passes`.
 std::int64_t chunks_of(const nlohmann::ordered_json& passes);
 
-/// "F3", or "B3.1" for chunk 1 where stages have several: as to_string(PipelineTask).
+/// Name of a pass in the format of to_string(PipelineTask): "F3", or "B3.1" for chunk 1 if stages
+/// have several chunks.
 std::string pass_name(const nlohmann::ordered_json& row, std::int64_t chunks);
 
-/// A time as a part of a whole, in percent: "12.34".
+/// Percentage that `part` is of `whole`: "12.34".
 std::string share_percent(const nlohmann::ordered_json& part, std::int64_t whole);
 
 } // namespace monet::cluster_text

@@ -1,5 +1,6 @@
-// Trace Event Format; trace_json.cpp has what its viewers ask for. Slices of a thread lie apart and
-// have a nanosecond at least: one without length moves those behind it, a send without is left out.
+// Writes the trace of a step on a cluster from cluster.json, in Trace Event Format; trace_json.cpp
+// describes the viewers' requirements. Slices of a thread do not overlap and last at least 1 ns. A
+// pass without length delays the slices after it; a send without length is left out.
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/report/cluster_result.hpp"
@@ -39,7 +40,7 @@ public:
     add(R"("ph":"M","name":"thread_sort_index","pid":{0},"tid":{1},"args":{{"sort_index":{1}}})",
         process_, thread_);
   }
-  /// In the thread begun last, after those before it. `arguments` are JSON members.
+  /// Adds a slice to the current thread, after its earlier slices. `arguments` are JSON members.
   void slice(std::string_view name, std::string_view category, std::int64_t start, std::int64_t end,
              std::string_view arguments = {}) {
     const std::int64_t from = std::max(start, free_);
@@ -63,7 +64,7 @@ private:
   std::string text_;
   int process_ = 0;
   int thread_ = kFirstClusterThread - 1;
-  std::int64_t free_ = 0; ///< the end of the thread's last slice
+  std::int64_t free_ = 0; ///< end of the thread's last slice
 };
 
 void write_pass(ClusterTrace& trace, const Json& row, std::int64_t chunks) {
@@ -75,7 +76,7 @@ void write_pass(ClusterTrace& trace, const Json& row, std::int64_t chunks) {
                           row.at(pass_column::chunk).get<std::int64_t>()));
 }
 
-/// What follows the last pass: gradients that no pass hides, then, at the end, the update.
+/// Writes the slices after the last pass: gradients that no pass hides, then the update at the end.
 void write_tail(ClusterTrace& trace, const Json& times, const Json& share) {
   const auto end = times.at("end_ns").get<std::int64_t>();
   const auto finish = times.at("finish_ns").get<std::int64_t>();

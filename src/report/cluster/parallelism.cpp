@@ -1,3 +1,5 @@
+// Writes the result of `monet optimise parallelism` (docs/optimise.schema.json) and prints its
+// table.
 #include "report/cluster/cluster_text.hpp"
 
 #include "monet/base/text.hpp"
@@ -31,7 +33,7 @@ Json planned_list(const std::vector<PlannedStrategy>& list, bool has_energy) {
   return rows;
 }
 
-/// The strategy's keys as --set takes them.
+/// --set options that select the strategy.
 std::string settings_of(const ParallelStrategy& strategy) {
   std::string text;
   const Json json = strategy_json(strategy);
@@ -53,7 +55,7 @@ std::string plan_rows(const Json& result, const char* key) {
   if (has_energy)
     rows.front().emplace_back("energy");
   for (std::size_t i = 0; i < std::min(list.size(), kMaxPlanRows); ++i) {
-    // Of a longer list the first and the last and what lies evenly between.
+    // A longer list is thinned evenly; its first and last rows are kept.
     const std::size_t at =
         list.size() <= kMaxPlanRows ? i : i * (list.size() - 1) / (kMaxPlanRows - 1);
     const Json& row = list.at(at);

@@ -1,3 +1,4 @@
+// JSON and table of `monet optimise allocation` (docs/optimise.schema.json).
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
@@ -32,7 +33,7 @@ Json allocation_front_json(const AllocationResult& result) {
   return front;
 }
 
-/// At most so many rows, the last one included.
+/// Trace of the search, thinned evenly to at most kMaxRows rows; the last row is kept.
 Json allocation_trace_json(const AllocationResult& result, bool front) {
   constexpr std::size_t kMaxRows = 200;
   Json rows = Json::array();

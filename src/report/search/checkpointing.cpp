@@ -1,3 +1,4 @@
+// JSON and tables of `monet optimise checkpointing` (docs/optimise.schema.json).
 #include "monet/base/units.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
@@ -22,7 +23,7 @@ double picojoules(double units) {
   return units / Energy::kUnitsPerPicojoule;
 }
 
-/// A cost of the problem in the unit of the objective.
+/// Cost of a plan in the objective's unit: cycles or pJ.
 double in_unit(const CheckpointOutcome& outcome, double cost) {
   return outcome.energy() ? picojoules(cost) : cost;
 }

@@ -1,3 +1,4 @@
+// JSON and table of `monet optimise fusion --model einsum` (docs/optimise.schema.json).
 #include "monet/report/einsum_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -12,15 +13,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Einsums that exchange something in the buffer, one after another.
+/// Groups of consecutive Einsums that exchange tensors in the buffer.
 Json einsum_groups_json(const EinsumCascade& cascade, const EinsumPoint& point) {
   Json groups = Json::array();
-  std::vector<std::uint32_t> last(cascade.tensors.size(), 0); // Einsum that uses the tensor last
+  std::vector<std::uint32_t> last(cascade.tensors.size(), 0); // last Einsum that uses each tensor
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     for (const EinsumOperand& operand : cascade.einsums[e].operands)
       last[operand.tensor] = e;
   }
-  std::uint32_t end = 0; // no tensor of the buffer lives past it
+  std::uint32_t end = 0; // last Einsum that uses a tensor in the buffer, so far
   for (std::uint32_t e = 0; e < cascade.einsums.size(); ++e) {
     if (e == 0 || end < e) {
       groups.push_back({{"operators", Json::array()},

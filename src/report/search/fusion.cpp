@@ -1,3 +1,4 @@
+// JSON and table of `monet optimise fusion` (docs/optimise.schema.json).
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
 
@@ -90,7 +91,7 @@ Json fusion_compared_json(const FusionResult& result) {
   return rows;
 }
 
-/// At most so many rows: where the best changes, and the last.
+/// Trace of the search: the first evaluation, every improvement, and the last evaluation.
 Json fusion_trace_json(const FusionResult& result) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < result.trace.size(); ++i) {

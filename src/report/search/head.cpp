@@ -1,3 +1,4 @@
+// Members that begin the JSON of every search (SearchHead), and texts of its bound and gap.
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
 

@@ -1,3 +1,4 @@
+// JSON and table of `monet optimise joint` (docs/optimise.schema.json).
 #include "monet/base/text.hpp"
 #include "monet/report/optimise_result.hpp"
 #include "monet/report/search_result.hpp"
@@ -30,7 +31,7 @@ Json corners_json(const JointResult& result) {
   return corners;
 }
 
-/// Of what was tried: nothing else is as good in latency, energy and peak memory.
+/// Pareto front of all trials in latency, energy and peak memory.
 Json joint_front_json(const JointResult& result) {
   std::vector<const JointResult::Trial*> front;
   const auto dominates = [](const JointResult::Trial& a, const JointResult::Trial& b) {
@@ -61,7 +62,7 @@ Json joint_front_json(const JointResult& result) {
 Json joint_groups_json(const JointPoint& point) {
   Json groups = Json::array();
   if (!point.tiling.stacks)
-    return groups; // layer by layer
+    return groups; // layer by layer, without groups
   for (const std::vector<OpId>& stack : *point.tiling.stacks) {
     if (stack.size() < 2)
       continue;
@@ -73,7 +74,7 @@ Json joint_groups_json(const JointPoint& point) {
   return groups;
 }
 
-/// Operators that run again, by name.
+/// Names of the recomputed operators.
 Json joint_recomputed_json(const JointPoint& point) {
   Json names = Json::array();
   for (const Operator& op : point.step->graph.operators()) {

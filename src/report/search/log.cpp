@@ -1,3 +1,4 @@
+// JSON and table of `monet optimise checkpointing --log` (docs/optimise.schema.json).
 #include "monet/report/search_result.hpp"
 #include "monet/report/text.hpp"
 

@@ -1,3 +1,4 @@
+// Writes result.json (docs/train.schema.json), the table and the CSV file of `monet train`.
 #include "monet/base/text.hpp"
 #include "monet/report/text.hpp"
 #include "monet/report/train_result.hpp"
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// JSON has neither infinities nor NaN: they are text.
+/// Number as JSON; infinities and NaN, which JSON lacks, are strings.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
@@ -25,7 +26,7 @@ Json number(const std::optional<double>& value) {
   return value ? number(*value) : Json(nullptr);
 }
 
-/// Mean and spread of what runs came to; the spread is null for one of them.
+/// Mean and standard deviation of the runs' values; the deviation is null for a single run.
 Json summary(const std::vector<double>& values) {
   if (values.empty())
     return nullptr;
@@ -37,7 +38,7 @@ Json summary(const std::vector<double>& values) {
     for (const double value : values)
       squares += (value - mean) * (value - mean);
     const bool are_equal = std::ranges::count(values, values.front()) == std::ssize(values);
-    deviation = are_equal ? 0 : std::sqrt(squares / (count - 1)); // means are rounded
+    deviation = are_equal ? 0 : std::sqrt(squares / (count - 1)); // exact 0 for equal values
   }
   return {{"mean", number(mean)}, {"deviation", number(deviation)}};
 }
@@ -53,7 +54,7 @@ std::optional<double> final_loss(const TrainedRun& run, std::int64_t steps_of_ep
   return sum / static_cast<double>(last);
 }
 
-/// Mean over the steps that rounded gradients.
+/// Mean share of flushed gradients over the steps that rounded gradients; empty without such steps.
 std::optional<double> flushed_gradients(const RunHistory& history) {
   double sum = 0;
   std::int64_t count = 0;
@@ -138,7 +139,7 @@ Json variant_json(const TrainedVariant& variant) {
           {"runs", std::move(runs)}};
 }
 
-/// "0.123 ± 0.004"
+/// Mean and deviation as text: "0.123 ± 0.004".
 std::string with_spread(const Json& summary, double scale, const char* unit) {
   if (summary.is_null())
     return "-";
@@ -151,7 +152,7 @@ std::string with_spread(const Json& summary, double scale, const char* unit) {
   return text + unit;
 }
 
-/// Mean of a variant's runs.
+/// Mean share of flushed gradients over a variant's runs, as text.
 std::string flushed_cell(const Json& variant) {
   std::vector<double> shares;
   for (const Json& run : variant.at("runs")) {

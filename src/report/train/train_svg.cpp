@@ -1,4 +1,4 @@
-// Curves of training runs, as a picture.
+// Draws the loss and accuracy curves of `monet train` as an SVG document.
 #include "monet/report/text.hpp"
 #include "monet/report/train_result.hpp"
 
@@ -14,15 +14,15 @@ namespace {
 
 constexpr double kWidth = 400, kHeight = 240;
 constexpr double kLeft = 56, kTop = 64, kGap = 90, kBottom = 48;
-constexpr std::size_t kMaxPoints = 200; ///< of a curve; steps beyond are averaged
+constexpr std::size_t kMaxPoints = 200; ///< maximum per curve; longer runs are averaged
 constexpr int kTicks = 4;
-/// Colours that people with colour-blindness tell apart (Okabe and Ito).
+/// Colours that people with colour blindness can distinguish (Okabe and Ito).
 constexpr std::array<const char*, 7> kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                               "#e69f00", "#56b4e9", "#000000"};
 
 using Curve = std::vector<std::pair<double, double>>;
 
-/// Means of equal parts of the run; what is not finite leaves a gap.
+/// Loss curve: means over equal parts of the run; a mean that is not finite leaves a gap.
 Curve losses(const RunHistory& history) {
   Curve curve;
   const std::size_t count = history.steps.size();
@@ -49,7 +49,7 @@ struct Panel {
   std::string title;
   double left = 0;
   double max_x = 1, max_y = 1;                       ///< both axes begin at 0
-  std::vector<std::pair<std::size_t, Curve>> curves; ///< with the number of the variant
+  std::vector<std::pair<std::size_t, Curve>> curves; ///< with the variant's number
 
   void fit(double min_y) {
     max_y = min_y;

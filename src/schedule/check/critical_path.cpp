@@ -1,3 +1,5 @@
+// Finds the chain of runs and transfers that determines the latency of a finished schedule, by
+// walking back from its end. verify() checks that the chain has no gap.
 #include "monet/schedule/critical_path.hpp"
 
 #include <algorithm>
@@ -10,6 +12,7 @@ namespace monet {
 
 namespace {
 
+/// Walks back through a timeline: why() finds the event for which a run or a transfer has waited.
 class PathWalker {
 public:
   PathWalker(const Timeline& timeline, const TrainingGraph& step, const Chip& chip)
@@ -55,7 +58,7 @@ public:
   }
 
 private:
-  /// A run or a transfer.
+  /// A run or a transfer, at one of its ends.
   struct Event {
     std::int64_t end = 0;
     std::uint32_t index = 0;
@@ -63,12 +66,12 @@ private:
   };
   struct Cause {
     const Event* event = nullptr;
-    bool space = false; ///< it frees space
+    bool space = false; ///< the event frees space
   };
-  /// What the path does with an event.
+  /// How the path counts an event.
   struct Use {
     OpId counted;       ///< the operator that its cycles count for
-    bool space = false; ///< the path waits for the space that it frees
+    bool space = false; ///< the path waits for the space that the event frees
   };
   struct Narrowest {
     LinkId link;
@@ -94,7 +97,7 @@ private:
     std::ranges::sort(freed_);
   }
 
-  /// A transfer ends where its links are free again, and with every receiver that has the data.
+  /// Lists the ends of a transfer: the time its links are free, and the arrival at each receiver.
   void list_ends_of(const Transfer& transfer, std::uint32_t index) {
     const Route& route = timeline_.route_of(transfer);
     ends_.push_back({transfer.end.value, index, false});
@@ -131,7 +134,7 @@ private:
   bool receives(const Route& route, CoreId memory) const {
     return std::ranges::any_of(route.to, [&](CoreId to) { return pool(to) == memory; });
   }
-  /// Whether the memory has the transfer's data from the time on.
+  /// True if the transfer's data arrive in the memory at `time`.
   bool arrives(const Transfer& t, CoreId memory, std::int64_t time) const {
     const Route& route = timeline_.route_of(t);
     for (std::size_t i = 0; i < route.to.size(); ++i) {
@@ -150,7 +153,7 @@ private:
         operands, [&](const Access& a) { return graph_.tensor(a.tensor).producer == maker; });
   }
 
-  /// First of what ended at the time for which the condition holds.
+  /// The first event that ends at `time` and fulfils the condition; null if none exists.
   template <class Holds>
   const Event* first(std::int64_t time, Holds holds) const {
     const std::span<const Event> ended = ending_at(time);
@@ -167,7 +170,7 @@ private:
                  [&](const Event& e) { return !e.run && holds(timeline_.transfers[e.index]); });
   }
 
-  /// Who let go of space in the memory at the time.
+  /// The event that freed space in the memory at `time`; null if none exists.
   const Event* who_freed(CoreId memory, std::int64_t time) const {
     if (!std::ranges::binary_search(freed_, std::pair(memory, time)))
       return nullptr;
@@ -179,6 +182,8 @@ private:
     });
   }
 
+  /// The event whose end the run waited for, found in the order that critical_path() documents;
+  /// empty if none is known.
   Cause why(const TileRun& run) const {
     const std::int64_t start = run.start.value;
     const CoreId memory = pool(run.core);
@@ -204,7 +209,7 @@ private:
     return {};
   }
 
-  /// The streamed operand that comes with the run's first cycle.
+  /// The streamed operand that starts together with the run; null if none exists.
   const Transfer* stream_from(const TileRun& run) const {
     const auto begin =
         std::ranges::lower_bound(timeline_.transfers, run.start, {}, &Transfer::start);
@@ -226,6 +231,7 @@ private:
            });
   }
 
+  /// The event whose end the transfer waited for; empty if none is known.
   Cause why(const Transfer& transfer) const {
     const std::int64_t start = transfer.start.value;
     const Route& route = timeline_.route_of(transfer);
@@ -259,7 +265,7 @@ private:
     return {};
   }
 
-  /// The run during which a stream begins.
+  /// The run during which the stream begins; null if none exists.
   const Event* run_of(const Transfer& stream, const Route& route) const {
     for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
       const CoreId memory = pool(CoreId(core));
@@ -282,7 +288,7 @@ private:
     PathSegment segment{run.start, {end},  use.space ? Limit::capacity : Limit::compute,
                         false,     run.op, use.counted,
                         run.core,  {},     {}};
-    // What takes longer than computing is what flows by: the last part of the run is its.
+    // A run longer than its computing waits for streamed operands: they account for its last part.
     const std::int64_t computed = run.start.value + timeline_.cost_of(run).latency.value;
     if (run.start.value < computed && computed < end) {
       PathSegment rest = segment;
@@ -318,7 +324,8 @@ private:
                              t.tensor});
   }
 
-  /// Nothing known ended at `time`, when `waiting` could go on: back to what ended last before it.
+  /// Adds a wait of `waiting` without known cause that ends at `time`. Returns its start, the last
+  /// earlier end of an event, and sets `at` to that event.
   std::int64_t add_wait(CriticalPath& path, std::int64_t time, OpId waiting,
                         const Event*& at) const {
     const auto after = std::ranges::lower_bound(ends_, time, {}, &Event::end);
@@ -337,10 +344,10 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   OffchipPort port_;
-  std::vector<CoreId> pool_of_; ///< per core: the first of those that share its memory
-  std::vector<Event> ends_;     ///< by end
-  std::vector<std::vector<std::uint32_t>> runs_of_;    ///< per core: into ends_
-  std::vector<std::pair<CoreId, std::int64_t>> freed_; ///< memories and when something left them
+  std::vector<CoreId> pool_of_;                     ///< per core: first core that shares its memory
+  std::vector<Event> ends_;                         ///< sorted by end
+  std::vector<std::vector<std::uint32_t>> runs_of_; ///< per core: indices into ends_
+  std::vector<std::pair<CoreId, std::int64_t>> freed_; ///< (memory, time at which a tensor left it)
   std::vector<Narrowest> narrowest_;                   ///< per route
 };
 

@@ -1,5 +1,5 @@
-// The invariants of a timeline, recomputed from its lists alone: nothing of the scheduler's state
-// is used.
+// Checks the invariants of a timeline. Recomputes them from the timeline's lists alone, without the
+// scheduler's state; model_step() calls verify() after scheduling where stages are verified.
 #include "schedule/check/network_invariants.hpp"
 
 #include "monet/base/errors.hpp"
@@ -22,10 +22,10 @@ namespace {
 
 using Span = std::pair<std::int64_t, std::int64_t>;
 
-/// Bits of tensors in memories, each from a time on.
+/// Bits of each tensor in each memory, as steps: the bits from each time on.
 using BitsOverTime = std::map<std::pair<CoreId, TensorId>, std::map<std::int64_t, std::int64_t>>;
 
-/// From the changes at each time to the bits from then on.
+/// Converts the change at each time into the bits from then on.
 void sum_up(BitsOverTime& bits) {
   for (auto& [key, steps] : bits) {
     std::int64_t sum = 0;
@@ -36,7 +36,7 @@ void sum_up(BitsOverTime& bits) {
   }
 }
 
-/// Least bits of the tensor in the memory during [start, end).
+/// Minimum bits of the tensor in the memory during `span`.
 std::int64_t min_bits(const BitsOverTime& bits, CoreId memory, TensorId tensor, Span span) {
   const auto found = bits.find({memory, tensor});
   if (found == bits.end())
@@ -123,8 +123,8 @@ private:
     }
   }
 
-  /// Updates come last, but for those in one stack with other operators; storage is overwritten
-  /// after its last reader.
+  /// Checks that updates run last, except those fused with other operators, and that storage is
+  /// overwritten after its last reader.
   void check_order_of_operators() {
     std::vector<Span> span(graph_.operators().size(), Span{INT64_MAX, 0});
     std::int64_t others_end = 0;
@@ -154,7 +154,7 @@ private:
     }
   }
 
-  /// What is fetched from the host waits for the operator that its tiles name.
+  /// Checks that a fetch from the host waits for the operator that its anti-dependence names.
   void check_fetches() {
     for (const AntiDependence& order : tiles_.anti_dependences) {
       if (!is_fetch(graph_.op(order.writer)))
@@ -169,7 +169,8 @@ private:
     }
   }
 
-  /// Of two operators in one stack, only tiles whose regions meet wait for each other.
+  /// True if both operators are in one stack and every tile of the writer starts after the reader's
+  /// tiles whose regions it overlaps have ended.
   bool overwritten_after_reading(TensorId output, OpId writer, OpId reader) const {
     if (tiles_.stack_of[writer.index()] != tiles_.stack_of[reader.index()])
       return false;
@@ -234,8 +235,8 @@ private:
       require(core == chip_.offchip || bits == 0, "a core's memory is not empty at the end");
   }
 
-  /// Bits that are being sent to a memory, or have been sent and are not there yet; streams do not
-  /// count.
+  /// Bits that are being sent to a memory, or have been sent and have not arrived. Streams are not
+  /// counted.
   BitsOverTime bits_on_the_way() const {
     BitsOverTime bits;
     for (const Transfer& t : timeline_.transfers) {
@@ -253,7 +254,8 @@ private:
     return bits;
   }
 
-  /// Every operand of a run lies in its core's memory meanwhile, all of it arrived, or flows by.
+  /// Checks that every operand of a run is complete in its core's memory during the run, or is
+  /// streamed.
   void check_presence() {
     const BitsOverTime on_the_way = bits_on_the_way();
     std::map<std::tuple<OpId, TensorId, CoreId>, std::vector<Span>> streams;
@@ -291,7 +293,7 @@ private:
     }
   }
 
-  /// Bits that somebody writes of what the tile reads: the rest is zeros.
+  /// Bits that the tile reads and other tiles write; the remaining bits are zeros.
   std::int64_t made_for(TileId tile, TensorId tensor) const {
     std::int64_t bits = 0;
     for (const TileEdge& edge : tiles_.edges_into(tile)) {
@@ -301,8 +303,8 @@ private:
     return bits;
   }
 
-  /// Elements of the tensor that somebody writes. What tiles add up counts once, and so does what
-  /// several of them make for themselves.
+  /// Number of elements of the tensor that tiles write. Elements into which several tiles add, or
+  /// that several tiles recompute, count once.
   std::int64_t made_of(TensorId id) const {
     const Tensor& tensor = graph_.tensor(id);
     if (!tensor.producer)
@@ -322,7 +324,7 @@ private:
         continue;
       const bool rows = access.mode == AccessMode::write && !access.opaque &&
                         std::ranges::any_of(access.axes, &AxisExpr::data_dependent);
-      if (rows) { // overwritten where indices say, one element an iteration
+      if (rows) { // data-dependent positions: one element per iteration
         made += iterations(nest);
         continue;
       }
@@ -336,7 +338,7 @@ private:
     return made;
   }
 
-  /// What the step leaves behind has been written off-chip.
+  /// Checks that results that outlive the step are written off-chip.
   void check_outputs() {
     std::map<TensorId, std::int64_t> written;
     for (const Transfer& t : timeline_.transfers) {
@@ -369,9 +371,10 @@ private:
     require(timeline_.runs.empty() || at == end, "phases do not cover the makespan");
   }
 
-  /// Byte-cycles by tensor equal those of the samples; the peak is the first largest sample.
+  /// Checks that byte-cycles summed over tensors equal those of the samples, and that the peak is
+  /// the first largest sample.
   void check_live() {
-    std::uint64_t by_tensor = 0; // sums wrap alike on both sides;
+    std::uint64_t by_tensor = 0; // sums wrap alike on both sides
     std::map<TensorId, std::vector<TensorId>> sharing;
     for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
       TensorId root(i);
@@ -466,7 +469,7 @@ private:
     require(sum.total() == energy_of(timeline_).total(), "energies do not add up");
   }
 
-  /// No schedule beats its bounds.
+  /// Checks that the schedule does not beat the lower bounds.
   void check_bounds() {
     const Bounds bounds = lower_bounds(timeline_, tiles_, step_, chip_);
     require(timeline_.makespan >= bounds.latency(),
@@ -482,7 +485,7 @@ private:
                         bounds.offchip_written.value));
   }
 
-  /// The chain from 0 to the makespan has no gap.
+  /// Checks that the critical path leads from 0 to the makespan without a gap.
   void check_critical_path() {
     Cycles at{0};
     for (const PathSegment& segment : critical_path(timeline_, step_, chip_).segments) {

@@ -1,3 +1,5 @@
+// Checks the transfers of a timeline: routes, latencies, bandwidth and rows of the off-chip memory.
+// verify() in invariants.cpp calls it.
 #include "schedule/check/network_invariants.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,10 +16,10 @@ namespace monet {
 
 namespace {
 
-/// Cycles that equal parts of a transfer's bits in so many rows take: every bank opens its next row
-/// as soon as the one before has passed, one row after the other passes the port.
+/// Cycles of a transfer whose bits are spread evenly over `rows` rows. Each bank opens its next row
+/// as soon as its previous one has passed; rows pass the port one after the other.
 std::int64_t simulated(const DramRows& dram, std::int64_t rows, std::int64_t streaming) {
-  // In units of 1/rows cycles, so that the time in which a row passes is whole.
+  // In units of 1/rows cycles: the time to pass a row is then whole.
   std::vector<std::int64_t> open(static_cast<std::size_t>(std::min(dram.banks, rows)),
                                  dram.t_row * rows);
   std::int64_t port = 0;
@@ -29,12 +31,12 @@ std::int64_t simulated(const DramRows& dram, std::int64_t rows, std::int64_t str
   return ceil_div(port, rows);
 }
 
-/// Rows that a box touches, run by run in the order of addresses.
+/// Number of rows that a box touches, counted run by run in the order of addresses.
 std::int64_t touched_rows(const Box& box, std::span<const std::int64_t> shape,
                           std::int64_t element_bits, std::int64_t row_bits) {
   if (volume(box) == 0)
     return 0;
-  std::vector<std::int64_t> at; // of the run: all axes but the last
+  std::vector<std::int64_t> at; // start of the run: all axes but the last
   for (std::size_t a = 0; a + 1 < box.size(); ++a)
     at.push_back(box[a].begin);
   const Interval run = box.empty() ? Interval{0, 1} : box.back();
@@ -81,7 +83,7 @@ private:
     return std::ranges::find(link.cores, core) != link.cores.end();
   }
 
-  /// Whether the link takes data from the one core to the other.
+  /// True if the link carries data from one core to the other.
   bool carries(const Link& link, CoreId from, CoreId to) const {
     if (from == to || !on(link, from) || !on(link, to))
       return false;
@@ -131,7 +133,7 @@ private:
     }
   }
 
-  /// Fewest cycles of latency over the route's links, found without its order of links.
+  /// Minimum latency over the route's links, found without using their order.
   std::int64_t min_latency(const Route& route, CoreId to) const {
     constexpr std::int64_t kFar = INT64_MAX / 2;
     std::vector<std::int64_t> least(chip_.cores.size(), kFar);
@@ -150,8 +152,8 @@ private:
     return least[to.index()];
   }
 
-  /// One receiver gets the data as late as all links make it. Of several, none sooner than over
-  /// the fastest of the links, nor later than over all of them.
+  /// Checks latencies. The latency to a single receiver is that of all links together. With several
+  /// receivers, each latency is at least that of the fastest way and at most that of all links.
   void check_latencies() const {
     for (const Route& route : timeline_.routes) {
       std::int64_t sum = 0;
@@ -202,8 +204,8 @@ private:
     }
   }
 
-  /// What a transfer takes of a link while it lasts is the least whole speed at which its bits
-  /// pass.
+  /// Checks that simultaneous transfers stay within the bandwidth of links and ports. A transfer
+  /// occupies them with the lowest integral speed at which its bits pass within its duration.
   void check_sharing() const {
     struct Change {
       std::int64_t time;
@@ -245,7 +247,8 @@ private:
     }
   }
 
-  /// What lies in the host crosses the off-chip port both ways, by its own operators.
+  /// Checks that tensors in the host cross the off-chip port in both directions, moved by their own
+  /// operators.
   void check_host() const {
     std::map<std::pair<OpId, TensorId>, std::int64_t> bits;
     for (const Transfer& t : timeline_.transfers) {
@@ -268,7 +271,7 @@ private:
   }
 
   void check_rows() const {
-    std::vector<std::int64_t> least(timeline_.transfer_costs.size(), 0); // cycles
+    std::vector<std::int64_t> least(timeline_.transfer_costs.size(), 0); // minimum cycles
     for (std::size_t i = 0; i < least.size(); ++i) {
       const TransferCost& cost = timeline_.transfer_costs[i];
       const Route& route = timeline_.routes.at(cost.route);
@@ -287,9 +290,10 @@ private:
     }
   }
 
-  /// What an operator's tiles read of a tensor that nobody makes, where all read as much of it.
+  /// Boxes that an operator's tiles read of a tensor without producer, if all have equally many
+  /// bits.
   struct Boxes {
-    std::int64_t bits = 0; ///< of each; 0 = they differ
+    std::int64_t bits = 0; ///< of each box; 0: they differ
     std::int64_t min_rows = INT64_MAX;
     std::int64_t max_rows = 0;
   };
@@ -320,8 +324,8 @@ private:
     return boxes;
   }
 
-  /// What is fetched for a tile is its box or some of it. A transfer of as many bits as the boxes
-  /// of all tiles have is a whole one, and opens the rows that it touches.
+  /// Checks the rows of fetches. A fetch moves a tile's box or a part of it. A fetch with the size
+  /// of every tile's box moves a whole box and opens the rows that the box touches.
   void check_boxes() const {
     std::map<std::pair<OpId, TensorId>, Boxes> known;
     for (const Transfer& t : timeline_.transfers) {

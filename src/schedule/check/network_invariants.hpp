@@ -1,4 +1,4 @@
-// The invariants of a timeline's transfers.
+// Invariants of a timeline's transfers, a part of verify().
 #pragma once
 
 #include "monet/hardware/chip.hpp"
@@ -7,13 +7,14 @@
 
 namespace monet {
 
-/// From the lists alone, thrown as InternalError: transfers are in order and not empty; their links
-/// lead from the sender to every receiver, pass through routers and never through the off-chip
-/// memory, and take the latency of those links; none is faster than its links and ports; and those
-/// that share a link or port at a time together take no more than its bandwidth. Every transfer
-/// from or to the off-chip memory opens as many rows as its bits fill at least and takes the time
-/// that banks simulated row by row need, and transfers that fetch a tensor open the rows that a
-/// tile's box touches. Without rows, nobody opens any.
+/// Checks transfers from the timeline's lists alone; throws InternalError. Transfers are in order
+/// and not empty. Their links lead from the sender to every receiver, through routers and never
+/// through the off-chip memory; latencies are those of the links. No transfer is faster than its
+/// links and ports. Transfers that share a link or port at a time stay within its bandwidth.
+///
+/// With rows in the off-chip memory, a transfer from or to it opens at least the rows that its bits
+/// fill, and lasts at least as long as a row-by-row simulation of the banks. A transfer that
+/// fetches a tensor opens the rows that a tile's box touches. Without rows, no transfer opens any.
 void verify_transfers(const Timeline& timeline, const TileGraph& tiles, const Graph& graph,
                       const Chip& chip);
 

@@ -1,3 +1,5 @@
+// Lower bounds on the latency and off-chip traffic of any schedule of given tiles. verify() checks
+// that no timeline beats them.
 #include "monet/schedule/bounds.hpp"
 
 #include "monet/base/checked.hpp"
@@ -13,7 +15,8 @@ namespace monet {
 
 namespace {
 
-/// Values that a sum of terms takes: equal teeth, the first of them at `begin`.
+/// Values of a sum of terms: `teeth` intervals of `width` values each. The first interval starts at
+/// `begin`, and each next one `step` later.
 struct Comb {
   std::int64_t begin = 0;
   std::int64_t step = 1; ///< at least the width
@@ -21,7 +24,7 @@ struct Comb {
   std::int64_t width = 1;
 };
 
-/// How many of them lie in [0, extent).
+/// Number of the comb's values in [0, extent).
 std::int64_t inside(const Comb& comb, std::int64_t extent) {
   const auto floored = [](std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); };
   const std::int64_t first =
@@ -35,13 +38,14 @@ std::int64_t inside(const Comb& comb, std::int64_t extent) {
          std::max<std::int64_t>(0, behind);
 }
 
-/// A term without its sign and the beginning of its loop.
+/// A term without its sign and the begin of its loop.
 struct Step {
   std::int64_t step = 0;
   std::int64_t size = 1;
 };
 
-/// The number of different values in [0, extent), counted one by one, where the loops are short.
+/// Number of different values in [0, extent), counted one by one; nullopt if the loops are too
+/// long.
 std::optional<std::int64_t> counted(std::span<const Step> steps, std::int64_t begin,
                                     std::int64_t extent) {
   constexpr std::int64_t kFew = 256;
@@ -66,8 +70,8 @@ std::optional<std::int64_t> counted(std::span<const Step> steps, std::int64_t be
                        [&](std::int64_t value) { return value >= 0 && value < extent; });
 }
 
-/// The most that a comb of one term has inside where the others are left at one value each; short
-/// loops are counted.
+/// Lower bound on the number of different values in [0, extent). Exact for short loops; else the
+/// maximum over combs of one term with the other terms fixed.
 std::int64_t touched_with_gaps(std::span<const Step> steps, std::int64_t begin,
                                std::int64_t extent) {
   if (const auto count = counted(steps, begin, extent))
@@ -88,7 +92,7 @@ std::int64_t touched_with_gaps(std::span<const Step> steps, std::int64_t begin,
   return most;
 }
 
-/// No more than the number of different elements along an axis that the loops touch.
+/// Lower bound on the number of different elements along an axis that the loops touch.
 std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::int64_t extent) {
   const Interval range = axis_range(axis, box, extent);
   if (axis.data_dependent || range.empty())
@@ -102,7 +106,7 @@ std::int64_t touched(const AxisExpr& axis, std::span<const Interval> box, std::i
       steps.push_back({std::abs(term.coefficient), loop.size()});
   }
   std::ranges::sort(steps, {}, &Step::step);
-  std::int64_t span = 1; // of values without a gap
+  std::int64_t span = 1; // number of values without a gap
   for (const Step& step : steps) {
     if (step.step > span)
       return touched_with_gaps(steps, begin, extent);
@@ -202,9 +206,9 @@ public:
 
 private:
   struct Entry {
-    std::uint64_t group; ///< what is counted once
+    std::uint64_t group; ///< counted once per pool
     std::uint32_t pool;
-    std::uint32_t maker; ///< pool that it comes from
+    std::uint32_t maker; ///< pool that the bits come from
     std::int64_t bits;
     auto key() const { return std::tuple(group, pool, bits); }
   };
@@ -236,7 +240,7 @@ private:
     bounds_.core = CoreId(static_cast<std::size_t>(most - busy.begin()));
   }
 
-  /// What must pass the ports: see Bounds.
+  /// Bounds the traffic through the ports of the off-chip memory; see Bounds.
   void add_offchip() {
     const CompulsoryTraffic traffic = compulsory_traffic(graph_);
     for (const std::int64_t bits : traffic.read)
@@ -247,7 +251,7 @@ private:
                                         bounds_.offchip_written.value)};
   }
 
-  /// Loops that tell tiles apart by what they read: alone in their axis, cut into disjoint parts.
+  /// Loops whose parts read disjoint elements: alone on their axis, and cut into disjoint parts.
   std::vector<std::size_t> telling_loops(const Access& access, const OperatorTiling& tiling) const {
     std::vector<std::size_t> loops;
     if (access.opaque)
@@ -272,8 +276,8 @@ private:
     return loops;
   }
 
-  /// What each memory must be given of tensors that nobody makes; of several operators that read
-  /// one, the most that any needs.
+  /// Adds the bits that each memory must receive of tensors without producer: per tensor, the
+  /// maximum over the operators that read it.
   void add_sources(std::vector<std::int64_t>& in) {
     const std::size_t pools = chip_.cores.size();
     std::vector<std::int64_t> most(graph_.tensors().size() * pools, 0);
@@ -309,7 +313,7 @@ private:
       in[i % pools] += most[i];
   }
 
-  /// Of the entries of a group and pool, the one with the most bits.
+  /// Reduces the entries to those with the most bits for each group and pool.
   static const std::vector<Entry>& largest_of_groups(std::vector<Entry>& entries) {
     std::ranges::sort(entries, std::greater{}, &Entry::key);
     const auto last =
@@ -320,8 +324,8 @@ private:
     return entries;
   }
 
-  /// What tiles read of pieces made in other memories gets out once and into each reader's memory
-  /// once.
+  /// Adds the pieces that tiles read from other memories: each piece leaves its memory once and
+  /// enters each reader's memory once.
   void add_pieces(std::vector<std::int64_t>& in, std::vector<std::int64_t>& out) const {
     std::vector<Entry> entries;
     for (std::size_t t = 0; t < tiles_.tiles.size(); ++t) {
@@ -372,7 +376,7 @@ private:
   const Graph& graph_;
   const Chip& chip_;
   std::vector<std::int64_t> latency_; ///< per tile
-  std::vector<std::size_t> pool_of_;  ///< per core: the first core of those that share its memory
+  std::vector<std::size_t> pool_of_;  ///< per core: first core that shares its memory
   Bounds bounds_;
 };
 

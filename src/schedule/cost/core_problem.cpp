@@ -1,5 +1,5 @@
-// A tile as the core cost model sees it: sizes without names, and which operands pass by from the
-// off-chip memory, of whose bandwidth each of several streaming cores has a share.
+// Builds the core problem of a tile: sizes without names, the operands that are streamed from the
+// off-chip memory, and the core's share of that memory's bandwidth. tile_costs.cpp solves it.
 #include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/hardware/array_modes.hpp"
@@ -14,11 +14,12 @@ namespace monet {
 
 namespace {
 
-/// Part of a top memory kept free for slices of streamed operands, as a divisor.
+/// Divisor: this part of a top memory is kept free for slices of streamed operands.
 constexpr std::int64_t kStreamShare = 8;
-/// Operands of a problem up to which other choices of what to stream are tried.
+/// Maximum operands of a problem for which other sets of streamed operands are tried.
 constexpr std::size_t kMaxChoices = 4;
-/// The same of both gradients of a product.
+/// Maximum operands, instead of kMaxChoices, for operators that compute both gradients of a
+/// product.
 constexpr std::size_t kMaxPairChoices = 5;
 
 MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::size_t read_index,
@@ -33,8 +34,8 @@ MemoryOperand memory_operand(const LoopNest& nest, const Access& access, std::si
   return core.top(wanted) ? wanted : other;
 }
 
-/// The axis counted from the tile's own first iteration and the region's first element, so that
-/// equal tiles at different places look equal.
+/// The axis relative to the tile's first iteration and the region's first element. Equal tiles at
+/// different places therefore have equal problems.
 AxisExpr relative(const AxisExpr& axis, std::span<const Interval> tile, std::int64_t region_begin) {
   if (axis.data_dependent)
     return axis;
@@ -76,7 +77,7 @@ ProblemOperand problem_operand(const Operator& op, std::span<const Interval> til
   return operand;
 }
 
-/// Tables of which rows are overwritten stay where they are: the rows pass by.
+/// Streams tables whose rows are overwritten: the table stays off-chip, and only the rows pass by.
 void stream_tables(std::vector<ProblemOperand>& operands) {
   const bool overwrites = std::ranges::any_of(operands, [](const ProblemOperand& operand) {
     return operand.mode == AccessMode::write && looks_up(operand);
@@ -85,8 +86,8 @@ void stream_tables(std::vector<ProblemOperand>& operands) {
     operand.offchip = operand.offchip || (overwrites && looks_up(operand));
 }
 
-/// Marks the largest operands of one top memory until the others fit beside the streamed slices.
-/// `sizes` by operand.
+/// Marks the largest operands of one top memory as off-chip until the others fit together with
+/// slices of the streamed ones. `sizes` is indexed by operand.
 void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
                   const std::vector<std::int64_t>& sizes, std::vector<ProblemOperand>& operands) {
   std::int64_t kept = 0;
@@ -112,15 +113,15 @@ void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity
   }
 }
 
-/// A problem, and which of its operands share which top memory.
+/// A problem, and the operands that share each top memory.
 struct Placed {
   CoreProblem problem;
   std::vector<std::vector<std::size_t>> members; ///< [memory of the core]
   std::vector<std::int64_t> capacity;
-  std::vector<std::int64_t> sizes; ///< [operand] with the scales that lie beside it
+  std::vector<std::int64_t> sizes; ///< [operand], including its scales
 };
 
-/// Bits of scales that lie beside the elements of an operand.
+/// Bits of the scales that are stored with the elements of an operand.
 std::int64_t scales_beside(ElementType type, const ProblemOperand& operand) {
   if (!block_of(type).beside)
     return 0;
@@ -164,15 +165,15 @@ Placed place_operands(const Tile& tile, std::span<const Interval> ranges, const 
         checked_add(footprint(problem.operands[i]), scales_beside(type, problem.operands[i])));
   }
   stream_tables(problem.operands);
-  for (std::size_t i = 0; i < problem.operands.size(); ++i) // what lies in the host passes by
+  for (std::size_t i = 0; i < problem.operands.size(); ++i) // tensors in the host are streamed
     problem.operands[i].offchip |= lies_in_host(step.graph, op.nest.operands[i].tensor);
   for (const Memory& memory : core.memories)
     placed.capacity.push_back(checked_multiply(memory.size.value, instances(core, memory)));
   return placed;
 }
 
-/// Operands that read one tensor pass by together: a part of it that is kept for one of them would
-/// be kept with what the others read.
+/// Streams all operands that read one tensor if one of them is streamed. Memory holds copies per
+/// tensor: a copy kept for one operand would also contain the data that the others read.
 void stream_together(const LoopNest& nest, std::vector<ProblemOperand>& operands) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].offchip || operands[i].mode != AccessMode::read)
@@ -185,7 +186,8 @@ void stream_together(const LoopNest& nest, std::vector<ProblemOperand>& operands
   }
 }
 
-/// What stays fits into every top memory, beside the streamed slices where there are any.
+/// True if the kept operands fit into every top memory, together with slices of streamed ones if
+/// there are any.
 bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
   for (std::size_t m = 0; m < placed.members.size(); ++m) {
     std::int64_t kept = 0;
@@ -202,12 +204,13 @@ bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
   return true;
 }
 
-/// Products that run one after the other: what stays for one of them takes room of the others.
+/// True if products run one after the other: an operand kept for one product occupies space of the
+/// others.
 bool runs_apart(const CoreProblem& problem) {
   return !problem.products.empty() && std::ranges::all_of(problem.products, &NestProduct::is_whole);
 }
 
-/// No streamed operand could stay beside the others.
+/// True if no streamed operand could be kept in addition.
 bool smallest(const Placed& placed, std::vector<ProblemOperand> operands) {
   for (ProblemOperand& operand : operands) {
     if (!operand.offchip)
@@ -224,7 +227,8 @@ bool contains(const std::vector<LinkId>& links, LinkId id) {
   return std::ranges::find(links, id) != links.end();
 }
 
-/// One direction: bits per cycle of the port, or of the link on the way with the smallest share.
+/// Share of one direction in bits per cycle: the minimum over the port and the route's links, each
+/// divided by the number of cores that use it.
 template <class Route>
 double share(const Chip& chip, const std::vector<LinkId>& links,
              const std::vector<CoreId>& together, double port, Route route_of) {
@@ -238,7 +242,7 @@ double share(const Chip& chip, const std::vector<LinkId>& links,
   return least;
 }
 
-/// pJ for one bit over a route.
+/// Energy of one bit over a route, in pJ.
 double link_energy(const Chip& chip, const std::vector<LinkId>& links) {
   double pj = 0;
   for (const LinkId id : links) {

@@ -1,4 +1,4 @@
-// Numbers of distinct values by their hash.
+// Table that numbers distinct values by their hashes.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@ inline std::uint64_t mix(std::uint64_t hash, std::int64_t word) {
   return hash ^ (hash >> 31U);
 }
 
-/// Open addressing; the values themselves are kept elsewhere.
+/// Hash table with open addressing that stores only numbers; the caller stores the values.
 class InternTable {
 public:
-  /// The number of the value that `equals(number)` recognises, or `next`, which is then its number.
+  /// The stored number with this hash for which `equals(number)` is true. If none exists, stores
+  /// and returns `next`.
   template <class Equals>
   std::uint32_t find(std::uint64_t hash, std::uint32_t next, Equals equals) {
     if (2 * (count_ + 1) > slots_.size())
@@ -55,7 +56,7 @@ private:
     }
   }
 
-  std::vector<Slot> slots_; ///< a power of two of them
+  std::vector<Slot> slots_; ///< their number is a power of two
   std::size_t count_ = 0;
 };
 

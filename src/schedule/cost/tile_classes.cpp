@@ -1,3 +1,5 @@
+// Sorts tiles into classes of equal cost without writing down their core problems. tile_costs.cpp
+// then solves one problem per class.
 #include "schedule/cost/tile_classes.hpp"
 
 #include "schedule/cost/intern_table.hpp"
@@ -13,7 +15,8 @@ namespace monet {
 
 namespace {
 
-/// What is the same of two parts of one loop when no problem can tell them apart.
+/// Properties of a part of a loop on which core problems depend. Parts with equal keys are
+/// interchangeable.
 using PartKey = std::vector<std::int64_t>;
 
 struct AxisUse {
@@ -21,17 +24,17 @@ struct AxisUse {
   std::int64_t extent = 0;
 };
 
-/// The axes that more than one cut loop moves along, and those that the given loop alone does.
+/// Axes that the given loop moves, either alone or together with other cut loops.
 struct AxesOfLoop {
   std::vector<AxisUse> alone;
-  bool clipped_together = false; ///< an axis shared with another cut loop leaves its tensor
+  bool clipped_together = false; ///< an axis shared with another cut loop exceeds its tensor
 };
 
 bool is_cut(const OperatorTiling& tiling, std::size_t dim) {
   return tiling.parts[dim].size() > 1;
 }
 
-/// From the first to the last iteration of all parts of each loop.
+/// Range from the first to the last iteration of all parts of each loop.
 std::vector<Interval> reach_of(const OperatorTiling& tiling) {
   std::vector<Interval> reach;
   for (const auto& parts : tiling.parts) {
@@ -68,7 +71,7 @@ AxesOfLoop axes_of(const Graph& graph, const Operator& op, const OperatorTiling&
         continue;
       }
       const std::int64_t anything = std::numeric_limits<std::int64_t>::max() / 4;
-      AxisExpr shifted = axis; // far enough from zero that nothing is clipped
+      AxisExpr shifted = axis; // so far from zero that nothing is clipped
       shifted.offset += anything / 2;
       const Interval reach = axis_range(shifted, whole, anything);
       result.clipped_together = result.clipped_together || reach.begin < anything / 2 ||
@@ -78,7 +81,7 @@ AxesOfLoop axes_of(const Graph& graph, const Operator& op, const OperatorTiling&
   return result;
 }
 
-/// Class of every part of a loop.
+/// Class of each part of a loop. Sets `count` to the number of classes.
 std::vector<std::uint32_t> classes_of_parts(const Graph& graph, const Operator& op,
                                             const OperatorTiling& tiling, std::size_t dim,
                                             std::uint32_t& count) {
@@ -107,6 +110,8 @@ std::vector<std::uint32_t> classes_of_parts(const Graph& graph, const Operator& 
   return classes;
 }
 
+/// Numbers the classes. The shape of a tile combines the classes of its parts; tiles of an operator
+/// with equal shape and core are in one class.
 class Classifier {
 public:
   Classifier(const TileGraph& tiles, const Graph& graph) : tiles_(tiles), graph_(graph) {}
@@ -121,7 +126,7 @@ public:
   }
 
 private:
-  /// How one loop's parts add to the number of a shape.
+  /// Contribution of one loop's parts to the number of a shape.
   struct Loop {
     std::vector<std::uint32_t> classes;
     std::uint64_t stride = 1;
@@ -138,7 +143,7 @@ private:
       std::uint32_t count = 1;
       loops[d].classes = classes_of_parts(graph_, op, tiling, d, count);
       loops[d].stride = stride;
-      stride *= count; // tiles are fewer than 2^32, and shapes are no more
+      stride *= count; // no overflow: fewer than 2^32 tiles, hence shapes
     }
     InternTable known;
     std::uint32_t next = tiling.first;
@@ -186,7 +191,7 @@ private:
   const Graph& graph_;
   TileClasses result_;
   std::vector<std::pair<std::uint64_t, CoreId>> seen_; ///< per class: shape and core
-  std::vector<std::uint32_t> digits_;                  ///< per loop: which part
+  std::vector<std::uint32_t> digits_;                  ///< per loop: index of its part
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Which tiles cannot differ in what they cost, found without writing down their problems.
+// Classes of tiles with equal cost, found without writing down the tiles' core problems.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -9,15 +9,16 @@
 
 namespace monet {
 
-/// Tiles of one operator on one core with parts of equal sizes that the borders of tensors clip
-/// alike: they have the same CoreProblem. Classes of an operator lie side by side.
+/// Classes of tiles. The tiles of a class belong to one operator and one core, have parts of equal
+/// sizes, and are clipped alike by the borders of tensors: their CoreProblem is the same. Classes
+/// of an operator have consecutive numbers.
 struct TileClasses {
   std::vector<std::uint32_t> class_of; ///< per tile
   std::vector<TileId> example;         ///< per class: its first tile
-  std::vector<std::uint64_t> shape; ///< per class: equal within an operator = differ in core only
+  std::vector<std::uint64_t> shape;    ///< per class; equal in classes that differ only in core
 };
 
-/// Of these operators only; tiles of others have no class.
+/// Classes of the tiles of the operators `ops`. Tiles of other operators have no class.
 TileClasses classify_tiles(const TileGraph& tiles, const Graph& graph, std::span<const OpId> ops);
 
 } // namespace monet

@@ -1,4 +1,5 @@
-// Each distinct problem once and in parallel.
+// Costs of tiles: solves each distinct core problem once, in parallel, and caches the results per
+// operator. The scheduler places tiles by these costs.
 #include "monet/schedule/tile_costs.hpp"
 
 #include "schedule/cost/tile_classes.hpp"
@@ -25,7 +26,7 @@ namespace monet {
 
 namespace {
 
-/// One problem on one core at one share of the off-chip memory.
+/// A problem on one core with one share of the off-chip memory, and its cost.
 struct Solved {
   CoreProblem problem;
   const Core* core = nullptr;
@@ -34,7 +35,7 @@ struct Solved {
   std::exception_ptr infeasible;
 };
 
-/// Per core: equal cores have equal numbers.
+/// Number of each core; equal cores have equal numbers.
 std::vector<std::uint32_t> core_kinds(const Chip& chip) {
   std::map<std::string, std::uint32_t> known;
   std::vector<std::uint32_t> kinds;
@@ -45,7 +46,7 @@ std::vector<std::uint32_t> core_kinds(const Chip& chip) {
   return kinds;
 }
 
-/// Every distinct problem of some operators, and which of them each class of tiles may choose from.
+/// All distinct problems of some operators, and the choices of each class of tiles among them.
 class CostTable {
 public:
   CostTable(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
@@ -76,8 +77,8 @@ public:
     });
   }
 
-  /// The costs of one operator's tiles, in the way that `op` numbers them; InfeasibleError when a
-  /// class of them has no mapping.
+  /// Costs of one operator's tiles, indexed from its first tile. Throws InfeasibleError if a class
+  /// of tiles has no mapping.
   TileCosts take_best(OpId op, Objective objective) const {
     const OperatorTiling& tiling = tiles_.operators[op.index()];
     const auto row_of = std::span(classes_.class_of).subspan(tiling.first, tiling.size());
@@ -91,14 +92,14 @@ public:
     return costs;
   }
 
-  /// What the costs taken point to.
+  /// Moves out the problems and costs to which the results of take_best() point.
   std::deque<Solved> take_problems() { return std::move(solved_); }
 
 private:
   const Tile& tile_of(std::size_t c) const { return tiles_.tiles[classes_.example[c].index()]; }
 
-  /// The choice with the best merit, the first on ties. When none is feasible, the first one says
-  /// why.
+  /// The choice with the best merit, the first on ties. Throws the first choice's error if none is
+  /// feasible.
   TileCost best(std::size_t c, Objective objective) const {
     const Solved* best = nullptr;
     for (const std::size_t i : choices_[c]) {
@@ -113,7 +114,7 @@ private:
     return {&best->problem, best->cost};
   }
 
-  /// Why the first choice has no mapping, and of which operator.
+  /// Throws the error of the first choice, with the operator's name.
   [[noreturn]] void throw_infeasible(std::size_t c) const {
     try {
       std::rethrow_exception(solved_[choices_[c].front()].infeasible);
@@ -123,7 +124,7 @@ private:
     }
   }
 
-  /// Classes [first, last) of one operator.
+  /// Adds the problems of the classes [first, last), all of one operator.
   void add_operator(std::size_t first, std::size_t last) {
     std::vector<std::vector<CoreProblem>> choices;
     std::vector<CoreId> streaming;
@@ -140,7 +141,8 @@ private:
     }
   }
 
-  /// Those of an earlier class that differs in nothing but the number of its core, or new ones.
+  /// Choices of class `c`: those of an earlier class that differs only in the number of its core,
+  /// else new ones.
   std::vector<CoreProblem> choices_of(std::size_t first, std::size_t c,
                                       const std::vector<std::vector<CoreProblem>>& earlier) const {
     const CoreId core = tile_of(c).core;
@@ -170,7 +172,8 @@ private:
     return entry->second;
   }
 
-  /// As the mapping is judged; what stays on the core has to be brought and taken away once, too.
+  /// Merit of a solution by the objective. Kept operands count with one transfer to or from the
+  /// core.
   static std::pair<double, double> value(const Solved& s, Objective objective) {
     OffchipTraffic all;
     for (std::size_t i = 0; i < s.problem.operands.size(); ++i) {
@@ -198,7 +201,7 @@ private:
 
 } // namespace
 
-/// Costs are kept by operator, cores, cuts and parts of its loops.
+/// Costs cached by operator, cuts, cores and parts of loops.
 struct TileCostCache::Impl {
   using Key = std::vector<std::int64_t>;
   struct Entry {
@@ -211,15 +214,15 @@ struct TileCostCache::Impl {
   CoreCostCache& cache;
   CoreCostOptions options;
   int jobs;
-  std::vector<std::uint32_t> kinds; ///< of cores
+  std::vector<std::uint32_t> kinds; ///< per core
   std::shared_mutex mutex;
   std::map<Key, Entry> known;
-  std::deque<std::deque<Solved>> problems; ///< what the costs point to
+  std::deque<std::deque<Solved>> problems; ///< the costs point into these
 
   static Key key_of(const TileGraph& tiles, OpId op) {
     const OperatorTiling& tiling = tiles.operators[op.index()];
     Key key{op.value, tiling.slice_cuts};
-    std::uint32_t slice = 1; // tiles of one
+    std::uint32_t slice = 1; // tiles per slice
     for (std::size_t i = 0; i < tiling.cuts.size(); ++i) {
       key.push_back(tiling.cuts[i].dim);
       key.push_back(tiling.cuts[i].count);
@@ -236,7 +239,7 @@ struct TileCostCache::Impl {
     return key;
   }
 
-  /// Of these operators; empty for others.
+  /// Entries of the operators `ops`; empty for other operators.
   std::vector<Entry> entries(const TileGraph& tiles, std::span<const OpId> ops) {
     std::vector<Entry> found(tiles.operators.size());
     std::vector<OpId> missing;
@@ -274,7 +277,7 @@ struct TileCostCache::Impl {
     const std::unique_lock lock(mutex);
     for (std::size_t i = 0; i < missing.size(); ++i)
       known.emplace(std::move(keys[i]),
-                    found[missing[i].index()]); // the first stays; all are equal
+                    found[missing[i].index()]); // an earlier entry stays; all are equal
     problems.push_back(table.take_problems());
   }
 };

@@ -1,3 +1,5 @@
+// Fetches, stores and streams the pieces that a tile needs. The event scheduler calls it for every
+// tile that it places.
 #include "schedule/placement/data_mover.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,12 +13,12 @@
 namespace monet {
 
 namespace {
-/// Parts of a piece that a copy may be put together from; then it is fetched anew.
+/// Maximum parts from which a copy is put together; beyond it, the piece is fetched anew.
 constexpr std::size_t kMaxParts = 4;
-/// Of many copies of a piece, so many are asked: the first made.
+/// Maximum copies of a piece that are considered as sources; the oldest ones are.
 constexpr std::size_t kMaxSources = 8;
-/// Another pool gets what is fetched, too, if its reader is no further than so many ranks from the
-/// tile that the pool had last.
+/// Maximum ranks between a pool's last tile and its next reader of fetched data for which the pool
+/// receives the data, too.
 constexpr std::uint32_t kSoon = 256;
 } // namespace
 
@@ -64,8 +66,8 @@ void DataMover::look_up(OperandRequest& need) {
   need.missing.value = std::max<std::int64_t>(0, need.missing.value);
 }
 
-/// Bits of what `maker` writes of the tensor that at least one of part_readers_ reads, for the rare
-/// copy that holds only some of a piece.
+/// Bits that `maker` writes of the tensor and at least one tile in part_readers_ reads. Used for
+/// the rare copies that hold only a part of a piece.
 Bits DataMover::read_of_parts(TensorId id, TileId maker) {
   const Tensor& tensor = graph_.tensor(id);
   piece_.clear();
@@ -85,7 +87,7 @@ Bits DataMover::read_of_parts(TensorId id, TileId maker) {
       region_into(access, ranges_, tensor.shape, part);
       for (std::size_t a = 0; a < part.size(); ++a)
         part[a] = intersect(part[a], piece_[a]);
-      // Readers side by side often read the same.
+      // Consecutive readers often read the same box.
       const bool known = parts > 0 && part == parts_[parts - 1];
       if (volume(part) > 0 && !known)
         ++parts;
@@ -111,13 +113,13 @@ std::int64_t DataMover::gather(std::span<OperandRequest> needs) {
   return ready;
 }
 
-/// Nowhere but in the off-chip memory, where it was from the start.
+/// True if the piece is only in the off-chip memory: it has no producer and no copy on a core.
 bool DataMover::only_offchip(const OperandRequest& need) const {
   return !pieces_.made(need.piece) && !Residency::is_copy(memory_.first_copy(need.piece));
 }
 
-/// Parts of one tensor that all come from the off-chip memory come in one transfer. How many of the
-/// needs have been met; none when the first is not of that kind.
+/// Fetches parts of one tensor that are only off-chip in one transfer. Returns the number of needs
+/// that it covers, from the first; 0 if fewer than two qualify.
 std::size_t DataMover::fetch_together(std::span<OperandRequest> needs) {
   Bits bits{0};
   std::size_t count = 0;
@@ -134,7 +136,8 @@ std::size_t DataMover::fetch_together(std::span<OperandRequest> needs) {
   return count;
 }
 
-/// One transfer of all needs to the tile's core, and to others that want the same soon.
+/// Fetches all needs in one transfer to the tile's core, and to other cores that need the same data
+/// soon.
 Booking DataMover::bring(std::span<OperandRequest> needs, Bits bits, CoreId from,
                          std::int64_t ready, std::int64_t rows) {
   TransferRequest request{TransferKind::fetch, needs.front().tensor, op_, from, core_, bits,
@@ -161,8 +164,8 @@ Booking DataMover::bring(std::span<OperandRequest> needs, Bits bits, CoreId from
   return booking;
 }
 
-/// Pools that have room for what is fetched until `latest`, and whose next tiles read all of it;
-/// the cycle from which all have it.
+/// Finds pools that have room for the data by `latest` and whose next tiles read all of them.
+/// Returns the cycle from which all these pools have room.
 std::int64_t DataMover::find_receivers(std::span<const OperandRequest> needs, Bits bits,
                                        CoreId from, std::int64_t ready, std::int64_t latest) {
   receivers_.clear();
@@ -191,7 +194,7 @@ std::int64_t DataMover::find_receivers(std::span<const OperandRequest> needs, Bi
   return ready;
 }
 
-/// The copy holds some of the piece, and nothing of what the reader needs, or too many parts.
+/// True if the partial copy contains none of the reader's data, or consists of too many parts.
 bool DataMover::may_grow(CopyId id, const OperandRequest& need, TileId reader) {
   const Copy& copy = memory_.copy(id);
   if (copy.whole || need.whole)
@@ -203,7 +206,7 @@ bool DataMover::may_grow(CopyId id, const OperandRequest& need, TileId reader) {
   return read_of_parts(need.tensor, need.maker) - copy.bits == need.bits;
 }
 
-/// The pool's next tile that reads the piece, if its turn comes soon.
+/// The pool's next tile that reads the piece; nullopt if it is more than kSoon ranks away.
 std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
   const auto readers = pieces_.readers(piece);
   const std::uint32_t last = memory_.pool(pool).last_rank;
@@ -218,7 +221,7 @@ std::optional<TileId> DataMover::next_reader(PieceId piece, PoolId pool) const {
   return *at;
 }
 
-/// The reader keeps exactly what is fetched, and the pool has nothing of it.
+/// True if the reader keeps exactly the fetched data and the pool holds none of them.
 bool DataMover::wants(const OperandRequest& need, PoolId pool, TileId reader) {
   const auto copy = memory_.find(need.piece, pool);
   if (copy && !may_grow(*copy, need, reader))
@@ -249,7 +252,8 @@ bool DataMover::wants(const OperandRequest& need, PoolId pool, TileId reader) {
   return false;
 }
 
-/// What was put together from many parts goes, to begin anew.
+/// Removes a copy that consists of many parts, so that the piece is fetched anew. True if it was
+/// removed.
 bool DataMover::drop_if_in_parts(std::optional<CopyId>& copy) {
   if (!copy)
     return false;
@@ -278,7 +282,7 @@ void DataMover::receive_too(const OperandRequest& need, const Receiver& receiver
   memory_.touch(*copy, arrival);
 }
 
-/// The copy that a transfer makes, or the part that it adds to one.
+/// Adds the copy that a transfer creates, or extends the present one.
 void DataMover::receive(OperandRequest& need, const Booking& booking) {
   if (need.copy) {
     memory_.grow(*need.copy, need.missing, booking.start, tile_, need.whole);
@@ -296,11 +300,11 @@ void DataMover::receive(OperandRequest& need, const Booking& booking) {
   need.missing = {0};
 }
 
-/// Brings what is missing to the tile's core, from wherever it arrives first.
+/// Fetches the missing bits to the tile's core from the source with the earliest arrival.
 void DataMover::fetch(OperandRequest& need) {
   if (!need.whole && drop_if_in_parts(need.copy))
     need.missing = need.bits;
-  const std::int64_t rows = rows_.of_needs({&need, 1}, tile_, need.missing); // from off-chip
+  const std::int64_t rows = rows_.of_needs({&need, 1}, tile_, need.missing); // if from off-chip
   const std::int64_t space = make_room_to_fetch(need.missing, need.tensor, rows);
   std::optional<CopyId> source = nearest_copy(need, space);
   const CoreId offchip = network_.offchip();
@@ -328,7 +332,7 @@ void DataMover::fetch(OperandRequest& need) {
     release_if_unused(*source);
 }
 
-/// The whole copy of the piece on another core that could be here first.
+/// The complete copy on another core with the earliest arrival; nullopt if none exists.
 std::optional<CopyId> DataMover::nearest_copy(const OperandRequest& need,
                                               std::int64_t space) const {
   std::optional<CopyId> best;

@@ -1,4 +1,4 @@
-// Brings pieces to where tiles need them (data_mover.cpp) and makes room for them
+// Brings pieces to the cores that need them (data_mover.cpp) and makes room for them
 // (making_room.cpp).
 #pragma once
 
@@ -14,26 +14,28 @@
 
 namespace monet {
 
+/// Moves data for one tile at a time: fetches, stores, streams and evicts pieces.
 class DataMover {
 public:
   DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
             const TransferRules& rules, Network& network, Residency& memory, const Pieces& pieces,
             TimelineWriter& timeline);
 
-  /// For whom things are moved, and when it could start: names in messages, energies, next uses.
+  /// Selects the tile for which data are moved, and its earliest start.
   void serve(TileId tile, std::int64_t start);
 
-  /// What of the need is in the pool: sets `copy` and `missing`.
+  /// Finds the part of the need that is in the tile's pool; sets `copy` and `missing`.
   void look_up(OperandRequest& need);
-  /// Sees to it that all needs are in the tile's pool, and pins them; the cycle from which they
-  /// are.
+  /// Brings all needs into the tile's pool and pins them. Returns the cycle from which all of them
+  /// are available.
   std::int64_t gather(std::span<OperandRequest> needs);
-  /// Sees to it that a piece is in the off-chip memory; the cycle from which it is.
+  /// Writes a piece to the off-chip memory if it is not there. Returns the cycle from which it is.
   std::int64_t store(PieceId piece);
-  /// Makes room in the tile's pool; the first cycle from which on it is there, which need not be
-  /// before `by`. `tensor` is named when there is none.
+  /// Evicts copies until `bits` fit into the tile's pool, by cycle `by` if possible. Returns the
+  /// first cycle from which on they fit. Throws InfeasibleError, which names `tensor`, if they do
+  /// not fit.
   std::int64_t make_room(Bits bits, TensorId tensor, std::int64_t by);
-  /// Gives up a copy, after moving it to another core or off-chip where it is the only one.
+  /// Removes a copy. If it is the only one, it is first moved to another core or off-chip.
   void evict(CopyId id);
   /// A transfer of an operand between the tile's core and the off-chip memory while it runs.
   struct Streamed {
@@ -41,20 +43,20 @@ public:
     std::int64_t arrival = 0; ///< of the last bit
   };
   Streamed stream(std::size_t operand, Bits bits, bool write, std::int64_t ready);
-  /// Cycles for which such a transfer takes its links at least.
+  /// Minimum cycles for which such a transfer occupies its links.
   std::int64_t streaming_time(std::size_t operand, Bits bits, bool write);
 
-  /// The tile has read the piece.
+  /// Records that the tile has read the piece.
   void read_done(PieceId piece, std::optional<CopyId> copy);
-  /// The tile has made the piece; `copy` is where it lies, none when it flowed out between `start`
-  /// and `end`.
+  /// Records that the tile has made the piece. `copy` is its copy in memory; nullopt if the piece
+  /// was streamed off-chip between `start` and `end`.
   void made(PieceId piece, std::optional<CopyId> copy, const KindOutput& output, std::int64_t start,
             std::int64_t end);
   void touch_offchip(PieceId piece, std::int64_t end) { offchip_.touch(piece, end); }
   void finish(Bits offchip_capacity);
 
 private:
-  /// Another pool that gets what is fetched, for a tile of its own.
+  /// Another pool that receives fetched data, for one of its tiles.
   struct Receiver {
     PoolId pool;
     TileId reader;
@@ -101,20 +103,20 @@ private:
   OffchipMemory offchip_;
   RowCounter rows_;
   std::vector<TileId> part_readers_;
-  // Of read_of_parts(), kept for their storage.
+  // Buffers of read_of_parts().
   std::vector<Interval> ranges_;
   std::vector<Box> parts_;
   Box piece_;
   std::vector<Receiver> receivers_;
-  std::vector<CoreId> also_;             ///< their cores
-  std::vector<std::uint32_t> next_read_; ///< per pool: of other_room(), kept for its storage
-  std::vector<std::uint32_t> turn_ends_; ///< per turn: the last rank of its tiles
-  std::vector<bool> forgets_;            ///< per pool: nothing stays for the next turn
+  std::vector<CoreId> also_;             ///< cores of receivers_
+  std::vector<std::uint32_t> next_read_; ///< per pool: buffer of other_room()
+  std::vector<std::uint32_t> turn_ends_; ///< per turn: highest rank of its tiles
+  std::vector<bool> forgets_;            ///< per pool: keeps nothing for the next turn
   TileId tile_;
-  std::int64_t start_ = 0; ///< of the tile, as far as it is known
+  std::int64_t start_ = 0; ///< earliest start of the tile
   OpId op_;
   PoolId pool_;
-  CoreId core_; ///< that transfers to and from the pool use
+  CoreId core_; ///< core that transfers to and from the pool use
 };
 
 } // namespace monet

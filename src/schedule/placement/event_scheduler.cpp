@@ -1,3 +1,5 @@
+// Entry of the schedule stage: places tiles one by one, with their transfers and memory. Uses
+// TileQueue for the order, DataMover for transfers and Residency for memories.
 #include "base/shared/names.hpp"
 #include "schedule/placement/data_mover.hpp"
 #include "schedule/placement/tile_queue.hpp"
@@ -15,6 +17,7 @@ namespace monet {
 
 namespace {
 
+/// Places all tiles of one step; see schedule().
 class EventScheduler {
 public:
   EventScheduler(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
@@ -34,7 +37,8 @@ public:
     find_fused_stacks();
   }
 
-  /// Asks `hopeless` at every 128th part of the tiles.
+  /// Makes run() call `hopeless` about 128 times with rising bounds; if it returns true, run()
+  /// gives up.
   void watch(FloorTracker& floor, const std::function<bool(const ScheduleFloor&)>& hopeless) {
     floor_ = &floor;
     hopeless_ = &hopeless;
@@ -73,22 +77,22 @@ public:
   }
 
 private:
-  /// A core that has been stalled until its pool can have so much room.
+  /// A core that is stalled until its pool can provide `room` bits.
   struct StalledCore {
     CoreId core;
     PoolId pool;
     std::int64_t room = 0;
   };
-  /// Room in the core's memory for a result.
+  /// A result of the tile that is being placed.
   struct Result {
     PieceId piece;
     const KindOutput* output = nullptr;
     Bits bits;
-    std::optional<std::size_t> adds_to; ///< index of the need that it is made of
+    std::optional<std::size_t> adds_to; ///< index of the need that becomes the result
     std::optional<CopyId> copy;
     bool takes_room() const { return !output->streamed && !adds_to; }
   };
-  /// What is known about the tile being placed.
+  /// The tile that is being placed.
   struct Placement {
     TileId id;
     const TileKind* kind = nullptr;
@@ -96,13 +100,13 @@ private:
     PoolId pool;
     std::int64_t start = 0;
     std::int64_t end = 0;
-    std::int64_t written = 0;          ///< cycle from which what flowed out is off-chip
-    std::vector<OperandRequest> needs; ///< what it has in its core's memory
-    std::vector<PieceId> streams;      ///< what somebody made and flows by
-    std::vector<PieceId> also_streams; ///< the same, of what other operands keep
+    std::int64_t written = 0;          ///< cycle from which streamed results are off-chip
+    std::vector<OperandRequest> needs; ///< pieces that its core's memory must hold
+    std::vector<PieceId> streams;      ///< pieces of other tiles that are streamed
+    std::vector<PieceId> also_streams; ///< pieces that are streamed, but also kept
     std::vector<Result> results;
-    std::vector<Bits> slices;     ///< per operand: working space of what flows by
-    std::vector<Bits> read_again; ///< per operand: of a streamed result, what earlier tiles left
+    std::vector<Bits> slices;     ///< per operand: working space if streamed
+    std::vector<Bits> read_again; ///< per operand: earlier tiles' sums, if streamed
   };
 
   static RunCost run_cost(const TileKind& kind) {
@@ -132,13 +136,13 @@ private:
       fused_.push_back(count > 1);
   }
 
-  /// A stack, or a turn of it.
+  /// Index of the tile's stack or, for a tile that takes turns, of the stack's part in this turn.
   std::size_t stretch_of(TileId id, std::size_t stacks) const {
     const std::size_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
     return tiles_.takes_turns(id) ? tiles_.turn[id.index()] * stacks + stack : stack;
   }
 
-  /// Cores whose next tile has the room now that it waited for.
+  /// Resumes the cores whose next tile now has the room that it waited for.
   void resume_cores() {
     std::erase_if(stalled_, [&](const StalledCore& waiting) {
       if (queue_.stalled(waiting.core) &&
@@ -148,8 +152,9 @@ private:
     });
   }
 
-  /// In a fused stack, a tile that would push out what its own stack still needs had better wait:
-  /// other tiles of the stack, placed first, make room. The bits that it waits for.
+  /// Bits of room that the tile has to wait for; 0 if it may be placed. A tile of a fused stack
+  /// waits if it would evict data that its stack still needs: other tiles of the stack, placed
+  /// first, free room.
   std::int64_t missing_room(TileId id) {
     const std::uint32_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
     if (!fused_[stack])
@@ -168,7 +173,7 @@ private:
     return wanted + room_of_results() - room;
   }
 
-  /// Bits of results that stay and are not made of what is there already.
+  /// Bits of results that need new room: neither streamed nor added to a piece in memory.
   std::int64_t room_of_results() const {
     std::int64_t bits = 0;
     for (const Result& result : p_.results)
@@ -176,7 +181,7 @@ private:
     return bits;
   }
 
-  /// Fills in what the tile reads and makes.
+  /// Sets `p_` to the inputs and results of the tile.
   void read_needs(TileId id) {
     p_.id = id;
     p_.kind = &pieces_.kind(id);
@@ -207,7 +212,7 @@ private:
         need.tensor = read.tensor;
         need.bits = pieces_.sources().parts()[part].bits;
         need.memory = of_kind->memory;
-        if (seen_[part] != sight_) // another operand may read the same
+        if (seen_[part] != sight_) // else another operand of the tile reads it, too
           p_.needs.push_back(need);
         seen_[part] = sight_;
       }
@@ -253,6 +258,7 @@ private:
     p_.needs.push_back(need);
   }
 
+  /// Places one tile: moves its operands, makes room, books its streams and its run.
   void place(TileId id) {
     read_needs(id);
     p_.start = std::max(core_free_[p_.core.index()], queue_.ready(id));
@@ -268,8 +274,8 @@ private:
     settle();
   }
 
-  /// Bits of each streamed operand's working space: what the core cost asks for, as far as there is
-  /// room.
+  /// Sets the working space of each streamed operand: the bits that the core cost requests, limited
+  /// to the free room.
   void set_slices() {
     std::int64_t left = memory_.pool(p_.pool).capacity - room_of_results();
     for (const OperandRequest& need : p_.needs)
@@ -290,8 +296,8 @@ private:
     }
   }
 
-  /// A piece on this core of which the tile reads a part takes more room than the part. When the
-  /// tile would not fit for that reason, pieces go until it does; the largest excess first.
+  /// Evicts pieces of which the tile reads only a part if the tile does not fit otherwise; the
+  /// largest excess first.
   void drop_large_pieces() {
     std::int64_t wanted = room_of_results();
     for (const Bits slice : p_.slices)
@@ -322,7 +328,7 @@ private:
     }
   }
 
-  /// Makes room for results that stay and for working space; the tile starts when it is there.
+  /// Makes room for kept results and working space; delays the tile's start until the room is free.
   void reserve_results() {
     Bits total{0};
     TensorId last;
@@ -343,14 +349,14 @@ private:
     p_.start = std::max(p_.start, mover_.make_room(total, last, p_.start));
   }
 
-  /// Books what flows by: reads from the start on, in the order of operands, then writes, the last
-  /// of which end no sooner than the computation. The tile starts with its first read, computes as
-  /// soon as its first bits can be there, and holds its core until all reads are there and all
-  /// writes have left.
+  /// Books the streams of the tile: reads in the order of operands, then writes, the last of which
+  /// end no sooner than the computation. The tile starts with its first read and computes once its
+  /// first bits can have arrived. It occupies its core until all reads have arrived and all writes
+  /// have left.
   void stream_operands() {
     const auto& traffic = p_.kind->cost->offchip;
     std::int64_t reads_end = 0;
-    std::int64_t first_hops = 0; // cycles that the first read is under way
+    std::int64_t first_hops = 0; // latency of the first read
     bool first = true;
     for (std::size_t i = 0; i < traffic.size(); ++i) {
       const Bits bits = traffic[i].read + p_.read_again[i];
@@ -380,7 +386,8 @@ private:
     p_.written = std::max(p_.written, p_.end);
   }
 
-  /// The tile's place in time is known: books the memory, frees what was read for the last time.
+  /// Books memory and results at the tile's final times, and frees data that were read for the last
+  /// time.
   void settle() {
     const auto& operands = step_.graph.op(p_.kind->op).nest.operands;
     const std::uint32_t rank = tiles_.rank[p_.id.index()];
@@ -450,10 +457,10 @@ private:
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
   std::vector<bool> fused_;              ///< per stack: it has several operators
-  std::vector<std::uint32_t> last_rank_; ///< per stack, or turn of it
-  bool may_stall_; ///< other priorities place tiles in an order that makes room by itself
+  std::vector<std::uint32_t> last_rank_; ///< per stretch_of()
+  bool may_stall_;                       ///< false for priorities whose order frees room by itself
   std::vector<StalledCore> stalled_;
-  std::vector<std::uint64_t> seen_; ///< per source part: the last time that a tile's list had it
+  std::vector<std::uint64_t> seen_; ///< per source part: sight_ of the last tile that read it
   std::uint64_t sight_ = 0;
   FloorTracker* floor_ = nullptr;
   const std::function<bool(const ScheduleFloor&)>* hopeless_ = nullptr;

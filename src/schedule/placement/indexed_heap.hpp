@@ -1,4 +1,4 @@
-// A heap whose entries can change their key or leave from anywhere.
+// Heap whose entries can be changed or removed by index.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 
 namespace monet {
 
-/// Holds each index at most once; the smallest entry is on top, and no two entries are equal.
-/// `Entry` has operator< and index(). Heaps that never hold the same index may share the list of
-/// places.
+/// Heap that holds each index at most once, with the smallest entry on top. `Entry` has operator<
+/// and index(); no two entries are equal. Heaps that never hold the same index may share `places`.
 template <class Entry>
 class IndexedHeap {
 public:
@@ -23,7 +22,7 @@ public:
     return index < places_->size() && (*places_)[index] != kNowhere;
   }
 
-  /// Adds the entry, or puts it in the place of the one with its index.
+  /// Adds the entry, or replaces the entry with the same index.
   void set(const Entry& entry) {
     const std::uint32_t index = entry.index();
     if (index >= places_->size())
@@ -93,7 +92,7 @@ private:
   }
 
   std::vector<Entry> heap_;
-  std::vector<std::uint32_t>* places_; ///< per index: where it is in its heap
+  std::vector<std::uint32_t>* places_; ///< per index: its position in its heap
 };
 
 } // namespace monet

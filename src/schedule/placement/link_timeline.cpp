@@ -1,3 +1,5 @@
+// Finds and books free bandwidth on a link, bus or port, or on several at once. network.cpp plans
+// transfers with it.
 #include "schedule/placement/link_timeline.hpp"
 
 #include "monet/base/errors.hpp"
@@ -26,7 +28,7 @@ LinkTimeline::LinkTimeline(std::int64_t bandwidth) : bandwidth_(bandwidth) {
 
 std::size_t LinkTimeline::find_step(const Block& block, std::int64_t time) {
   std::size_t found = 0;
-  for (std::size_t left = block.steps.size(); left > 1;) { // no branch that nobody can foresee
+  for (std::size_t left = block.steps.size(); left > 1;) { // without unpredictable branches
     const std::size_t half = left / 2;
     found += block.steps[found + half].time <= time ? half : 0;
     left -= half;
@@ -34,7 +36,8 @@ std::size_t LinkTimeline::find_step(const Block& block, std::int64_t time) {
   return found;
 }
 
-/// Several questions about one time follow each other, and others about times near it. Sets last_.
+/// Sets last_ to the step at `time` if the block found last contains it, else returns false.
+/// Consecutive searches are near each other.
 bool LinkTimeline::find_in_last_block(std::int64_t time) const {
   if (last_.group >= groups_.size() || last_.block >= groups_[last_.group].blocks.size())
     return false;
@@ -50,7 +53,7 @@ bool LinkTimeline::find_in_last_block(std::int64_t time) const {
 
 /// The step in force at the time.
 LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
-  // Most questions are about the end.
+  // Most searches are at the end.
   const Block& newest = groups_.back().blocks.back();
   if (newest.steps.back().time <= time)
     return {groups_.size() - 1, groups_.back().blocks.size() - 1, newest.steps.size() - 1};
@@ -68,7 +71,7 @@ LinkTimeline::Cursor LinkTimeline::find(std::int64_t time) const {
   return last_;
 }
 
-/// To the next step; false at the last.
+/// Moves to the next step; false at the last one.
 bool LinkTimeline::advance(Cursor& at) const {
   const Group& group = groups_[at.group];
   if (at.step + 1 < group.blocks[at.block].steps.size()) {
@@ -85,11 +88,11 @@ bool LinkTimeline::advance(Cursor& at) const {
   return true;
 }
 
-/// Moves on to the first step before `end` that leaves too little; false when there is none.
+/// Moves to the first step before `end` with more than `limit` booked; false if none exists.
 bool LinkTimeline::find_blocked(Cursor& at, std::int64_t limit, std::int64_t end) const {
   for (;;) {
     if (at.step == 0) {
-      // Whole groups and blocks that leave enough are passed over.
+      // Skips whole groups and blocks with enough free bandwidth.
       while (at.block == 0 && at.group + 1 < groups_.size() &&
              groups_[at.group].bounds.max_used <= limit)
         ++at.group;
@@ -107,8 +110,8 @@ bool LinkTimeline::find_blocked(Cursor& at, std::int64_t limit, std::int64_t end
   }
 }
 
-/// Moves on from a step that leaves too little to the first that leaves enough, without those whose
-/// block is known to have no run that is long enough. The last step leaves everything for ever.
+/// Moves from a blocked step to the first step with at most `limit` booked. Skips blocks known to
+/// have no run of `length`. It ends at the last step at the latest, which is free without end.
 void LinkTimeline::find_run(Cursor& at, std::int64_t limit, std::int64_t length,
                             std::size_t of_class) {
   const auto found = [&] {
@@ -136,13 +139,13 @@ std::int64_t LinkTimeline::first_fit(std::int64_t from, std::int64_t length, std
   while (limits_[of_class] < limit)
     ++of_class;
   Cursor at = find(from);
-  Cursor here = at; // where the search is; it left what it passed through because nothing fits
+  Cursor here = at; // current block; blocks are left when nothing in them fits
   bool entered = false;
   const auto moved = [&] {
     if (same_block(here, at))
       return;
     if (entered && block(here).bounds.longest[of_class] >= length)
-      tighten(here); // it promised too much
+      tighten(here); // its bound was too high
     here = at;
     entered = true;
   };
@@ -156,7 +159,7 @@ std::int64_t LinkTimeline::first_fit(std::int64_t from, std::int64_t length, std
     }
     const Cursor begin = at;
     if (!find_blocked(at, limit, start + length)) {
-      last_ = begin; // what is asked next is about this time
+      last_ = begin; // the next search is near this time
       return start;
     }
   }
@@ -169,13 +172,13 @@ std::int64_t LinkTimeline::free_until(std::int64_t start, std::int64_t share) co
   return std::max(start, step(at).time);
 }
 
-/// Cycles from this step on for which a search of the class finds enough.
+/// Cycles from this step on in which the class finds enough free bandwidth.
 std::int64_t LinkTimeline::run_length(Cursor at, std::size_t of_class) const {
   const std::int64_t start = step(at).time;
   return find_blocked(at, limits_[of_class], kForever) ? step(at).time - start : kForever;
 }
 
-/// Makes the bounds of a block and its group as small as they can be.
+/// Sets the bounds of a block and its group to their smallest valid values.
 void LinkTimeline::tighten(Cursor at) {
   Group& group = groups_[at.group];
   Block& here = group.blocks[at.block];
@@ -183,7 +186,7 @@ void LinkTimeline::tighten(Cursor at) {
   for (const Step& s : here.steps)
     here.bounds.max_used = std::max(here.bounds.max_used, s.used);
   for (std::size_t c = 0; c < kClasses; ++c) {
-    bool before = false; // whether the step before is part of a run
+    bool before = false; // the step before is part of a run
     for (std::size_t i = 0; i < here.steps.size(); ++i) {
       const bool enough = here.steps[i].used <= limits_[c];
       if (enough && !before) {
@@ -201,9 +204,9 @@ void LinkTimeline::tighten(Cursor at) {
   }
 }
 
-/// A run may begin at this step now.
+/// Raises the bounds for a run that may now begin at this step.
 void LinkTimeline::note_run(Cursor at) {
-  const bool last = is_last(at); // it begins a run without end
+  const bool last = is_last(at); // begins a run without end
   for (std::size_t c = 0; c < kClasses; ++c) {
     if (step(at).used > limits_[c])
       continue;
@@ -213,13 +216,13 @@ void LinkTimeline::note_run(Cursor at) {
   }
 }
 
-/// True when steps have moved to other blocks.
+/// Splits a block, and its group, with too many steps. True if steps have moved to other blocks.
 bool LinkTimeline::split_if_full(Cursor at) {
   Group& group = groups_[at.group];
   Block& full = group.blocks[at.block];
   if (full.steps.size() <= kMaxSteps)
     return false;
-  // The later half is the one that goes on growing, so it gets the smaller part.
+  // The later part keeps growing: it receives fewer steps.
   const std::size_t kept = kMaxSteps * 3 / 4;
   Block later;
   later.bounds = full.bounds;
@@ -241,7 +244,7 @@ bool LinkTimeline::split_if_full(Cursor at) {
   return true;
 }
 
-/// Cuts the step that is in force at the time, and moves to the one that begins then.
+/// Splits the step in force at `time` there, and moves to the step that begins at `time`.
 void LinkTimeline::cut_after(Cursor& at, std::int64_t time) {
   if (step(at).time == time)
     return;
@@ -254,7 +257,7 @@ void LinkTimeline::cut_after(Cursor& at, std::int64_t time) {
     ++at.step;
 }
 
-/// Drops a step at which nothing changes. Only within a block, so that none becomes empty.
+/// Removes a step at which nothing changes. Only within a block, so that no block becomes empty.
 void LinkTimeline::merge_with_previous(Cursor at) {
   std::vector<Step>& steps = block(at).steps;
   if (at.step > 0 && steps[at.step - 1].used == steps[at.step].used)

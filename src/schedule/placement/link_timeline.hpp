@@ -1,4 +1,4 @@
-// How much of a link's (bus's, port's) bandwidth is booked over time.
+// Booked bandwidth of a link, bus or port over time.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 
 namespace monet {
 
-/// A step function of time that only grows. Exact: no gap is ever forgotten. Kept as steps in
-/// blocks in groups; each block knows no less than the longest time for which little enough is
-/// booked that begins in it, so a search passes over gaps that are too short 64 x 64 steps at a
-/// time.
+/// Booked bandwidth as a step function of time that only grows. It is exact: no gap is forgotten.
+/// Steps are stored in blocks, and blocks in groups. Each of them has an upper bound on the longest
+/// run of sufficiently free steps that begins in it. A search skips blocks and groups whose bound
+/// is too low.
 class LinkTimeline {
 public:
   explicit LinkTimeline(std::int64_t bandwidth = 1);
@@ -23,25 +23,26 @@ public:
     Cursor at = find(start);
     return !find_blocked(at, bandwidth_ - share, start + length);
   }
-  /// First time >= `start` from which on less than `share` is free.
+  /// First time >= `start` at which less than `share` is free.
   std::int64_t free_until(std::int64_t start, std::int64_t share) const;
-  /// Bandwidth that nobody has booked at the time.
+  /// Bandwidth that is not booked at the time.
   std::int64_t free_at(std::int64_t time) const { return bandwidth_ - step(find(time)).used; }
-  /// Takes `share` during [start, end), which must be free.
+  /// Books `share` during [start, end); it must be free.
   void book(std::int64_t start, std::int64_t end, std::int64_t share);
 
 private:
-  /// From `time` to the next step, `used` is booked. The last step lasts for ever and has nothing.
+  /// Booked bandwidth from `time` to the next step. The last step has no end and no booking.
   struct Step {
     std::int64_t time;
     std::int64_t used;
   };
-  /// Searches are classed by the share they want: all, at least a half, at least a quarter, less.
+  /// Searches are classed by the share that they request: all, at least half, at least a quarter,
+  /// less.
   static constexpr std::size_t kClasses = 4;
-  static constexpr std::size_t kMaxSteps = 64;  ///< of a block
-  static constexpr std::size_t kMaxBlocks = 64; ///< of a group
-  /// Upper bounds, per class, of the longest run of steps that leave enough free and of which the
-  /// first lies here; and of what is booked.
+  static constexpr std::size_t kMaxSteps = 64;  ///< per block
+  static constexpr std::size_t kMaxBlocks = 64; ///< per group
+  /// Upper bounds of a block or group: per class, the longest run of sufficiently free steps whose
+  /// first step is in it; and the maximum booked bandwidth.
   struct Bounds {
     std::array<std::int64_t, kClasses> longest{};
     std::int64_t max_used = 0;
@@ -49,7 +50,7 @@ private:
   struct Block {
     std::vector<Step> steps; ///< never empty
     Bounds bounds;
-    std::int64_t begin = 0; ///< of the first step, which stays
+    std::int64_t begin = 0; ///< time of the first step, which never changes
   };
   struct Group {
     std::vector<Block> blocks; ///< never empty
@@ -84,12 +85,12 @@ private:
   static bool same_block(Cursor a, Cursor b) { return a.group == b.group && a.block == b.block; }
 
   std::int64_t bandwidth_;
-  std::array<std::int64_t, kClasses> limits_; ///< most that may be booked for a class's least share
+  std::array<std::int64_t, kClasses> limits_; ///< maximum booked for a class's smallest share
   std::vector<Group> groups_;
-  mutable Cursor last_{0, 0, 0}; ///< what was found last, as far as there is such a step
+  mutable Cursor last_{0, 0, 0}; ///< the step found last, if it still exists
 };
 
-/// First time >= `from` at which `share` is free for `length` cycles on all of them at once.
+/// First time >= `from` at which `share` is free for `length` cycles on all `wanted` timelines.
 std::int64_t first_common_fit(std::vector<LinkTimeline>& timelines,
                               std::span<const std::uint32_t> wanted, std::int64_t from,
                               std::int64_t length, std::int64_t share);

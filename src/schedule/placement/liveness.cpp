@@ -1,4 +1,5 @@
-// Phases and live memory of a finished schedule, from its runs alone.
+// Computes the phases and the live memory of a finished schedule from its runs alone; the event
+// scheduler calls it last.
 #include "schedule/placement/timeline_writer.hpp"
 
 #include "monet/base/errors.hpp"
@@ -15,12 +16,12 @@ namespace monet {
 
 namespace {
 
-/// Recomputed operators run as part of the backward pass.
+/// Phase in which an operator's time counts: recomputed operators run as part of the backward pass.
 Phase span_of(Phase phase) {
   return phase == Phase::recompute ? Phase::backward : phase;
 }
 
-/// Stays in memory from before the step until after it.
+/// True for tensors that stay in memory from before the step until after it.
 bool permanent(TensorKind kind) {
   return kind == TensorKind::parameter || kind == TensorKind::buffer ||
          kind == TensorKind::optimizer_state;
@@ -35,14 +36,15 @@ TensorId root_of(const Graph& graph, TensorId id) {
   return id;
 }
 
-/// Cycles [begin, end) in which something is there.
+/// Cycles [begin, end) during which a tensor or a part of it is live.
 struct TensorLife {
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   std::int64_t end = 0;
 };
 
-/// Per tensor that shares no other's storage: from the first write (0 when nobody writes it) to the
-/// end of the last reader, of what shares its storage as well.
+/// Life of each tensor that owns its storage: from the first start of its producer (0 without
+/// producer) to the end of the last reader, including tensors that share the storage. Permanent
+/// tensors and outputs live to the makespan.
 std::vector<TensorLife> tensor_lives(const Graph& graph, const Timeline& timeline) {
   std::vector<TensorLife> of_op(graph.operators().size());
   for (const TileRun& run : timeline.runs) {
@@ -70,7 +72,7 @@ std::vector<TensorLife> tensor_lives(const Graph& graph, const Timeline& timelin
   return result;
 }
 
-/// What is added at a time, or freed.
+/// Changes of the live bytes of each owner, by time.
 using Changes = std::map<std::int64_t, OwnerBytes>;
 
 void add(Changes& changes, const TensorLife& life, std::size_t owner, std::int64_t bytes) {
@@ -80,7 +82,7 @@ void add(Changes& changes, const TensorLife& life, std::size_t owner, std::int64
   changes[life.end][owner] -= bytes;
 }
 
-/// Bytes over time, one sample per change.
+/// Live bytes over time: one sample per change.
 std::vector<MemorySample> samples_of(const Changes& changes) {
   std::vector<MemorySample> samples;
   OwnerBytes now{};
@@ -104,6 +106,7 @@ MemorySample peak_of(const std::vector<MemorySample>& samples) {
   return peak;
 }
 
+/// Lives of the parts of tensors that one stack makes and reads in slices; see peak_by_slices().
 class Slices {
 public:
   Slices(const TrainingGraph& step, const TileGraph& tiles, const Timeline& timeline)
@@ -116,7 +119,8 @@ public:
   bool any() const { return std::ranges::find(in_stack_, true) != in_stack_.end(); }
   bool in_stack(std::size_t tensor) const { return in_stack_[tensor]; }
 
-  /// What the tensor's parts come to: tiles that add into one place share it.
+  /// Adds the lives of the tensor's parts to `changes`. Tiles that add into the same box share a
+  /// part.
   void add_parts(std::size_t tensor, Changes& changes) {
     const Tensor& made = step_.graph.tensors()[tensor];
     const LoopNest& nest = step_.graph.op(*made.producer).nest;
@@ -140,7 +144,7 @@ public:
   }
 
 private:
-  /// Per tensor: made in several tiles and read inside one stack, and nowhere else.
+  /// Per tensor: true if several tiles make it and only operators of its stack read it.
   std::vector<bool> inside_a_stack() const {
     const Graph& graph = step_.graph;
     std::vector<bool> inside(graph.tensors().size(), false);
@@ -164,7 +168,8 @@ private:
     return inside;
   }
 
-  /// Per tile that makes some of the tensor: the end of the last that reads of it, or its own.
+  /// Per tile that makes a part of the tensor: the end of the part's last reader, or of the tile
+  /// itself.
   std::vector<std::int64_t> ends_of_parts(TensorId id, const Tensor& tensor) const {
     const auto [first, last] = tiles_.tiles_of(*tensor.producer);
     std::vector<std::int64_t> ends;
@@ -226,7 +231,7 @@ namespace {
 
 constexpr std::size_t kMaxPhases = 4;
 
-/// Which phases run tiles over time.
+/// Cycles in which each phase runs tiles, alone or together with other phases.
 class PhaseShares {
 public:
   PhaseShares(const Timeline& timeline, const TrainingGraph& step) : timeline_(timeline) {
@@ -241,7 +246,7 @@ public:
     std::array<std::int64_t, kMaxPhases> running{};
     std::int64_t at = 0;
     std::size_t before = kMaxPhases; // the phase that ran last
-    std::int64_t idle = 0;           // before the first one
+    std::int64_t idle = 0;           // cycles before any phase runs
     changes_[timeline_.makespan.value];
     for (const auto& [time, change] : changes_) {
       const std::int64_t length = time - at;
@@ -273,11 +278,12 @@ private:
     return static_cast<std::size_t>(found - timeline_.phases.begin());
   }
 
-  /// Whole cycles of the same sum: the largest remainders are rounded up, the first of equals.
+  /// Rounds to whole cycles with the same sum. The largest remainders are rounded up, earlier
+  /// phases first.
   std::vector<Cycles> rounded() const {
-    constexpr std::int64_t kParts = 12; // of a cycle: thirds and quarters are whole
+    constexpr std::int64_t kParts = 12; // per cycle: thirds and quarters are whole
     std::vector<Cycles> whole(timeline_.phases.size());
-    std::vector<std::pair<std::int64_t, std::size_t>> parts; // by what is missing
+    std::vector<std::pair<std::int64_t, std::size_t>> parts; // (negative remainder, phase)
     Cycles sum;
     for (std::size_t p = 0; p < whole.size(); ++p) {
       std::int64_t rest = 0;
@@ -298,7 +304,7 @@ private:
 
   const Timeline& timeline_;
   std::map<std::int64_t, std::array<std::int64_t, kMaxPhases>> changes_;
-  /// Per phase, of cycles in which one runs, two do, ...
+  /// [phase][n - 1]: cycles in which the phase is one of n that run tiles.
   std::array<std::array<std::int64_t, kMaxPhases>, kMaxPhases> shared_{};
 };
 

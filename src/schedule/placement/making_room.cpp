@@ -1,3 +1,5 @@
+// Part of DataMover: makes room in the cores' memories. Evicts copies to other cores or off-chip,
+// and releases copies that are no longer read.
 #include "schedule/placement/data_mover.hpp"
 
 #include "monet/base/errors.hpp"
@@ -9,9 +11,10 @@
 namespace monet {
 
 namespace {
-/// Of a memory that takes in what has to go elsewhere: this part stays free for its own tiles.
+/// Divisor: a memory that receives copies evicted elsewhere keeps this part free for its own tiles.
 constexpr std::int64_t kFreePart = 4;
-/// Of a memory that keeps for the next turn what all turns read: no more than this part.
+/// Divisor: a memory keeps data for the next turn only if the data that several turns read fit into
+/// this part.
 constexpr std::int64_t kKeptPart = 2;
 } // namespace
 
@@ -37,7 +40,7 @@ std::int64_t DataMover::write(CopyId id, TransferKind kind) {
   return arrival;
 }
 
-/// True when the copy can go without its data being lost.
+/// True if the copy can be removed without losing its data.
 bool DataMover::spare(CopyId id) const {
   const Copy& copy = memory_.copy(id);
   if (!copy.whole || offchip_.stored_at(copy.piece))
@@ -62,8 +65,8 @@ void DataMover::evict(CopyId id) {
     release_if_unused(*moved);
 }
 
-/// Another core that has room to spare for a copy, and would have it no later than the off-chip
-/// memory: the one that reads it next, else the one with the most room.
+/// Another pool with room to spare that would have the copy no later than the off-chip memory.
+/// Prefers the pool that reads it next, then the one with the most room; nullopt if none exists.
 std::optional<PoolId> DataMover::other_room(const Copy& copy, TransferRequest request) {
   request.to = network_.offchip();
   request.rows = rows_.of_piece(copy.piece, copy.tensor, copy.bits);
@@ -95,10 +98,10 @@ std::optional<PoolId> DataMover::other_room(const Copy& copy, TransferRequest re
   return best;
 }
 
-/// The only copy of a piece, if there is room on another core. Once: where it has to go again, it
-/// goes off-chip.
+/// Moves the only copy of a piece to another core with room. nullopt if none exists, or if the
+/// copy was moved before: then it goes off-chip.
 std::optional<CopyId> DataMover::move_to_a_core(CopyId id) {
-  const Copy copy = memory_.copy(id); // adding one moves it
+  const Copy copy = memory_.copy(id); // by value: add() may move the record
   if (!rules_.spills_to_cores || copy.moved)
     return std::nullopt;
   TransferRequest request{TransferKind::spill, copy.tensor,     op_, gateway(id), gateway(id),
@@ -132,14 +135,14 @@ std::int64_t DataMover::make_room(Bits bits, TensorId tensor, std::int64_t by) {
   return pool.room_from(bits);
 }
 
-/// In time for the data to be there when the tile could start.
+/// Makes room in time for the data to arrive by the tile's earliest start.
 std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor, std::int64_t rows) {
   const TransferRequest read{.from = network_.offchip(), .to = core_, .bits = bits, .rows = rows};
   return make_room(bits, tensor, start_ - network_.duration(read));
 }
 
-/// Where the weights of a turn would fill a memory, what stayed of them until the next turn would
-/// only be in the way of what this one has to keep.
+/// Finds the last rank of every turn, and the pools that keep nothing for the next turn: pools that
+/// data read by several turns would fill, at the expense of data of the present turn.
 void DataMover::find_turns() {
   if (tiles_.turn.empty())
     return;
@@ -173,7 +176,8 @@ bool DataMover::beyond_this_turn(const Copy& copy) const {
   return turn != TileGraph::kNoTurn && copy.next_use > turn_ends_[turn];
 }
 
-/// No tile of this turn reads the copy in its own pool any more; others may still do.
+/// Releases a copy that its pool no longer reads in this turn. It stays as idle if other pools
+/// still read the piece.
 void DataMover::release_for_this_turn(CopyId id) {
   const PieceId piece = memory_.copy(id).piece;
   if (memory_.copy(id).whole && read_in_this_turn(piece)) {
@@ -210,8 +214,8 @@ bool DataMover::read_in_this_turn(PieceId piece) const {
   return false;
 }
 
-/// A copy that no later tile of this pool reads may go, but while there is room for it others read
-/// it where it is.
+/// Releases a copy that its pool no longer reads. It stays for readers in other pools: as idle
+/// while there is room, or as needed if it is the only one.
 void DataMover::release_if_unused(CopyId id) {
   memory_.refresh(id);
   if (memory_.copy(id).next_use != Residency::kNever) {
@@ -228,7 +232,7 @@ void DataMover::release_if_unused(CopyId id) {
   }
 }
 
-/// The last tile that reads the piece is placed.
+/// Removes all copies of a piece whose last reader is placed.
 void DataMover::retire(PieceId piece) {
   while (Residency::is_copy(memory_.first_copy(piece)))
     memory_.retire(memory_.first_copy(piece));

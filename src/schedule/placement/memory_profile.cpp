@@ -1,3 +1,4 @@
+// Finds the first cycle from which on a memory has room. residency.cpp has one profile per pool.
 #include "schedule/placement/memory_profile.hpp"
 
 #include "monet/base/errors.hpp"
@@ -25,7 +26,7 @@ void MemoryProfile::add(std::int64_t time, std::int64_t change) {
   last_.limit = -1;
   if (blocks_.empty())
     blocks_.emplace_back();
-  // Times are mostly near the last ones: the first block from the end that begins no later.
+  // Most times are near the last ones: finds the last block that begins no later.
   std::size_t b = blocks_.size() - 1;
   while (b > 0 && blocks_[b].steps.front().time > time)
     --b;
@@ -75,8 +76,8 @@ std::int64_t MemoryProfile::search(std::int64_t limit) const {
   return 0;
 }
 
-/// Of the older half, keeps at each time the most that is taken from then on: a staircase that
-/// falls, with few steps. Where it has many, every second is left out, at the later time.
+/// Replaces the older half of the blocks by a falling staircase: at each time, the maximum from
+/// then on. If the staircase has many steps, neighbours are merged at the later time.
 void MemoryProfile::forget() {
   const std::size_t older = blocks_.size() / 2;
   std::int64_t after = held_;

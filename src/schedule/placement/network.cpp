@@ -1,3 +1,5 @@
+// Plans transfers over shared links and the off-chip port, and books those that end first.
+// data_mover.cpp requests them.
 #include "schedule/placement/network.hpp"
 
 #include "monet/base/checked.hpp"
@@ -14,7 +16,7 @@ namespace monet {
 
 namespace {
 
-/// What a word costs that goes into or comes out of a core's top memory over its port's full width.
+/// Bits and energy of a word that passes the full width of a core's top memory port.
 Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write) {
   const Memory* memory = core.top(operand);
   if (memory == nullptr)
@@ -42,7 +44,7 @@ Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), ru
     add(link.bandwidth_bits_per_cycle);
     has_latency_ = has_latency_ || link.latency_cycles > 0;
   }
-  // A port that reads and writes at different widths is full when either takes all of its own.
+  // A shared port with two widths has the larger one in its timeline.
   add(port_.shared ? std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle)
                    : port_.read_bits_per_cycle);
   if (!port_.shared)
@@ -62,7 +64,7 @@ Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), ru
   }
 }
 
-/// From the off-chip memory to each core, and back.
+/// Calls `visit(from, to, reads)` for the routes from the off-chip memory to each core and back.
 template <class Visit>
 void Network::for_each_offchip_way(Visit visit) const {
   for (std::size_t core = 0; core < chip_.compute_cores(); ++core) {
@@ -75,7 +77,7 @@ void Network::for_each_offchip_way(Visit visit) const {
   }
 }
 
-/// The speed at which a transfer between cores keeps nothing off the off-chip port.
+/// Maximum speed on the link that leaves the off-chip port its width.
 std::int64_t Network::speed_beside_port(LinkId id) const {
   const std::int64_t width = chip_.links[id.index()].bandwidth_bits_per_cycle;
   const std::int64_t port = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
@@ -83,7 +85,8 @@ std::int64_t Network::speed_beside_port(LinkId id) const {
   return both && width / 2 >= port ? width - port : width;
 }
 
-/// False when one link, as narrow as the port, carries all that the port does.
+/// False if a link no wider than the port is part of all its routes: this link is full before the
+/// port.
 bool Network::port_can_be_full(bool read) const {
   const bool both = port_.shared;
   std::optional<std::vector<LinkId>> common;
@@ -149,7 +152,7 @@ void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
   paths_.push_back(std::move(path));
 }
 
-/// One more receiver, by its own way; a link that others use, too, is in the tree once.
+/// Adds a receiver with its route. A link that several receivers use is in the tree once.
 void Network::add_to(Tree& tree, const std::vector<LinkId>& way) const {
   std::int64_t latency = 0;
   for (const LinkId id : way) {
@@ -161,7 +164,7 @@ void Network::add_to(Tree& tree, const std::vector<LinkId>& way) const {
     tree.latency.push_back(latency);
 }
 
-/// The first way takes the chip's routes, the second others where there are any.
+/// Adds the chip's routes to the receivers and, if they differ, alternative routes.
 Network::Paths Network::add_ways(CoreId from, std::span<const CoreId> to) {
   Tree first;
   Tree second;
@@ -186,6 +189,7 @@ Network::Paths Network::add_ways(CoreId from, std::span<const CoreId> to) {
   return ways;
 }
 
+/// The paths of the request, added on first use.
 Network::Paths Network::ways(const TransferRequest& request) {
   if (request.also.empty()) {
     Paths& known = ways_[request.from.index() * chip_.cores.size() + request.to.index()];
@@ -239,14 +243,15 @@ std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
   return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
 }
 
-/// Cycles for which a transfer takes its links at a speed.
+/// Cycles for which a transfer occupies its links at a speed.
 std::int64_t Network::cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const {
   const std::int64_t streaming = ceil_div(request.bits.value, bits_per_cycle);
   return request.rows == 0 ? streaming
                            : streaming + row_overhead(*port_.rows, request.rows, streaming);
 }
 
-/// Rows of the part of a transfer that passes in some of its cycles; a row that is begun counts.
+/// Rows of a part of a transfer that takes `streaming` cycles without rows. Rows that are begun
+/// count.
 std::int64_t Network::rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                                    std::int64_t streaming) const {
   const std::int64_t all = ceil_div(request.bits.value, bits_per_cycle);
@@ -256,7 +261,7 @@ std::int64_t Network::rows_of_part(const TransferRequest& request, std::int64_t 
                   ceil_div(streaming * bits_per_cycle, port_.rows->row_bits));
 }
 
-/// That a part takes which is sent by itself: its first row is opened anew.
+/// Cycles of a part that is sent separately: its first row is opened again.
 std::int64_t Network::cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
                                      std::int64_t streaming) const {
   if (request.rows == 0)
@@ -265,8 +270,8 @@ std::int64_t Network::cycles_of_part(const TransferRequest& request, std::int64_
          row_overhead(*port_.rows, rows_of_part(request, bits_per_cycle, streaming), streaming);
 }
 
-/// The longest part, of `most` cycles of bits, that a length of time is enough for. A longer part
-/// never takes less time.
+/// The longest part, in cycles without rows and at most `most`, that fits into `length` cycles.
+/// Longer parts never take less time.
 std::int64_t Network::streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
                                    std::int64_t length, std::int64_t most) const {
   if (request.rows == 0)
@@ -282,11 +287,11 @@ std::int64_t Network::streaming_in(const TransferRequest& request, std::int64_t 
 
 namespace {
 
-/// Shorter gaps are left alone.
+/// Minimum cycles of a piece; shorter gaps stay unused.
 constexpr std::int64_t kShortestPiece = 32;
 
-/// The least speed that takes no longer, in sixteenths of the full one: sums of few different
-/// speeds leave fewer gaps that are good for nothing.
+/// The lowest speed that takes no longer, in sixteenths of the full one. Sums of few different
+/// speeds leave fewer unusable gaps.
 std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
   const std::int64_t step = std::max<std::int64_t>(1, full / 16);
   return std::min(full, ceil_div(ceil_div(bits.value, length), step) * step);
@@ -294,8 +299,8 @@ std::int64_t speed_of(Bits bits, std::int64_t length, std::int64_t full) {
 
 } // namespace
 
-/// At the speed that is free on the whole way when the data are ready, provided that the transfer
-/// ends before a time; else it ends never.
+/// Plan from `ready` on at the speed that is free on the whole route then. If it does not end
+/// before `before`, its end is the maximum value.
 Network::Plan Network::share_now(std::uint32_t path, const TransferRequest& request,
                                  std::int64_t ready, std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
@@ -316,7 +321,8 @@ Network::Plan Network::share_now(std::uint32_t path, const TransferRequest& requ
   return plan;
 }
 
-/// As first_common_fit(), without going again over what is known to be full.
+/// First time at which all links of the path are free, as first_common_fit() finds it; skips times
+/// known to be full.
 std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
                                 std::int64_t share) {
   Path& way = paths_[path];
@@ -333,6 +339,7 @@ std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int6
   return at;
 }
 
+/// The plan on one path that ends first: at full speed, at once at a lower speed, or in pieces.
 Network::Plan Network::plan_on(std::uint32_t path, const TransferRequest& request,
                                std::int64_t ready) {
   const std::int64_t full = paths_[path].bits_per_cycle;
@@ -351,14 +358,14 @@ Network::Plan Network::plan_on(std::uint32_t path, const TransferRequest& reques
   return pieces.end < one.end ? pieces : one;
 }
 
-/// At full speed in the first gaps that are not short, provided that it ends before a time; else it
-/// ends never.
+/// Plan in several pieces at full speed, in the first gaps of sufficient length. If it does not end
+/// before `before`, its end is the maximum value.
 Network::Plan Network::split(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
                              std::int64_t before) {
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   const auto& resources = paths_[path].resources;
   const std::int64_t full = paths_[path].bits_per_cycle;
-  std::int64_t left = ceil_div(request.bits.value, full); // cycles of bits
+  std::int64_t left = ceil_div(request.bits.value, full); // cycles at full speed
   const auto least = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
   if (left < 2 * least || resources.empty())
@@ -401,6 +408,7 @@ Network::Plan Network::plan(const TransferRequest& request, std::int64_t ready) 
   return known.plan;
 }
 
+/// The plan with the earliest arrival over all paths of the request.
 Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t ready) {
   const Paths ways = this->ways(request);
   Plan best = plan_on(ways.first, request, ready);
@@ -429,7 +437,7 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
   for (Planned& known : planned_)
     known.ready = -1;
   booked_.clear();
-  std::int64_t left = ceil_div(request.bits.value, chosen.share); // cycles of bits
+  std::int64_t left = ceil_div(request.bits.value, chosen.share); // cycles at this speed
   Bits before{0};
   for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
     const bool last = piece == chosen.pieces;
@@ -450,7 +458,8 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
   return booked_;
 }
 
-/// Of the piece that follows on `before`: words that two pieces share are paid once.
+/// Sets the energies of a piece that follows the bits `before`. Words that two pieces share count
+/// once.
 void Network::add_energy(const TransferRequest& request, Bits before, Booking& booking) const {
   const auto bits = static_cast<double>(booking.bits.value);
   const auto words = [&](const WordCost& cost) {
@@ -459,12 +468,12 @@ void Network::add_energy(const TransferRequest& request, Bits before, Booking& b
   double links = 0;
   for (const LinkId id : routes_[booking.route].links) {
     const Link& link = chip_.links[id.index()];
-    // The cycles are those that the link would be in use for at its full bandwidth.
+    // Cycles count as if the link transferred at its full bandwidth.
     const auto bandwidth = static_cast<double>(link.bandwidth_bits_per_cycle);
     links += bits * (link.energy_pj_per_cycle / bandwidth + link.energy_pj_per_bit);
   }
   booking.link_energy = Energy::from({links});
-  // What a streamed operand costs in the core's own memories is part of the core cost.
+  // The core cost includes the energy of streamed operands in the core's own memories.
   const bool stream = request.kind == TransferKind::stream;
   double offchip = 0;
   double onchip = 0;

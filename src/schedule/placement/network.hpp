@@ -1,18 +1,18 @@
-// Transfers over links and the off-chip memory's ports: when they fit, how long they take, what
-// they cost.
+// Transfers over links and the ports of the off-chip memory: when they fit, how long they take and
+// what they cost.
 //
-// A transfer goes at one speed, at most that of the narrowest link or port on its way, and takes as
-// much of every one of them as that speed needs; several share a link while their speeds add up to
-// no more than its bandwidth. It starts at the first cycle at which its full speed is free all the
-// way, or, if it ends sooner so, at once with the speed that is free then, or in several pieces in
-// gaps between others.
+// A transfer has one speed, at most that of the narrowest link or port on its route, and occupies
+// this much bandwidth of each of them. Transfers share a link while their speeds add up to at most
+// its bandwidth. A transfer starts at the first cycle at which its full speed is free on the whole
+// route. It may also start at once with the speed that is free, or move in several pieces in gaps
+// between other transfers, whichever ends first.
 //
-// Data are there when the latencies of the links on the receiver's way have passed after the last
-// bit, while the links are free again. A transfer from or to an off-chip memory with rows takes its
-// links longer by the rows that it opens (row_overhead), each piece of it by itself.
+// Data arrive at a receiver when the latencies of its links have passed after the last bit; the
+// links are free before that. A transfer from or to an off-chip memory with rows occupies its links
+// longer by the rows that it opens (row_overhead); each piece opens its rows separately.
 //
-// The off-chip port is what most steps wait for. A transfer between cores over a link at least
-// twice as wide as the port, on which the port's transfers go, too, leaves the port its width.
+// The off-chip port limits most steps. A transfer between cores therefore leaves the port's width
+// free on links that the port's transfers also use and that are at least twice as wide as the port.
 #pragma once
 
 #include "schedule/placement/link_timeline.hpp"
@@ -29,8 +29,7 @@
 
 namespace monet {
 
-/// A transfer that is wanted; `operand` is the memory operand it is stored as at the receiving
-/// core.
+/// A requested transfer. The receiving core stores the data under the memory operand `operand`.
 struct TransferRequest {
   TransferKind kind = TransferKind::fetch;
   TensorId tensor;
@@ -39,14 +38,14 @@ struct TransferRequest {
   CoreId to;
   Bits bits;
   MemoryOperand operand = MemoryOperand::I1;
-  /// More receivers of the same data, each once: every link on the way to any of them carries it
-  /// once, the sender reads it once, each receiver writes it.
+  /// Further receivers of the same data, each once. Every link on the route to any of them carries
+  /// the data once, the sender reads them once, and each receiver writes them.
   std::span<const CoreId> also = {};
-  /// Rows of the off-chip memory in which the data lie; 0 = opening them takes no time.
+  /// Rows of the off-chip memory in which the data are stored; 0: opening rows takes no time.
   std::int64_t rows = 0;
 };
 
-/// A transfer, or a piece of one, that has its place in time. Its links are those of the route.
+/// A booked transfer, or a piece of one. Its links are those of the route.
 struct Booking {
   std::uint32_t route = 0; ///< index into Network::routes()
   std::int64_t start = 0;
@@ -55,35 +54,36 @@ struct Booking {
   Energy link_energy;
   Energy offchip_energy;
   Energy onchip_energy;
-  std::int64_t rows = 0; ///< of the off-chip memory, that it opens
+  std::int64_t rows = 0; ///< opened in the off-chip memory
 };
 
+/// Plans and books transfers on the links and off-chip ports of a chip.
 class Network {
 public:
   explicit Network(const Chip& chip, const TransferRules& rules = {});
 
   CoreId offchip() const { return *chip_.offchip; }
-  /// A route exists; routes never pass through the off-chip memory.
+  /// True if there is a usable route. Routes never pass through the off-chip memory.
   bool direct(CoreId from, CoreId to) const;
-  /// ceil(bits / narrowest link or port on the way) of the fastest way, and the opening of rows: no
-  /// transfer takes its links for less. One receiver.
+  /// Minimum cycles for which the transfer occupies its links, for one receiver: its bits over the
+  /// narrowest link or port of the fastest route, rounded up, plus the time to open rows.
   std::int64_t occupancy(const TransferRequest& request);
-  /// The same until the data are there.
+  /// Minimum cycles from the start of the transfer until the data arrive, for one receiver.
   std::int64_t duration(const TransferRequest& request);
-  /// When the data of the transfer that reserve() makes of the same request would be there, at all
-  /// its receivers; nothing is booked.
+  /// Cycle at which all receivers would have the data if reserve() were called now with these
+  /// arguments. Books nothing.
   std::int64_t arrival(const TransferRequest& request, std::int64_t ready);
-  /// No later than that, in a few steps. One receiver.
+  /// Lower bound on arrival() with these arguments, computed in a few steps. For one receiver.
   std::int64_t soonest(const TransferRequest& request, std::int64_t ready);
-  /// When a receiver has what was booked.
+  /// Cycle at which the receiver has the booked data.
   std::int64_t arrival(const Booking& booking, CoreId receiver) const;
-  /// Books the way on which the request, made no earlier than `ready`, arrives first. In order of
-  /// time; valid until the next call.
+  /// Books the transfer, at `ready` or later, on the route on which it arrives first. Returns its
+  /// pieces in order of time; they are valid until the next call.
   std::span<const Booking> reserve(const TransferRequest& request, std::int64_t ready);
-  /// Every route that was asked for.
+  /// All routes used so far; Booking::route is an index into this list.
   const std::vector<Route>& routes() const { return routes_; }
 
-  /// Energy of a core's top memory, by words of its port.
+  /// Energy to move data into or out of a core's top memory, in words of its port.
   struct WordCost {
     std::int64_t bits = 1;
     double energy_pj = 0;
@@ -96,35 +96,35 @@ public:
 private:
   static constexpr std::uint32_t kMaxPieces = 4;
 
-  /// A route as it is booked.
+  /// A route with the state that booking needs.
   struct Path {
-    std::vector<std::uint32_t> resources; ///< links by id, then the ports; those that can be full
+    std::vector<std::uint32_t> resources; ///< links, then ports; without those that are never full
     std::int64_t bits_per_cycle = 0;      ///< full speed
-    std::int64_t latency = 0; ///< from the last bit sent to the last bit at the last receiver
-    /// By length: from `from` to `until` nothing that long begins at full speed. What is booked
-    /// stays booked, so this stays true.
+    std::int64_t latency = 0;             ///< cycles from the last bit sent to its last arrival
+    /// Per length: no transfer of this length and full speed can start in [from, until). This stays
+    /// true since bookings are never undone.
     struct Full {
       std::int64_t from = 0;
       std::int64_t until = 0;
     };
     std::unordered_map<std::int64_t, Full> full;
   };
-  /// The ways from a core to some others: at most two.
+  /// The routes from a core to some receivers: at most two.
   struct Paths {
     std::uint32_t first = 0; ///< index into paths_ and routes_
-    std::uint32_t count = 0; ///< 0 = not looked for yet
+    std::uint32_t count = 0; ///< 0: not searched yet
   };
   struct Plan {
     std::int64_t start = 0;
-    std::int64_t end = 0; ///< of the last bit sent
+    std::int64_t end = 0; ///< when the last bit is sent
     std::int64_t share = 0;
     std::uint32_t path = 0;
-    std::uint32_t pieces = 1; ///< the last of them reaches from start to end
-    std::array<std::pair<std::int64_t, std::int64_t>, kMaxPieces - 1> before{}; ///< the others
+    std::uint32_t pieces = 1; ///< the last one spans start to end
+    std::array<std::pair<std::int64_t, std::int64_t>, kMaxPieces - 1> before{}; ///< earlier ones
   };
   Paths ways(const TransferRequest& request);
   Paths add_ways(CoreId from, std::span<const CoreId> to);
-  /// The links to all receivers, and the sum of latencies to each.
+  /// Links to all receivers, and the total latency to each receiver.
   struct Tree {
     std::vector<LinkId> links;
     std::vector<std::int64_t> latency;
@@ -133,12 +133,12 @@ private:
   void add_to(Tree& tree, const std::vector<LinkId>& way) const;
   std::int64_t first_fit(std::uint32_t path, std::int64_t from, std::int64_t length,
                          std::int64_t share);
-  /// A plan is asked for more than once before it is booked: the last few are known.
+  /// A recent plan; requests are usually planned several times before they are booked.
   struct Planned {
     CoreId from, to;
     Bits bits;
     std::int64_t rows = 0;
-    std::int64_t ready = -1; ///< -1: none
+    std::int64_t ready = -1; ///< -1: empty
     Plan plan;
   };
   static constexpr std::size_t kPlansKept = 4;
@@ -165,21 +165,21 @@ private:
 
   const Chip& chip_;
   TransferRules rules_;
-  std::vector<WordCost> reads_;  ///< per core, as results
+  std::vector<WordCost> reads_;  ///< per core, for results
   std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
   OffchipPort port_;
-  bool read_port_counts_ = true; ///< false: a link on every way to it is as narrow
+  bool read_port_counts_ = true; ///< false: a link on every route to it is as narrow
   bool write_port_counts_ = true;
-  bool has_latency_ = false; ///< of any link
+  bool has_latency_ = false; ///< some link has a latency
   std::vector<LinkTimeline>
-      timelines_;                ///< links, then the read port and (when separate) the write port
-  std::vector<bool> to_offchip_; ///< per link: on a way to or from the off-chip memory
+      timelines_;                ///< links, then the read port and, if separate, the write port
+  std::vector<bool> to_offchip_; ///< per link: on a route to or from off-chip
   std::vector<Paths> ways_;      ///< [from * cores + to]
   std::map<std::vector<CoreId>, Paths> trees_; ///< by sender and receivers
   std::vector<CoreId> key_;                    ///< scratch
   std::vector<Path> paths_;
-  std::vector<Route> routes_;   ///< of the paths
-  std::vector<Booking> booked_; ///< the last request
+  std::vector<Route> routes_;   ///< per path
+  std::vector<Booking> booked_; ///< pieces of the last request
   std::array<Planned, kPlansKept> planned_;
   std::size_t next_planned_ = 0;
 };

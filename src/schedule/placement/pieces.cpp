@@ -1,3 +1,5 @@
+// Numbers the pieces of all tensors, lists their readers and describes kinds of equal tiles. The
+// event scheduler builds this once, before it places tiles.
 #include "schedule/placement/pieces.hpp"
 
 #include "monet/base/checked.hpp"
@@ -95,9 +97,10 @@ Pieces::Pieces(const TileGraph& tiles, const Graph& graph, const Chip& chip, con
   list_readers();
 }
 
+/// Numbers the pieces that tiles make.
 void Pieces::number_pieces() {
   for (const OperatorTiling& tiling : tiles_.operators) {
-    // Tiles of an operator write the same tensors, but for those of which a tile writes nothing.
+    // Tiles of an operator write the same tensors, except those of which a tile writes nothing.
     std::size_t most = 0;
     for (std::uint32_t t = tiling.first; t < tiling.last; ++t)
       most = std::max(most, kinds_[costs_.row_of[t]].outputs.size());
@@ -107,7 +110,8 @@ void Pieces::number_pieces() {
 }
 
 TileId Pieces::maker(PieceId id) const {
-  // Operators without pieces begin where the next one does: the last of them has the piece.
+  // Operators without pieces begin at the same number as the next one: the last of them has the
+  // piece.
   const auto after = std::partition_point(
       of_op_.begin(), of_op_.end(), [&](const Range& range) { return range.first <= id.index(); });
   const auto op = static_cast<std::size_t>(after - of_op_.begin()) - 1;
@@ -115,8 +119,8 @@ TileId Pieces::maker(PieceId id) const {
   return TileId(tiles_.operators[op].first + index);
 }
 
-/// Calls `visit(piece, tensor)` for everything the tile reads of others, and `visit(part, tensor)`
-/// for what nobody makes.
+/// Calls `visit(piece, tensor)` for every piece that the tile reads, made by other tiles or part of
+/// a tensor without producer.
 template <class Visit>
 void Pieces::for_each_read(TileId tile, Visit visit) const {
   for (const TileEdge& edge : tiles_.edges_into(tile)) {
@@ -130,6 +134,7 @@ void Pieces::for_each_read(TileId tile, Visit visit) const {
   }
 }
 
+/// Sets leaves_ and grows_ of the pieces that tiles make.
 void Pieces::mark(const Graph& graph) {
   leaves_.assign(count(), false);
   grows_.assign(count(), false);
@@ -149,7 +154,7 @@ void Pieces::mark(const Graph& graph) {
       if (!k)
         continue;
       const PieceId piece = output(edge.from, *k);
-      if (maker.op == of_tile.op) { // the next version is what leaves
+      if (maker.op == of_tile.op) { // only the next version leaves
         grows_[piece.index()] = true;
         const auto own = of_tile.output_of(edge.tensor);
         leaves_[piece.index()] = own && of_tile.outputs[*own].streamed;
@@ -163,7 +168,7 @@ void Pieces::mark(const Graph& graph) {
 }
 
 void Pieces::list_readers() {
-  // Counting sort: readers of a piece by pool, then rank, are met in that order.
+  // Counting sort: tiles are visited by pool, then rank, which orders the readers of each piece.
   std::vector<std::uint32_t> pool_begin;
   for (const PoolId pool : pool_of_)
     pool_begin.resize(std::max(pool_begin.size(), pool.index() + 2), 0);
@@ -181,7 +186,7 @@ void Pieces::list_readers() {
   for (std::size_t i = 1; i < first_reader_.size(); ++i)
     first_reader_[i] += first_reader_[i - 1];
   readers_.resize(first_reader_.back());
-  // Filling moves every begin to its end, which is the next one's begin.
+  // Filling moves the begin of each list to its end, which is the begin of the next one.
   for (const TileId tile : by_pool) {
     for_each_read(
         tile, [&](PieceId piece, TensorId) { readers_[first_reader_[piece.index()]++] = tile; });
@@ -192,6 +197,7 @@ void Pieces::list_readers() {
   count_moves();
 }
 
+/// Computes min_transfers_ and min_stays_.
 void Pieces::count_moves() {
   const auto add = [&](PieceId piece, std::optional<PoolId> home) {
     const auto of_piece = readers(piece);

@@ -1,10 +1,10 @@
-// What a schedule keeps track of: pieces of tensors, who reads them, and what equal tiles have in
-// common: what they read and write, how much of it, and what flows by.
+// Pieces of tensors and their readers, and properties that equal tiles share: tensors that they
+// read and write, with sizes, and tensors that are streamed.
 //
-// A piece is what one tile writes of one tensor, or a part of a tensor that nobody makes
-// (SourceParts). Tiles that add into one place make a version of the piece each; all but the last
-// have one reader, the tile that makes the next version. Pieces are numbered so that little needs
-// to be stored: those of an operator lie side by side, tile by tile; source parts come last.
+// A piece is the region of a tensor that one tile writes, or a part of a tensor without producer
+// (SourceParts). Tiles that add into one region each make a version of the piece. All versions but
+// the last have one reader, the tile that makes the next version. The numbering of pieces needs
+// little storage: pieces of an operator are consecutive, tile by tile, and source parts come last.
 #pragma once
 
 #include "schedule/placement/source_parts.hpp"
@@ -21,14 +21,15 @@ namespace monet {
 using PieceId = Id<struct PieceTag>;
 using PoolId = Id<struct PoolTag>;
 
-/// A tensor that tiles of a kind read, however many operands read it.
+/// A tensor that the tiles of a kind read, through one or several operands.
 struct KindRead {
   TensorId tensor;
-  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
-  bool kept = false;                        ///< an operand has it in the core's memory
-  bool streamed = false;                    ///< an operand has it flow by
+  MemoryOperand memory = MemoryOperand::I1; ///< memory operand under which it is stored
+  bool kept = false;                        ///< an operand keeps it in the core's memory
+  bool streamed = false;                    ///< an operand streams it
 };
 
+/// A tensor that the tiles of a kind write.
 struct KindOutput {
   TensorId tensor;
   std::uint32_t operand = 0;
@@ -37,17 +38,17 @@ struct KindOutput {
   bool streamed = false;
 };
 
-/// Tiles of one row of the costs.
+/// Properties of the tiles that share one row of the costs.
 struct TileKind {
   OpId op;
   const CoreProblem* problem = nullptr;
   const CoreCost* cost = nullptr;
-  std::uint32_t row = 0; ///< of Timeline::costs
+  std::uint32_t row = 0; ///< index into Timeline::costs
   std::vector<KindRead> reads;
   std::vector<KindOutput> outputs;
   bool streams_reads = false;
-  Bits working_space; ///< of streamed operands, as the core cost asks for it
-  Bits max_bits;      ///< that a tile may want in its core's memory at once
+  Bits working_space; ///< for streamed operands, as the core cost requests
+  Bits max_bits;      ///< maximum bits of a tile in its core's memory
 
   const KindRead* read_of(TensorId tensor) const {
     for (const KindRead& read : reads) {
@@ -56,7 +57,7 @@ struct TileKind {
     }
     return nullptr;
   }
-  /// Which output the tensor is, if any.
+  /// Index of the output that writes the tensor; nullopt if none does.
   std::optional<std::uint32_t> output_of(TensorId tensor) const {
     for (std::uint32_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].tensor == tensor)
@@ -66,53 +67,55 @@ struct TileKind {
   }
 };
 
-/// One per row of the costs; their `row` is the caller's to fill in. A row without tiles has no
-/// reads and outputs.
+/// Kinds of tiles, one per row of the costs; the caller sets their `row`. The kind of a row without
+/// tiles has no reads and no outputs.
 std::vector<TileKind> make_kinds(const TileGraph& tiles, const Graph& graph,
                                  const TileCosts& costs);
 
+/// All pieces of a step with their numbers and readers.
 class Pieces {
 public:
   Pieces(const TileGraph& tiles, const Graph& graph, const Chip& chip, const TileCosts& costs,
          const std::vector<TileKind>& kinds);
 
   std::size_t count() const { return made_ + sources_.parts().size(); }
-  /// Not a part of a tensor that nobody makes.
+  /// True if a tile makes the piece; false for a part of a tensor without producer.
   bool made(PieceId id) const { return id.index() < made_; }
-  /// What the tile writes as output `k` of its kind.
+  /// The piece that the tile writes as output `k` of its kind.
   PieceId output(TileId tile, std::size_t k) const {
     const OpId op = tiles_.tiles[tile.index()].op;
     const Range& range = of_op_[op.index()];
     const std::size_t index = tile.value - tiles_.operators[op.index()].first;
     return PieceId(range.first + index * range.per_tile + k);
   }
-  /// Who makes a piece that is no source.
+  /// The tile that makes the piece, which must not be a source part.
   TileId maker(PieceId id) const;
   const SourceParts& sources() const { return sources_; }
   PieceId source(std::uint32_t part) const { return PieceId(made_ + part); }
-  /// Where opening rows takes time.
+  /// Box of a source part; known only if opening rows takes time.
   const Box& source_box(PieceId id) const {
     return sources_.box(static_cast<std::uint32_t>(id.index() - made_));
   }
 
-  /// Tiles that read the piece, each once per edge; by pool, then rank.
+  /// Tiles that read the piece, once per edge; sorted by pool, then rank.
   std::span<const TileId> readers(PieceId id) const {
     return {readers_.data() + first_reader_[id.index()],
             first_reader_[id.index() + 1] - first_reader_[id.index()]};
   }
-  /// The piece ends in the off-chip memory: the step leaves it behind, or somebody streams it.
+  /// True if the piece is written to the off-chip memory: it outlives the step, or a tile streams
+  /// it.
   bool leaves(PieceId id) const { return leaves_[id.index()]; }
-  /// Another tile adds to the piece.
+  /// True if another tile adds to the piece.
   bool grows(PieceId id) const { return grows_[id.index()]; }
-  /// Transfers and stays that a schedule has when nothing is fetched twice, and what several cores
-  /// read comes to all of them at once.
+  /// Minimum numbers of transfers and of stays: nothing is fetched twice, and a piece reaches all
+  /// cores that read it in one transfer.
   std::size_t min_transfers() const { return min_transfers_; }
   std::size_t min_stays() const { return min_stays_; }
 
-  /// Tiles by rank.
+  /// Tiles sorted by rank.
   const std::vector<TileId>& order() const { return order_; }
   const TileKind& kind(TileId tile) const { return kinds_[costs_.row_of[tile.index()]]; }
-  /// Pool of a core (that of the off-chip core is meaningless).
+  /// Pool of a core; undefined for the off-chip core.
   PoolId pool_of(CoreId core) const { return pool_of_[core.index()]; }
   PoolId pool_of(TileId tile) const { return pool_of(tiles_.tiles[tile.index()].core); }
 
@@ -137,7 +140,7 @@ private:
   std::vector<Range> of_op_;
   std::size_t made_ = 0;
   std::vector<TileId> order_;
-  std::vector<std::uint32_t> first_reader_; ///< per piece and one more
+  std::vector<std::uint32_t> first_reader_; ///< per piece, and one more
   std::vector<TileId> readers_;
   std::vector<bool> leaves_;
   std::vector<bool> grows_;

@@ -1,3 +1,5 @@
+// Keeps track of copies in the cores' memories and of pieces in the off-chip memory. DataMover adds
+// and removes them.
 #include "schedule/placement/residency.hpp"
 
 #include "monet/base/checked.hpp"
@@ -60,14 +62,14 @@ void Residency::unlink(CopyId id) {
   *at = copies_[id.index()].next;
 }
 
-/// Sets the copy's reader to the first one in its pool that is not placed yet.
+/// Sets the copy's `reader` to the first tile of its pool that reads the piece and is not placed.
 void Residency::seek_reader(Copy& copy, std::uint32_t near) const {
   const auto readers = pieces_.readers(copy.piece);
   const auto before = [&](TileId tile, std::pair<PoolId, std::uint32_t> place) {
     return std::pair(pieces_.pool_of(tile), tiles_.rank[tile.index()]) < place;
   };
   auto at = std::lower_bound(readers.begin(), readers.end(), std::pair(copy.pool, near), before);
-  // Tiles of a pool are placed nearly in rank order: few before `near` are still to come.
+  // Tiles of a pool are placed nearly in rank order: few before `near` are left.
   while (at != readers.begin() && pieces_.pool_of(*(at - 1)) == copy.pool &&
          !placed_[(at - 1)->index()])
     --at;
@@ -221,7 +223,7 @@ void Residency::occupy(PoolId pool_id, TensorId tensor, Bits bits, std::int64_t 
   pool.taken.release(end, bits.value);
 }
 
-/// One stay for a copy that came at once, else one for each part.
+/// Adds one stay for a copy that arrived at once, else one for each part.
 void Residency::write_stays(const Copy& c, std::int64_t end) {
   const CoreId owner = pools_[c.pool.index()].owner;
   if (c.first_part == kNone)
@@ -336,8 +338,8 @@ void OffchipMemory::retire(PieceId piece) {
   place = kNone;
 }
 
-/// Tensors that share storage with another take no room of their own, and what goes on to the host
-/// takes none here.
+/// Tensors that share storage with another one occupy no space here, nor do tensors that move on to
+/// the host.
 void OffchipMemory::write_stay(const Stored& stored, Cycles end) {
   if (graph_.tensor(stored.tensor).alias_of || lies_in_host(graph_, stored.tensor))
     return;

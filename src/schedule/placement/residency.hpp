@@ -1,9 +1,8 @@
-// What lies in the cores' top memories and in the off-chip memory while tiles are placed.
+// Contents of the cores' top memories and of the off-chip memory while tiles are placed.
 //
-// Tiles are placed in nearly but not always the order of time. What enters a pool later in the
-// order stays until it is given up, so it enters when there is room from then on: at the first
-// cycle after which nothing that was placed before leaves too little (MemoryProfile). So at no time
-// a pool holds more than its capacity.
+// Tiles are placed nearly, but not always, in order of time. Data that enter a pool stay until they
+// are removed, at a time that is not known yet. They therefore enter at the first cycle after which
+// earlier placements always leave enough room (MemoryProfile). A pool never exceeds its capacity.
 #pragma once
 
 #include "schedule/placement/indexed_heap.hpp"
@@ -19,34 +18,33 @@ namespace monet {
 
 using CopyId = Id<struct CopyTag>;
 
-/// A piece, or some of it, in one pool. The record is used again for another copy once it has gone.
+/// A piece, or a part of it, in one pool. The record is reused after the copy has been removed.
 struct Copy {
   PieceId piece;
   PoolId pool;
   TensorId tensor;
-  Bits bits;                   ///< it takes now
-  std::int64_t start = 0;      ///< cycle from which its space is taken
-  std::int64_t available = 0;  ///< cycle at which its data are there
+  Bits bits;                   ///< occupied now
+  std::int64_t start = 0;      ///< cycle from which its space is occupied
+  std::int64_t available = 0;  ///< cycle from which its data are available
   std::int64_t busy_until = 0; ///< end of the last run or transfer that touches it
-  std::uint32_t pins = 0;      ///< the tile being placed needs it
+  std::uint32_t pins = 0;      ///< uses by the tile that is being placed
   std::uint32_t next_use = 0;  ///< rank of the next reader in the pool, or kNever
-  std::uint32_t reader = 0; ///< index among the piece's readers from which the next one is sought
-  std::uint32_t first_part = 0; ///< of a copy that is not whole: into the list of parts, or kNone
+  std::uint32_t reader = 0;    ///< index into the piece's readers: start of the search for the next
+  std::uint32_t first_part = 0; ///< of a partial copy: index of its first part; else kNone
   CopyId next;                  ///< of the same piece; kNone at the end
   bool whole = true;
-  bool moved = false; ///< it came to make room on another core
-  bool idle = false;  ///< no reader in the pool is left, and it is not the only copy
+  bool moved = false; ///< moved here to make room on another core
+  bool idle = false;  ///< no reader in the pool is left, and there is another copy
 };
 
-/// What changes about a piece; together, because it is used together.
+/// State of a piece that changes, stored together for locality.
 struct PieceState {
   CopyId first_copy;
   std::uint32_t readers_left = 0; ///< entries of Pieces::readers() that are not placed
-  std::uint32_t stored = 0;       ///< place in the off-chip memory's list, or kNone
+  std::uint32_t stored = 0;       ///< index into the off-chip memory's list, or kNone
 };
 
-/// Copies in the order in which they would be pushed out: the farthest next use, then the last
-/// made.
+/// Order in which copies are evicted: the farthest next use first, then the last made.
 struct Needed {
   std::uint64_t order = 0;
   Needed(std::uint32_t next_use, CopyId id)
@@ -55,7 +53,7 @@ struct Needed {
   std::uint32_t index() const { return ~static_cast<std::uint32_t>(order); }
   friend bool operator<(const Needed& a, const Needed& b) { return a.order < b.order; }
 };
-/// Idle copies in the order in which they may go.
+/// Order in which idle copies are removed: by the cycle from which they may go.
 struct Idle {
   std::int64_t free_at = 0;
   std::uint32_t copy = 0;
@@ -65,45 +63,46 @@ struct Idle {
   }
 };
 
-/// A piece, or some of it, that a tile has to have in its core's memory before it runs.
+/// A piece, or a part of it, that must be in the core's memory before a tile runs.
 struct OperandRequest {
   PieceId piece;
   TensorId tensor;
   Bits bits;
-  MemoryOperand memory = MemoryOperand::I1; ///< as what it is kept
-  TileId maker;                             ///< of a piece that somebody makes
+  MemoryOperand memory = MemoryOperand::I1; ///< memory operand under which it is stored
+  TileId maker;                             ///< of a piece that a tile makes
   bool whole = true;                        ///< all of the piece
   bool adds = false;                        ///< the tile adds to it: it becomes the tile's output
-  std::optional<CopyId> copy;               ///< once it is there or on its way
-  Bits missing;                             ///< what is not there yet
+  std::optional<CopyId> copy;               ///< set once it is present or on its way
+  Bits missing;                             ///< bits that are not present
 };
 
 /// The top memory of a core, or of several that share it.
 struct Pool {
-  CoreId owner;   ///< first core of the group, which names the memory in the timeline
-  CoreId gateway; ///< core of the group that transfers start from and end at
+  CoreId owner;   ///< first core of the group; names the memory in the timeline
+  CoreId gateway; ///< core of the group that transfers use
   std::int64_t capacity = 0;
   MemoryProfile taken;
-  std::int64_t idle = 0; ///< of what is held: idle copies, kept as long as nobody wants the room
-  std::uint32_t last_rank = 0; ///< of its tile that was placed last
+  std::int64_t idle = 0;       ///< bits of idle copies, kept until their room is needed
+  std::uint32_t last_rank = 0; ///< rank of the tile that was placed last
   IndexedHeap<Needed> needed;  ///< copies that are not idle
   IndexedHeap<Idle> idle_copies;
 
   explicit Pool(std::vector<std::uint32_t>& places) : needed(places), idle_copies(places) {}
 
-  /// What nobody has in the end.
+  /// Bits that are free after all placements so far.
   std::int64_t room() const { return capacity - taken.held(); }
-  /// What could be had without pushing out anything that is needed here.
+  /// Bits that could be free without evicting data that are needed here.
   std::int64_t possible_room() const { return room() + idle; }
-  /// First cycle from which on there are so many bits, of which there is room().
+  /// First cycle from which on `bits` are free. Requires bits <= room().
   std::int64_t room_from(Bits bits) const { return taken.below_from(capacity - bits.value); }
 };
 
+/// Copies of pieces in the pools of all cores.
 class Residency {
 public:
   static constexpr std::uint32_t kNever = 0xFFFFFFFFU;
 
-  /// All must outlive this. Stays go into the timeline as they end.
+  /// All arguments must outlive this object. Adds stays to the timeline as they end.
   Residency(const Chip& chip, const TileGraph& tiles, const Pieces& pieces,
             TimelineWriter& timeline);
   Residency(const Residency&) = delete;
@@ -114,53 +113,58 @@ public:
 
   Copy& copy(CopyId id) { return copies_[id.index()]; }
   const Copy& copy(CopyId id) const { return copies_[id.index()]; }
-  /// The copies of a piece, the first made first: from first_copy() on by Copy::next.
+  /// The oldest copy of a piece; younger ones follow by Copy::next.
   CopyId first_copy(PieceId piece) const { return states_[piece.index()].first_copy; }
   PieceState& state(PieceId piece) { return states_[piece.index()]; }
   const PieceState& state(PieceId piece) const { return states_[piece.index()]; }
   static bool is_copy(CopyId id) { return id.value != kNone; }
   std::optional<CopyId> find(PieceId piece, PoolId pool) const;
 
-  /// Puts bits of a piece into a pool that has room for them from `start` on. `near` is the rank
-  /// around which its next reader is sought.
+  /// Adds a copy to a pool that has room for `bits` from `start` on. The search for its next reader
+  /// begins at the rank `near`.
   CopyId add(PoolId pool, PieceId piece, TensorId tensor, Bits bits, std::int64_t start,
              std::uint32_t near);
-  /// The copy is only what `reader` reads of the piece.
+  /// Marks the copy as the part of its piece that `reader` reads.
   void add_part(CopyId id, TileId reader);
-  /// More of the piece comes to a copy that was a part: all that `reader` reads, or the whole.
+  /// Extends a partial copy by `bits`: to all that `reader` reads or, with `whole`, to the whole
+  /// piece.
   void grow(CopyId id, Bits bits, std::int64_t start, TileId reader, bool whole);
-  /// Tiles whose reading a copy that is not whole has been made for.
+  /// Tiles for whose reads a partial copy has been fetched.
   void readers_of_parts(CopyId id, std::vector<TileId>& out) const;
-  /// The copy becomes the next version of its piece; it takes `bits` from `end` on.
+  /// Turns the copy into the next version of its piece, which occupies `bits` from `end` on.
   void turn_into(CopyId id, PieceId version, Bits bits, std::int64_t end, std::uint32_t near);
-  /// Space that a tile uses while it runs.
+  /// Occupies space that a tile uses while it runs.
   void occupy(PoolId pool, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
 
-  /// The copy is touched until `end`.
+  /// Records that the copy is used until `end`.
   void touch(CopyId id, std::int64_t end) {
     Copy& c = copies_[id.index()];
     if (end > c.busy_until)
       c.busy_until = end;
   }
-  /// The copy goes at its busy_until.
+  /// Removes the copy at its busy_until.
   void retire(CopyId id);
-  /// A tile was placed; next uses change.
+  /// Records that the tile is placed, which changes next uses.
   void mark_placed(TileId tile) {
     placed_[tile.index()] = true;
     pools_[pieces_.pool_of(tile).index()].last_rank = tiles_.rank[tile.index()];
   }
+  /// Updates the copy's next use and its place in the eviction order.
   void refresh(CopyId id);
-  /// A copy whose next use is kNever is not the only one: other pools may still read it here.
+  /// Marks a copy as idle: it has no next use in its pool and is not the only one. Other pools may
+  /// still read it.
   void set_idle(CopyId id);
-  /// A copy that only others will read is the only one: by the rank of its first reader anywhere.
+  /// Orders the only copy of a piece, without next use in its pool, by the rank of its first reader
+  /// in any pool.
   void set_needed_elsewhere(CopyId id);
 
-  /// What to give up so that `bits` fit, or fit sooner where they would not by a cycle: the idle
-  /// copy that may go first, where that is before they would fit, else the one with the farthest
-  /// next use. None: there is nothing better than to wait, or all that is left is pinned.
+  /// The copy to remove next so that `bits` fit; nullopt if none should be removed. If they do not
+  /// fit: the idle copy that may go first, else the copy with the farthest next use. If they fit
+  /// only after cycle `by`: an idle copy that may go before they fit. Pinned copies are never
+  /// removed.
   std::optional<CopyId> first_to_go(PoolId pool, Bits bits, std::int64_t by);
   bool placed(TileId tile) const { return placed_[tile.index()]; }
-  /// Everything left goes at its busy_until.
+  /// Removes all remaining copies at their busy_until.
   void finish();
 
 private:
@@ -184,7 +188,7 @@ private:
   const TileGraph& tiles_;
   const Pieces& pieces_;
   TimelineWriter& timeline_;
-  std::vector<std::uint32_t> places_; ///< of copies in the heaps of their pool
+  std::vector<std::uint32_t> places_; ///< per copy: position in a heap of its pool
   std::vector<Pool> pools_;
   std::vector<Copy> copies_;
   std::vector<CopyId> free_copies_;
@@ -194,25 +198,26 @@ private:
   std::vector<bool> placed_;
 };
 
-/// What the off-chip memory holds: every tensor without a producer from the start, pieces from
+/// Contents of the off-chip memory: every tensor without producer from the start, and pieces from
 /// their write on.
 class OffchipMemory {
 public:
-  /// All must outlive this. What is there from the start is written down.
+  /// All arguments must outlive this object. Adds the stays of tensors without producer to the
+  /// timeline.
   OffchipMemory(const Graph& graph, CoreId memory, const Pieces& pieces, Residency& states,
                 TimelineWriter& timeline);
 
-  /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; none while
-  /// it is only on cores.
+  /// Cycle from which the piece can be read; 0 for a part of a tensor without producer; nullopt if
+  /// the piece is only on cores.
   std::optional<std::int64_t> stored_at(PieceId piece) const;
-  /// The piece arrives between the cycles.
+  /// Records that the piece arrives between `start` and `end`.
   void store(PieceId piece, TensorId tensor, Bits bits, std::int64_t start, std::int64_t end);
-  /// A transfer reads the piece until `end`.
+  /// Records that a transfer reads the piece until `end`.
   void touch(PieceId piece, std::int64_t end);
-  /// Nobody reads the piece any more; what the step leaves behind stays.
+  /// Removes a piece without further readers, unless it outlives the step.
   void retire(PieceId piece);
 
-  /// What is still there stays. InfeasibleError when `capacity` was exceeded.
+  /// Adds the stays of the remaining pieces. Throws InfeasibleError if `capacity` was exceeded.
   void finish(Bits capacity);
 
 private:
@@ -229,12 +234,12 @@ private:
   const Graph& graph_;
   CoreId memory_;
   const Pieces& pieces_;
-  Residency& states_; ///< knows the place of each piece in stored_
+  Residency& states_; ///< holds each piece's index into stored_
   TimelineWriter& timeline_;
   std::vector<bool> required_; ///< per tensor
   std::vector<Stored> stored_;
-  std::vector<std::uint32_t> free_; ///< places in stored_ to be used again
-  std::int64_t ever_ = 0;           ///< bits of everything that ever was there
+  std::vector<std::uint32_t> free_; ///< unused indices into stored_
+  std::int64_t ever_ = 0;           ///< bits of all stays so far
 };
 
 } // namespace monet

@@ -1,3 +1,5 @@
+// Counts the rows of the off-chip memory that transfers open; data_mover.cpp adds the counts to its
+// requests.
 #include "schedule/placement/row_counter.hpp"
 
 #include "monet/base/checked.hpp"
@@ -8,7 +10,7 @@ namespace monet {
 
 namespace {
 
-/// Makes a box reach as far as another, too. One without axes takes the other's.
+/// Extends a box to contain another one. A box without axes becomes the other one.
 void widen(Box& box, const Box& more) {
   if (box.empty())
     box = more;
@@ -25,7 +27,7 @@ RowCounter::RowCounter(const TileGraph& tiles, const Graph& graph, const Chip& c
     row_bits_ = rows->row_bits;
 }
 
-/// Of `bits` that are in the box, or are some of it or more.
+/// Rows of a transfer of `bits`, which may be the box, a part of it or more.
 std::int64_t RowCounter::count(TensorId id, const Box& box, Bits bits) const {
   const Tensor& tensor = graph_.tensor(id);
   const std::int64_t all = storage_of(tensor.type, volume(box)).value;
@@ -34,12 +36,12 @@ std::int64_t RowCounter::count(TensorId id, const Box& box, Bits bits) const {
     return least;
   const std::int64_t rows = rows_of_box(box, tensor.shape, bits_of(tensor.type), row_bits_);
   if (bits.value == all)
-    return std::max(least, rows); // more only for the scales of blocks
+    return std::max(least, rows); // least is larger only for scales of blocks
   const std::int64_t part = ceil_div(checked_multiply(rows, bits.value % all), all);
   return std::max(least, checked_add(checked_multiply(rows, bits.value / all), part));
 }
 
-/// box_ becomes what a tile writes of a tensor.
+/// Sets box_ to the region that a tile writes of a tensor.
 void RowCounter::find_made(TileId maker, TensorId tensor) {
   tiles_.ranges(maker, ranges_);
   box_.clear();
@@ -48,7 +50,7 @@ void RowCounter::find_made(TileId maker, TensorId tensor) {
     region_into(*written, ranges_, graph_.tensor(tensor).shape, box_);
 }
 
-/// box_ becomes what a tile needs of a piece.
+/// Sets box_ to the part of a piece that a tile needs.
 void RowCounter::find(const OperandRequest& need, TileId reader) {
   if (!pieces_.made(need.piece)) {
     box_ = pieces_.source_box(need.piece);

@@ -1,4 +1,5 @@
-// Rows of the off-chip memory that transfers open, from the boxes of tensors that they move.
+// Number of rows of the off-chip memory that a transfer opens, from the boxes of the tensors that
+// it moves.
 #pragma once
 
 #include "schedule/placement/pieces.hpp"
@@ -11,19 +12,20 @@
 
 namespace monet {
 
-/// Every tensor begins at a row and lies row-major in its own shape. What moves some of a box (what
-/// is missing of a halo) or more than it (what is streamed several times, partial sums) counts rows
-/// in proportion to its bits. Where opening rows takes no time, everything counts 0 rows.
+/// Counts rows. Every tensor begins at a row and is stored row-major in its own shape. A transfer
+/// of a part of a box (the missing part of a halo), or of more than the box (repeated streams,
+/// partial sums), counts rows in proportion to its bits. All counts are 0 if opening rows takes no
+/// time.
 class RowCounter {
 public:
   RowCounter(const TileGraph& tiles, const Graph& graph, const Chip& chip, const Pieces& pieces);
 
-  /// Of what a tile needs of one tensor, of which `bits` move in one transfer. Rows that needs side
-  /// by side have in common count once where the needs fill a box.
+  /// Rows of the parts of one tensor that a tile needs and that one transfer of `bits` moves. Rows
+  /// that neighbouring parts share count once if the parts fill a box.
   std::int64_t of_needs(std::span<const OperandRequest> needs, TileId reader, Bits bits);
-  /// Of a piece that somebody makes.
+  /// Rows of a piece that a tile writes.
   std::int64_t of_piece(PieceId piece, TensorId tensor, Bits bits);
-  /// Of what flows by as an operand of the tile.
+  /// Rows of an operand that is streamed for the tile.
   std::int64_t of_operand(TileId tile, std::size_t operand, Bits bits);
 
 private:
@@ -35,7 +37,7 @@ private:
   const Graph& graph_;
   const Pieces& pieces_;
   std::int64_t row_bits_ = 0; ///< 0: opening rows takes no time
-  // Kept for their storage.
+  // Buffers, kept to avoid allocations.
   std::vector<Interval> ranges_;
   Box box_;
   Box part_;

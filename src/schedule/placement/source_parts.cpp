@@ -1,3 +1,5 @@
+// Cuts tensors without producer into the parts that tiles read; pieces.cpp numbers them after all
+// other pieces.
 #include "schedule/placement/source_parts.hpp"
 
 #include "tiling/shared/grid.hpp"
@@ -11,7 +13,7 @@ namespace monet {
 
 namespace {
 
-/// The grid that the borders of some boxes make, where its cells are not too many.
+/// Grid of the borders of some boxes. Unusable, with fits() false, if it has too many cells.
 class BorderGrid {
 public:
   explicit BorderGrid(const std::vector<Box>& boxes) : borders_(boxes.front().size()) {
@@ -41,7 +43,7 @@ public:
 
   bool fits() const { return fits_; }
 
-  /// Calls `visit(box, number)` for every cell in the box; `number` starts as kNone and may be set.
+  /// Calls `visit(box, number)` for every cell in the box. `number` is kNone until `visit` sets it.
   template <class Visit>
   void visit(const Box& box, Visit visit) {
     Box cell(box.size());
@@ -81,13 +83,13 @@ private:
     }
   }
 
-  std::vector<std::vector<std::int64_t>> borders_; ///< per axis, in order
+  std::vector<std::vector<std::int64_t>> borders_; ///< per axis, ascending
   std::vector<std::uint32_t> number_;              ///< per cell
   bool fits_ = true;
 };
 
-/// Of as many reads before `first` as go together, at least one; moves `first` to the first of
-/// them. None where they read nothing.
+/// Grid of the last reads before `first` that fit into one grid, at least one read. Moves `first`
+/// to the first of them. nullopt if they read nothing.
 std::optional<BorderGrid> grid_up_to(const std::vector<std::vector<Box>>& boxes,
                                      std::size_t& first) {
   std::optional<BorderGrid> grid;
@@ -128,7 +130,7 @@ SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph, bool with_b
         if (!moved_by(access, tiling.cuts[c].dim))
           continue;
         read.strides[c] = read.cells;
-        read.cells *= tiling.cuts[c].count; // no more than tiles
+        read.cells *= tiling.cuts[c].count; // at most one cell per tile
       }
       cells += read.cells;
       readers[access.tensor.index()].push_back(static_cast<std::uint32_t>(reads_.size()));
@@ -144,7 +146,7 @@ SourceParts::SourceParts(const TileGraph& tiles, const Graph& graph, bool with_b
   }
 }
 
-/// Boxes of the tensor that tiles read, per read.
+/// Boxes of the tensor that tiles read, for each read.
 std::vector<std::vector<Box>> SourceParts::boxes_of(const std::vector<std::uint32_t>& reads,
                                                     const Graph& graph) {
   std::vector<std::vector<Box>> boxes;
@@ -168,8 +170,9 @@ std::vector<std::vector<Box>> SourceParts::boxes_of(const std::vector<std::uint3
   return boxes;
 }
 
-/// Readers whose borders cut each other's boxes into too many parts have parts of their own: from
-/// the last reader on, for what comes soon after each other shares most.
+/// Adds the parts of one tensor. Readers whose borders would cut each other's boxes into too many
+/// parts have separate parts. Readers are grouped from the last one on, since neighbours share
+/// most.
 void SourceParts::add_parts(const std::vector<std::uint32_t>& reads, const Graph& graph) {
   const TensorId id = reads_[reads.front()].tensor;
   const std::vector<std::vector<Box>> boxes = boxes_of(reads, graph);

@@ -1,8 +1,8 @@
-// The parts of tensors that nobody makes (weights, inputs, states), as tiles read them.
+// Parts of tensors without producer (weights, inputs, states), as tiles read them.
 //
-// Where several tiles read overlapping boxes of such a tensor, the boxes are cut at each other's
-// borders: every box is a whole number of parts, and a part that is on a core is not fetched again
-// for another box. Operators that would cut each other's boxes too often have parts of their own.
+// If tiles read overlapping boxes of such a tensor, the boxes are cut at each other's borders.
+// Every box is then a whole number of parts, and a part on a core is not fetched again for another
+// box. Operators that would cut each other's boxes too often have separate parts.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -13,23 +13,24 @@
 
 namespace monet {
 
+/// All parts of tensors without producer, and the parts that each tile reads.
 class SourceParts {
 public:
   struct Part {
     TensorId tensor;
     Bits bits;
   };
-  /// One operand of an operator that reads such a tensor. Tiles read the same box when they differ
-  /// only in loops that the operand does not have: they are in the same cell.
+  /// An operand that reads a tensor without producer. Tiles that differ only in loops that the
+  /// operand lacks read the same box: they are in the same cell.
   struct Read {
     TensorId tensor;
     std::uint32_t operand = 0;          ///< index into the nest's operands
-    std::vector<std::uint32_t> strides; ///< per cut of the operator: what one step adds to the cell
+    std::vector<std::uint32_t> strides; ///< per cut of the operator: cells per step
     std::uint32_t cells = 1;
     std::uint32_t first_cell = 0;
   };
 
-  /// `with_boxes`: box() will be asked.
+  /// `with_boxes` must be true if box() is called.
   SourceParts(const TileGraph& tiles, const Graph& graph, bool with_boxes = false);
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -38,7 +39,7 @@ public:
     return {reads_.data() + first_read_[op.index()],
             first_read_[op.index() + 1] - first_read_[op.index()]};
   }
-  /// Indices into parts() of what the tile reads through the operand.
+  /// Indices into parts() of the parts that the tile reads through the operand.
   std::span<const std::uint32_t> parts_of(const Read& read, TileId tile) const;
 
 private:
@@ -49,12 +50,12 @@ private:
   const TileGraph& tiles_;
   bool with_boxes_;
   std::vector<Part> parts_;
-  std::vector<Box> box_of_part_; ///< where they are asked for
+  std::vector<Box> box_of_part_; ///< empty without with_boxes_
   std::vector<Read> reads_;
   std::vector<OpId> op_of_;               ///< per read
-  std::vector<std::uint32_t> first_read_; ///< per operator and one more
+  std::vector<std::uint32_t> first_read_; ///< per operator, and one more
   std::vector<std::uint32_t> cell_begin_; ///< per cell: index into cell_parts_
-  std::vector<std::uint32_t> cell_parts_; ///< of each cell: how many, then indices into parts_
+  std::vector<std::uint32_t> cell_parts_; ///< per cell: number of parts, then indices into parts_
   std::vector<Interval> ranges_;
 };
 

@@ -1,3 +1,4 @@
+// Chooses the tile that the event scheduler places next, by priority, edges and ordering rules.
 #include "schedule/placement/tile_queue.hpp"
 
 #include "monet/base/errors.hpp"
@@ -11,7 +12,7 @@ std::vector<bool> updates_that_wait(const TileGraph& tiles, const Graph& graph) 
   std::uint32_t stacks = 0;
   for (const std::uint32_t stack : tiles.stack_of)
     stacks = std::max(stacks, stack + 1);
-  std::vector<bool> mixed(stacks, false); // has operators that are no updates
+  std::vector<bool> mixed(stacks, false); // has operators other than updates
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].phase != Phase::update)
       mixed[tiles.stack_of[i]] = true;
@@ -44,6 +45,7 @@ TileQueue::TileQueue(const TileGraph& tiles, const Graph& graph, const Pieces& p
   begin_turns();
 }
 
+/// Blocks the updates that wait for all other operators.
 void TileQueue::add_updates(const Graph& graph) {
   for (std::size_t i = 0; i < graph.operators().size(); ++i)
     others_left_ += graph.operators()[i].phase == Phase::update ? 0 : 1;
@@ -54,6 +56,7 @@ void TileQueue::add_updates(const Graph& graph) {
   }
 }
 
+/// Blocks tiles that overwrite storage until its earlier readers have ended.
 void TileQueue::add_gates(const Graph& graph) {
   for (const AntiDependence& order : tiles_.anti_dependences) {
     const bool behind_barrier =
@@ -72,8 +75,8 @@ void TileQueue::add_gates(const Graph& graph) {
   std::ranges::sort(gated_tiles_);
 }
 
-/// Tiles of a turn wait for the turn before: a core with nothing to do would else begin with the
-/// next images, whose results push out those of the first.
+/// Blocks the tiles of a turn until the turn before is placed. An idle core would otherwise begin
+/// with the next images, whose results would evict those of the present ones.
 void TileQueue::add_turns() {
   for (std::size_t t = 0; t < tiles_.turn.size(); ++t) {
     const std::uint32_t turn = tiles_.turn[t];
@@ -95,6 +98,7 @@ void TileQueue::begin_turns() {
   }
 }
 
+/// Makes a tile available whose last blocker is gone.
 void TileQueue::release(TileId tile) {
   const std::uint32_t rank = tiles_.rank[tile.index()];
   if (priority_ != Priority::latency) {
@@ -107,13 +111,14 @@ void TileQueue::release(TileId tile) {
   refresh(core);
 }
 
-/// (start, rank) of what the core would run next.
+/// (start, rank) of the core's next tile; nullopt if it has none.
 std::optional<TileQueue::Key> TileQueue::best(const CoreQueue& queue) const {
   if (!queue.runnable.empty())
     return Key(queue.free, queue.runnable.top());
   return queue.waiting.empty() ? std::nullopt : std::optional(queue.waiting.top());
 }
 
+/// Updates the core's next tile after a change of its queue.
 void TileQueue::refresh(CoreId core) {
   CoreQueue& queue = cores_[core.index()];
   while (!queue.waiting.empty() && queue.waiting.top().first <= queue.free) {
@@ -212,6 +217,7 @@ void TileQueue::unblock_operator(OpId op, std::int64_t at) {
     unblock(TileId(t), at);
 }
 
+/// Unblocks the tiles that wait for the whole operator, and updates after the last other operator.
 void TileQueue::finish_operator(OpId op, std::int64_t end) {
   for (const OpId after : gated_[op.index()])
     unblock_operator(after, end);

@@ -1,4 +1,4 @@
-// Which tile is placed next: greedy list scheduling.
+// Choice of the tile that is placed next: greedy list scheduling.
 #pragma once
 
 #include "schedule/placement/indexed_heap.hpp"
@@ -13,39 +13,40 @@
 
 namespace monet {
 
-/// Hands out tiles whose predecessors are all placed, in the order that the priority says. With
-/// `latency`, of all cores the one that can start first goes first; a core takes, of the tiles that
-/// are ready when it is free, the first by rank, and waits for the earliest one when there is none.
+/// Returns tiles whose predecessors are all placed, in the order of the priority. With
+/// Priority::latency, the core that can start first is next. It runs the tile of lowest rank among
+/// those that are ready when it becomes free or, if no tile is ready then, the one that is ready
+/// first.
 ///
-/// Beyond the edges, two rules order operators: updates begin when everything else has ended, but
-/// for those that are fused with other operators; and a tensor that shares storage with another is
-/// written when all earlier readers of that storage have ended. Both point from earlier operators
-/// to later ones, as the edges do: there is always a tile that can be placed.
+/// Two rules order operators in addition to edges. Updates begin after all other operators have
+/// ended, except updates that are fused with other operators. A tensor that shares storage with
+/// another one is written after all earlier readers of the storage have ended. Both rules lead from
+/// earlier to later operators, like edges, so that some tile can always be placed.
 class TileQueue {
 public:
   TileQueue(const TileGraph& tiles, const Graph& graph, const Pieces& pieces, std::size_t cores,
             Priority priority);
 
   std::optional<TileId> next() const;
-  /// Cycle from which the tile may start, as far as edges and order go.
+  /// Earliest cycle at which the tile may start by edges and ordering rules.
   std::int64_t ready(TileId tile) const { return ready_[tile.index()]; }
-  /// next() was placed on its core, which is busy until `end`.
+  /// Records that the tile returned by next() is placed; its core is busy until `end`.
   void placed(TileId tile, std::int64_t end);
   std::size_t left() const { return left_; }
 
-  /// The core's next tile had better wait: it is not handed out until the core is resumed or has
-  /// another tile to run next.
+  /// Defers the core's next tile: next() does not return it until the core is resumed or another
+  /// tile becomes its next one.
   void stall(CoreId core);
   void resume(CoreId core);
   bool stalled(CoreId core) const { return cores_[core.index()].stalled.has_value(); }
-  /// Of the tiles that stalled cores would hand out, the first by rank.
+  /// The stalled core whose next tile has the lowest rank; nullopt if no core is stalled.
   std::optional<CoreId> first_stalled() const;
 
 private:
   using Key = std::pair<std::int64_t, std::uint32_t>; // (cycle or other merit, rank)
   template <class T>
   using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
-  struct First { ///< what a core would run next
+  struct First { ///< the next tile of a core
     Key key;
     std::uint32_t core = 0;
     std::uint32_t index() const { return core; }
@@ -55,7 +56,7 @@ private:
     std::int64_t free = 0;
     MinHeap<Key> waiting;                 ///< ready after the core is free
     MinHeap<std::uint32_t> runnable;      ///< ready when the core is free
-    std::optional<std::uint32_t> stalled; ///< rank of the tile that waits
+    std::optional<std::uint32_t> stalled; ///< rank of the deferred tile
   };
 
   void add_updates(const Graph& graph);
@@ -73,27 +74,27 @@ private:
   const Graph& graph_;
   const Pieces& pieces_;
   Priority priority_;
-  std::vector<std::uint32_t> blockers_; ///< per tile: edges and gates still closed
+  std::vector<std::uint32_t> blockers_; ///< per tile: edges and rules that block it
   std::vector<std::int64_t> ready_;     ///< per tile
   std::vector<CoreQueue> cores_;
   std::vector<std::uint32_t> places_;
-  IndexedHeap<First> order_; ///< best of each core
+  IndexedHeap<First> order_; ///< next tile of each core
   MinHeap<Key> of_all_;      ///< (merit, rank) of ready tiles, unless the priority is latency
   std::vector<std::uint32_t> unfinished_;              ///< per operator: tiles not placed
   std::vector<std::int64_t> end_;                      ///< per operator
-  std::vector<std::vector<OpId>> gated_;               ///< per operator: who waits for all of it
-  std::vector<std::pair<TileId, TileId>> gated_tiles_; ///< (tile, who waits for it), in order
-  std::vector<bool> waits_;     ///< per operator: an update that waits for all others
-  std::size_t others_left_ = 0; ///< operators before the updates
+  std::vector<std::vector<OpId>> gated_;               ///< per operator: operators waiting for it
+  std::vector<std::pair<TileId, TileId>> gated_tiles_; ///< (tile, tile that waits for it), sorted
+  std::vector<bool> waits_;                            ///< per operator: see updates_that_wait()
+  std::size_t others_left_ = 0; ///< unfinished operators that are not updates
   std::int64_t others_end_ = 0;
   std::vector<std::vector<TileId>> turns_; ///< per turn: its tiles
   std::vector<std::size_t> turn_left_;     ///< per turn: tiles not placed
-  std::size_t turn_ = 0;                   ///< the last that has begun
+  std::size_t turn_ = 0;                   ///< the latest turn that has begun
   std::size_t left_ = 0;
 };
 
-/// Per operator: an update that begins when everything but updates has ended, which is any that is
-/// not fused with operators that are none.
+/// Per operator: true for an update that begins after all other operators have ended. These are the
+/// updates that are fused with updates only, or with no operator.
 std::vector<bool> updates_that_wait(const TileGraph& tiles, const Graph& graph);
 
 } // namespace monet

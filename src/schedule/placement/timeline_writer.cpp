@@ -1,3 +1,5 @@
+// Writes the lists of a timeline, bounds the schedule under way, and derives events and energies
+// from finished timelines. The event scheduler and DataMover feed it.
 #include "schedule/placement/timeline_writer.hpp"
 
 #include "monet/base/checked.hpp"
@@ -79,7 +81,7 @@ FloorTracker::FloorTracker(const TileGraph& tiles, const TrainingGraph& step, co
 
 void FloorTracker::Direction::add(const TransferRequest& request, Bits bits) {
   booked += bits.value;
-  if (request.kind == TransferKind::stream) // those were counted before
+  if (request.kind == TransferKind::stream) // counted beforehand
     return;
   Traffic& of = tensors[request.tensor.index()];
   least -= of.least();
@@ -110,7 +112,7 @@ ScheduleFloor FloorTracker::floor() const {
   if (chip_.offchip)
     cycles = std::max(cycles, port_cycles(port_, reads_.least, writes_.least));
   floor.latency = {cycles};
-  // What is to come is rounded to 1/64 pJ per transfer, of one bit at least, and per core.
+  // Later energies are rounded to 1/64 pJ per transfer (at least one bit) and per core.
   constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule;
   const auto to_come = [](const Direction& direction, double pj_per_bit) {
     return static_cast<double>(std::max<std::int64_t>(0, direction.least - direction.booked)) *
@@ -120,7 +122,7 @@ ScheduleFloor FloorTracker::floor() const {
       to_come(reads_, port_.read_pj_per_bit) + to_come(writes_, port_.write_pj_per_bit);
   const double leakage = leakage_pj_per_cycle_ * static_cast<double>(cycles) -
                          kRounding * static_cast<double>(end_.size());
-  constexpr double kSums = 1 - 1e-12; // of doubles
+  constexpr double kSums = 1 - 1e-12; // rounding of sums of doubles
   floor.energy = {kSums * (static_cast<double>(runs_ + moves_) / Energy::kUnitsPerPicojoule +
                            offchip + std::max(0.0, leakage))};
   return floor;
@@ -155,7 +157,7 @@ void TimelineWriter::add_transfer(const TransferRequest& request, const Booking&
 }
 
 void TimelineWriter::add_stay(CoreId memory, TensorId tensor, Bits bits, Cycles start, Cycles end) {
-  if (start == end) // sums that nobody reads, once they are rounded to their result
+  if (start == end) // sums that are not read once rounded to their result
     return;
   auto& places = timeline_.places;
   const MemorySlot place{memory, bits};

@@ -1,3 +1,5 @@
+// Builds the dependencies between tiles: data that are read, chains of tiles that add up, and
+// storage that is overwritten. make_tiles() calls it after all tiles exist.
 #include "tiling/dependencies/written_grid.hpp"
 #include "tiling/shared/grid.hpp"
 
@@ -13,14 +15,14 @@ namespace monet {
 
 namespace {
 
-/// What one reading operand needs of one group of the producer's axes, for every part of the loops
-/// that move those axes.
+/// Overlaps of one reading operand with one group of the producer's axes, for every combination of
+/// parts of the reader's loops that move those axes.
 struct GroupOverlaps {
   struct Entry {
-    std::uint32_t offset = 0; ///< to the producer's tile number
+    std::uint32_t offset = 0; ///< added to the producer's tile number
     std::int64_t volume = 0;
   };
-  PartCombos combos; ///< of the reader's loops
+  PartCombos combos; ///< over the reader's loops
   std::vector<std::uint32_t> first;
   std::vector<Entry> entries;
 
@@ -30,7 +32,7 @@ struct GroupOverlaps {
   }
 };
 
-/// One reading operand against the tiles of its tensor's producer.
+/// Overlaps of one reading operand with the tiles of its tensor's producer.
 struct ReadPlan {
   const Access* access = nullptr;
   std::vector<GroupOverlaps> groups;
@@ -40,7 +42,7 @@ struct ReadPlan {
 struct TensorPlan {
   TensorId id;
   const Tensor* tensor = nullptr;
-  std::uint32_t base = 0; ///< number of the producer's tile before groups count
+  std::uint32_t base = 0; ///< producer's tile number without group offsets
   std::vector<ReadPlan> reads;
 };
 
@@ -51,6 +53,7 @@ struct ChainPlan {
   WrittenGrid grid;
 };
 
+/// Fills in the edges and anti-dependences of a tile graph, operator by operator.
 class EdgeMaker {
 public:
   EdgeMaker(TileGraph& tiles, const Graph& graph) : tiles_(tiles), graph_(graph) {
@@ -73,7 +76,8 @@ public:
   }
 
 private:
-  /// Up to so many pairs of tiles for each tile; beyond, the writer waits for the whole reader.
+  /// Maximum tile pairs of an anti-dependence per tile of its two operators; beyond it, the writer
+  /// waits for the whole reader.
   static constexpr std::size_t kMaxPairs = 16;
 
   const OperatorTiling& tiling(OpId op) const { return tiles_.operators[op.index()]; }
@@ -184,7 +188,7 @@ private:
     return result;
   }
 
-  /// Parts of a loop in one slice.
+  /// Number of parts of a loop within one slice.
   std::uint32_t parts_per_slice(OpId op, std::uint32_t dim) const {
     std::uint32_t parts = index(op).parts(dim);
     for (std::uint32_t i = 0; i < tiling(op).slice_cuts; ++i) {
@@ -194,7 +198,8 @@ private:
     return parts;
   }
 
-  /// Where slices of a stack compute the same elements, a slice reads its own.
+  /// Selects the producer's parts of the reader's own slice if slices of the stack recompute the
+  /// same elements.
   void preferred_parts(OpId reader, OpId producer, const WrittenGroup& group,
                        const PartCombos& read_by, std::span<const std::uint32_t> parts,
                        std::vector<std::uint32_t>& preferred) const {
@@ -214,14 +219,14 @@ private:
       preferred.push_back(slice * from_each + i);
   }
 
-  /// A place in the overlaps of one group.
+  /// Position in the overlaps of one group.
   struct Cursor {
     const GroupOverlaps::Entry* begin = nullptr;
     const GroupOverlaps::Entry* at = nullptr;
     const GroupOverlaps::Entry* end = nullptr;
   };
 
-  /// Calls `found(number, volume)` for every tile of the producer that the tile's read meets.
+  /// Calls `found(number, volume)` for every producer tile that the current tile's read overlaps.
   template <class Found>
   void for_each_overlap(const TensorPlan& plan, const ReadPlan& read, Found found) {
     cursors_.clear();
@@ -253,7 +258,7 @@ private:
     });
   }
 
-  /// Several reads of one tensor: what they share counts once.
+  /// Adds edges for several reads of one tensor; elements that the reads share count once.
   void add_several(OpId reader, std::uint32_t number, const TensorPlan& plan) {
     sources_.clear();
     for (const ReadPlan& read : plan.reads) {
@@ -319,7 +324,7 @@ private:
   }
 
   void add_anti_dependences(OpId writer) {
-    std::vector<std::pair<OpId, TensorId>> reads; // (reader, what is written over it)
+    std::vector<std::pair<OpId, TensorId>> reads; // (reader, output that overwrites its input)
     for (const TensorId output : present(graph_.op(writer).outputs)) {
       if (!graph_.tensor(output).alias_of)
         continue;
@@ -345,9 +350,9 @@ private:
     }
   }
 
-  /// What waits in the host comes back beside the operator in front of it, not while there is much
-  /// else to run: it waits for the one before that. Others that come back do not count, nor do
-  /// operators of the same stack.
+  /// Delays an operator that fetches a tensor back from the host: it may overlap the operator
+  /// directly before it, but waits for the one before that. Other fetches and operators of the same
+  /// stack are not counted.
   void add_wait_of_fetch(OpId fetch) {
     std::size_t beside = 1;
     for (std::size_t i = fetch.index(); i-- > 0;) {
@@ -362,7 +367,8 @@ private:
     return !tiles_.stack_of.empty() && tiles_.stack_of[a.index()] == tiles_.stack_of[b.index()];
   }
 
-  /// False where tiles do not tell, or there are too many pairs.
+  /// Adds the pairs of tiles whose regions overlap. False if they cannot be determined or are too
+  /// many.
   bool add_pairs(TensorId output, AntiDependence& order) {
     const Tensor& tensor = graph_.tensor(output);
     const auto grid = written_grid(graph_.op(order.writer), tiling(order.writer),
@@ -393,7 +399,7 @@ private:
   TileGraph& tiles_;
   const Graph& graph_;
   std::vector<PartIndex> indices_;   ///< per operator
-  std::vector<std::uint32_t> parts_; ///< of the tile at hand, per loop
+  std::vector<std::uint32_t> parts_; ///< of the current tile, per loop
   std::vector<Cursor> cursors_;      ///< per group of a read
   std::vector<std::uint32_t> sources_;
   std::vector<Interval> ranges_;
@@ -403,7 +409,7 @@ private:
 
 void make_edges(TileGraph& tiles, const Graph& graph) {
   EdgeMaker(tiles, graph).make();
-  tiles.edges.shrink_to_fit(); // a third of what a million tiles take otherwise
+  tiles.edges.shrink_to_fit(); // saves a third of the memory of a million tiles
 }
 
 } // namespace monet

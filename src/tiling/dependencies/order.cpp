@@ -1,4 +1,4 @@
-// The order in which tiles are scheduled.
+// Computes the scheduling order of tiles (ranks) and their turns; the last step of making tiles.
 #include "tiling/shared/grid.hpp"
 
 #include <algorithm>
@@ -15,6 +15,8 @@ std::uint32_t slices_of(const OperatorTiling& tiling) {
   return slices;
 }
 
+/// Computes ranks and turns of tiles. The slot of a tile is the slice of its stack to which it
+/// belongs.
 class Ranker {
 public:
   Ranker(TileGraph& tiles, std::int64_t turns, const std::vector<bool>& in_turns)
@@ -33,7 +35,8 @@ public:
   }
 
 private:
-  /// Who reads what is overwritten, and comes first.
+  /// Collects the readers of overwritten storage: they must come before the tiles that overwrite
+  /// it.
   void find_readers() {
     readers_.assign(tiles_.operators.size(), {});
     tile_readers_.clear();
@@ -46,7 +49,7 @@ private:
     std::ranges::sort(tile_readers_);
   }
 
-  /// The slice of its stack to which each tile belongs.
+  /// Finds the slice of its stack to which each tile belongs.
   void find_slots() {
     most_.assign(tiles_.operators.size(), 1);
     for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
@@ -89,8 +92,8 @@ private:
     delay_turns(ids);
   }
 
-  /// Tiles by (stack, slot, operator, number), where stacks take turns with the first of them and
-  /// the turn before that. Within one operator slots never go back.
+  /// Tiles sorted by (stack, slot, operator, number). Tiles with a turn are sorted into the first
+  /// stack that takes turns, by turn before stack. Slots never decrease within one operator.
   std::vector<std::uint32_t> in_slots() const {
     using Key = std::pair<std::uint64_t, std::uint64_t>;
     const auto first =
@@ -112,7 +115,7 @@ private:
     return order;
   }
 
-  /// The tile, after all that it depends on.
+  /// Ranks the tile after ranking every tile it depends on.
   void emit(std::uint32_t tile) {
     if (tiles_.rank[tile] != kNone)
       return;
@@ -128,10 +131,11 @@ private:
     }
   }
 
-  /// No tile has a turn before those that it waits for, which come before it in `order`.
+  /// Delays the turn of each tile to the latest turn of the tiles it waits for. These precede it in
+  /// `order`.
   void delay_turns(const std::vector<std::uint32_t>& order) {
-    std::vector<std::uint32_t> turn(order.size(), 0); // of those without one: of what they wait for
-    std::vector<std::uint32_t> of_operator(tiles_.operators.size(), 0); // of all of its tiles
+    std::vector<std::uint32_t> turn(order.size(), 0); // per tile: its turn or the latest awaited
+    std::vector<std::uint32_t> of_operator(tiles_.operators.size(), 0); // maximum over its tiles
     for (const std::uint32_t t : order) {
       const std::size_t op = tiles_.tiles[t].op.index();
       std::uint32_t& own = turn[t];
@@ -151,7 +155,7 @@ private:
   }
 
   void delay_turns_by_rank() {
-    find_readers(); // emit() has forgotten them
+    find_readers(); // emit() consumed them
     std::vector<std::uint32_t> order(tiles_.tiles.size());
     for (std::uint32_t t = 0; t < order.size(); ++t)
       order[tiles_.rank[t]] = t;
@@ -160,12 +164,12 @@ private:
 
   struct Visit {
     std::uint32_t tile = 0;
-    std::uint32_t edge = 0;   ///< edges before this one are done
-    std::uint32_t pair = 0;   ///< of its tile_readers_, those before this one are done
-    std::uint32_t reader = 0; ///< tiles of readers before this one are done
+    std::uint32_t edge = 0;   ///< edges before this one are visited
+    std::uint32_t pair = 0;   ///< pairs in tile_readers_ before this one are visited
+    std::uint32_t reader = 0; ///< tiles of readers before this one are visited
   };
 
-  /// A tile without a rank that must come before.
+  /// An unranked tile that must precede the visited one; nullopt if none exists.
   std::optional<std::uint32_t> next_before(Visit& visit) {
     for (const TileEdge& edge : tiles_.edges_into(TileId(visit.tile)).subspan(visit.edge)) {
       if (tiles_.rank[edge.from.index()] == kNone)
@@ -193,9 +197,9 @@ private:
   TileGraph& tiles_;
   std::int64_t turns_;
   const std::vector<bool>& in_turns_;      ///< per stack
-  std::vector<std::uint32_t> most_;        ///< per stack: slices of the operator that has most
-  std::vector<std::vector<OpId>> readers_; ///< per operator: those of which all comes first
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> tile_readers_; ///< (tile, what comes first)
+  std::vector<std::uint32_t> most_;        ///< per stack: maximum slices of its operators
+  std::vector<std::vector<OpId>> readers_; ///< per operator: readers that precede it as a whole
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> tile_readers_; ///< (tile, its predecessor)
   std::vector<std::uint32_t> slot_;
   std::vector<Visit> pending_;
   std::uint32_t next_rank_ = 0;

@@ -1,3 +1,5 @@
+// Finds which tiles of an operator write which elements of a tensor; edges.cpp derives dependencies
+// from it.
 #include "tiling/dependencies/written_grid.hpp"
 
 #include <algorithm>
@@ -7,14 +9,14 @@ namespace monet {
 
 namespace {
 
-/// Groups of axes that share a cut loop, with those loops.
+/// Groups of axes that share a cut loop, with the loops of each group.
 struct AxisSets {
   std::vector<std::vector<std::uint32_t>> axes;
   std::vector<std::vector<std::uint32_t>> dims;
 };
 
 AxisSets connected_axes(const Access& access, std::size_t rank, const PartIndex& index) {
-  std::vector<std::size_t> group(rank); // by the smallest axis in it
+  std::vector<std::size_t> group(rank); // identified by its smallest axis
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<std::vector<std::uint32_t>> moving(rank);
   for (std::size_t a = 0; a < rank && !access.opaque; ++a) {
@@ -69,7 +71,7 @@ void sort_group(WrittenGroup& group) {
   }
 }
 
-/// Neighbouring parts have iterations in common.
+/// True if neighbouring parts share iterations.
 bool overlapping(const std::vector<Interval>& parts) {
   return std::adjacent_find(parts.begin(), parts.end(),
                             [](Interval a, Interval b) { return b.begin < a.end; }) != parts.end();
@@ -81,7 +83,7 @@ WrittenGroup make_group(const Access& access, const OperatorTiling& tiling, cons
   WrittenGroup group{std::move(axes), PartCombos(index, std::move(dims)), {}, {}};
   std::vector<Interval> ranges;
   ranges.reserve(tiling.parts.size());
-  for (const auto& parts : tiling.parts) // whole loops, and any part of cut ones that do not matter
+  for (const auto& parts : tiling.parts) // cut loops are set below
     ranges.push_back({parts.front().begin, parts.back().end});
   std::vector<std::uint32_t> parts(tiling.parts.size(), 0);
   group.boxes.reserve(group.combos.size() * group.axes.size());
@@ -109,7 +111,8 @@ std::int64_t overlap_volume(std::span<const Interval> a, const std::vector<std::
   return volume;
 }
 
-/// Overlapping parts of one axis: from left to right, always the one that reaches furthest.
+/// Covers `wanted` with overlapping parts of one axis: from left to right, always the part that
+/// reaches furthest.
 void cover(const WrittenGroup& group, Interval wanted, std::vector<Overlap>& overlaps) {
   std::int64_t at = wanted.begin;
   auto next = group.order.begin();
@@ -124,7 +127,7 @@ void cover(const WrittenGroup& group, Interval wanted, std::vector<Overlap>& ove
       overlaps.push_back({*best, intersect(group.box(*best).front(), wanted).size()});
       at = group.box(*best).front().end;
     } else if (next != group.order.end()) {
-      at = group.box(*next).front().begin; // nobody writes what lies between
+      at = group.box(*next).front().begin; // the gap is not written
     } else {
       return;
     }

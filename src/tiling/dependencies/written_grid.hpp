@@ -1,5 +1,5 @@
-// From tile numbers to parts of loops and back; what the tiles of an operator write of a tensor, as
-// a product of independent groups of axes.
+// Conversion between tile numbers and parts of loops, and the regions of a tensor that an
+// operator's tiles write, as a product of independent groups of axes.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -12,8 +12,8 @@
 
 namespace monet {
 
-/// A tile is one part of every loop. Its number within the operator is a sum over the loops of what
-/// the part contributes.
+/// Converts between tile numbers and parts of loops. A tile is one part of every loop; its number
+/// within the operator is the sum of one offset per loop.
 class PartIndex {
 public:
   explicit PartIndex(const OperatorTiling& tiling);
@@ -23,11 +23,11 @@ public:
   std::uint32_t parts(std::size_t dim) const {
     return is_cut(dim) ? static_cast<std::uint32_t>(offsets_[dim].size()) : 1U;
   }
-  /// What a part of the loop contributes to the tile's number.
+  /// Offset that a part of the loop adds to the tile number.
   std::uint32_t offset(std::size_t dim, std::uint32_t part) const {
     return is_cut(dim) ? offsets_[dim][part] : 0U;
   }
-  /// The parts of a tile, given by its number within the operator.
+  /// Computes the part of each cut loop from the tile's number within the operator.
   void parts_of(std::uint32_t number, std::span<std::uint32_t> parts) const;
 
 private:
@@ -37,7 +37,7 @@ private:
   std::vector<std::vector<std::uint32_t>> offsets_; ///< [dim][part]; empty for whole loops
 };
 
-/// Every choice of one part for each of some loops, the last loop changing fastest.
+/// All combinations of one part of each loop in `dims`; the last loop changes fastest.
 class PartCombos {
 public:
   PartCombos(const PartIndex& index, std::vector<std::uint32_t> dims);
@@ -45,9 +45,9 @@ public:
   const std::vector<std::uint32_t>& dims() const { return dims_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(offsets_.size()); }
   std::uint32_t combo_of(std::span<const std::uint32_t> parts) const;
-  /// Fills in the parts of the combination's loops.
+  /// Sets the parts of the combination's loops.
   void parts_of(std::uint32_t combo, std::span<std::uint32_t> parts) const;
-  /// What the combination contributes to the tile's number.
+  /// Offset that the combination adds to the tile number.
   std::uint32_t offset(std::uint32_t combo) const { return offsets_[combo]; }
 
 private:
@@ -56,41 +56,45 @@ private:
   std::vector<std::uint32_t> offsets_;
 };
 
-/// Axes that the same cut loops move. A tile's region is one combination's box in every group.
+/// Axes that the same cut loops move. A tile's region is the product of one combination's box per
+/// group.
 struct WrittenGroup {
   std::vector<std::uint32_t> axes;
-  PartCombos combos;                ///< of the loops that move the axes
+  PartCombos combos;                ///< over the loops that move the axes
   std::vector<Interval> boxes;      ///< [combo * axes.size() + i]
-  std::vector<std::uint32_t> order; ///< combinations by where they begin on the first axis
-  bool sorted_ends = true;          ///< in that order, the ends on the first axis do not go back
-  bool recomputed = false; ///< one axis, of which several combinations compute the same elements
+  std::vector<std::uint32_t> order; ///< combinations, sorted by begin on the first axis
+  bool sorted_ends = true;          ///< true if this order also sorts the ends
+  bool recomputed = false;          ///< a single axis on which combinations overlap
 
   std::span<const Interval> box(std::uint32_t combo) const {
     return {boxes.data() + combo * axes.size(), axes.size()};
   }
 };
 
-/// Which combinations of one group a box needs.
+/// A combination of one group that a box meets.
 struct Overlap {
   std::uint32_t combo = 0;
-  std::int64_t volume = 0; ///< of the overlap, over the group's axes
+  std::int64_t volume = 0; ///< elements of the overlap, over the group's axes
 };
 
+/// Regions of one tensor that the tiles of an operator write.
 struct WrittenGrid {
-  std::vector<WrittenGroup> groups;          ///< every axis of the tensor is in one
+  std::vector<WrittenGroup> groups;          ///< each axis of the tensor is in one group
   PartCombos repeats;                        ///< of the cut loops that move no axis: a reduction
-  std::vector<std::uint32_t> repeat_offsets; ///< what these contribute to a tile, ascending
+  std::vector<std::uint32_t> repeat_offsets; ///< their offsets of the tile number, ascending
 
-  /// Tile number of the last that adds into a region, less what the groups contribute.
+  /// Offset of the last tile that adds into a region, without the offsets of the groups.
   std::uint32_t last_repeat() const { return repeat_offsets.back(); }
 };
 
-/// nullopt when the operator's nest does not say what it writes of the tensor.
+/// Regions of the tensor that the operator's tiles write; nullopt if the nest does not contain the
+/// write.
 std::optional<WrittenGrid> written_grid(const Operator& op, const OperatorTiling& tiling,
                                         const PartIndex& index, TensorId id, const Tensor& tensor);
 
-/// Combinations that together hold what of `box` is written, as few as possible where they overlap:
-/// those of `preferred` alone when they hold all of it. `box` is over all axes of the tensor.
+/// Finds combinations that together contain every written element of `box`, a box over all axes of
+/// the tensor. If combinations overlap: as few as possible, or only `preferred` ones if these
+/// suffice.
 void find_overlaps(const WrittenGroup& group, std::span<const Interval> box,
                    std::span<const std::uint32_t> preferred, std::vector<Overlap>& overlaps);
 

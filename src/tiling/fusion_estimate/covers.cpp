@@ -1,3 +1,5 @@
+// Finds the cheapest fusion plans of a step: a dynamic program over the order of operators, on the
+// group prices of price.cpp.
 #include "monet/tiling/covers.hpp"
 
 #include "base/shared/bytes.hpp"
@@ -18,7 +20,7 @@ namespace monet {
 
 namespace {
 
-/// What a unit of each figure is worth.
+/// Weight of each figure of a price.
 struct CoverWeights {
   double cycles = 0;
   double bits = 0;
@@ -29,16 +31,17 @@ struct CoverWeights {
 };
 
 constexpr std::size_t kMaxPlans = 6;
-/// Plans whose slices are costed before the last one.
+/// Maximum rounds of measuring the slices of a plan and searching again.
 constexpr int kMaxRounds = 4;
 
-/// A way in which a group may run.
+/// A way to slice a group, with its price.
 struct PricedGroup {
   std::uint32_t group = 0;
   std::uint32_t way = 0;
   GroupPrice price;
 };
 
+/// Prices all groups on one chip and finds the cheapest selection of disjoint groups.
 class Cover {
 public:
   Cover(const NeighbourGroups& groups, const Graph& graph, const Chip& chip, const CoreLists& cores,
@@ -58,7 +61,8 @@ public:
 
   const GroupPrice& all() const { return all_; }
 
-  /// The best plan by what has been learnt on the way, and its cycles, in a share of the memories.
+  /// The best plan by the measurements so far, and its cycles. Groups may use the fraction `share`
+  /// of the memories.
   std::pair<FusionPlan, double> search(const CoverWeights& weights, double share) {
     if (share != share_) {
       share_ = share;
@@ -76,7 +80,7 @@ public:
   }
 
 private:
-  using Chosen = std::vector<const PricedGroup*>; ///< in order
+  using Chosen = std::vector<const PricedGroup*>; ///< in the order of operators
 
   bool learn(const Chosen& chosen, const std::vector<double>& cycles) {
     bool news = false;
@@ -94,7 +98,7 @@ private:
     const auto& sequence = groups_.sequence();
     std::vector<double> total(sequence.size() + 1, 0.0);
     std::vector<const PricedGroup*> last(sequence.size() + 1, nullptr);
-    std::vector<double> saved(sequence.size() + 1, 0.0); // by not running updates alone
+    std::vector<double> saved(sequence.size() + 1, 0.0); // prefix sums: updates run alone
     std::size_t next = 0;
     for (std::size_t end = 1; end <= sequence.size(); ++end) {
       const OpId op = sequence[end - 1];
@@ -108,8 +112,8 @@ private:
         const NeighbourGroup& own = group(priced_[next]);
         const double apart = own.updates ? 0.0 : saved[end] - saved[own.begin];
         const double with = total[own.begin] + apart + weights.of(priced_[next].price);
-        // Of equals the last: smaller slices overlap better than estimated. But an operator by
-        // itself has to gain something by them.
+        // Ties are won by the last way: smaller slices overlap better than estimated. An operator
+        // that runs alone must gain something by slices.
         const double enough = own.members.size() == 1 ? 1 - 1e-9 : 1 + 1e-9;
         if (with < total[end] * enough) {
           total[end] = with;
@@ -178,19 +182,19 @@ private:
   const Graph& graph_;
   GroupPricer pricer_;
   const FusionCovers::PlanCycles& cycles_;
-  double share_ = 1;              ///< of the memories, for which all is priced
+  double share_ = 1;              ///< fraction of the memories that prices allow
   std::vector<GroupPrice> alone_; ///< per operator
   GroupPrice all_;
-  std::vector<PricedGroup> priced_; ///< by end
+  std::vector<PricedGroup> priced_; ///< sorted by end of the group
 };
 
 struct CoverRequest {
   CoverWeights weights;
-  double share = 1; ///< of the memories
+  double share = 1; ///< fraction of the memories
 };
 
-/// By latency, by latency and traffic, by traffic; and as if memories were half as large, or a
-/// quarter.
+/// Requested plans: by latency, by latency and traffic, by traffic; then the first two with half of
+/// the memories, and the first with a quarter.
 std::array<CoverRequest, kMaxPlans> wanted(const GroupPrice& all, double tile) {
   const double cycles = 1 / std::max(1.0, all.cycles);
   const double bits = 1 / std::max(1.0, all.bits);
@@ -211,7 +215,7 @@ struct FusionCovers::Impl {
   std::unordered_map<std::string, Estimates> known;   ///< by GroupPricer::key()
   std::unordered_map<std::string, FusionPlan> stacks; ///< by memory_key()
 
-  /// Equal for chips on which stacks by memory are.
+  /// Key that is equal for chips with equal stacks_by_memory().
   std::string memory_key(const Chip& chip, const TilePlanner& planner, Halo halo) const {
     ByteWriter key;
     key.number(halo);
@@ -245,7 +249,7 @@ FusionCovers::FusionCovers(const TrainingGraph& step, Halo halo)
 FusionCovers::~FusionCovers() = default;
 
 FusionPlan FusionCovers::stacks_by_memory(const Chip& chip, const TilingOptions& options) const {
-  if (options.mapping != nullptr || options.stacks) // which may say what slices are
+  if (options.mapping != nullptr || options.stacks) // these may determine slices: not cached
     return automatic_fusion(impl_->step, chip, options);
   TilingOptions own = options;
   own.mode = TilingMode::layer_by_layer;

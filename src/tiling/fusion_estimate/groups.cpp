@@ -1,3 +1,5 @@
+// Lists the groups of operators that may run fused and measures the slices of each kind of group
+// once. price.cpp prices them and covers.cpp selects among them.
 #include "tiling/fusion_estimate/groups.hpp"
 
 #include "base/shared/bytes.hpp"
@@ -15,14 +17,15 @@ namespace monet {
 
 namespace {
 
-/// Of the first and of the last member, loops from which slices are tried.
+/// Maximum loops of the first and of the last member from which slices start.
 constexpr std::size_t kMaxLoops = 3;
-/// Slices along the loop of one member, by doubling.
+/// Maximum slices along one loop of a member; tried counts double.
 constexpr std::int64_t kMaxSlices = 64;
-/// The same within those of another loop.
+/// Maximum slices along the inner of two loops.
 constexpr std::int64_t kMaxInnerSlices = 16;
 
-/// Equal for operators whose tiles are alike: loops, accesses and sizes, without names.
+/// Key with the loops, accesses and sizes of an operator, without names of operators and tensors.
+/// Equal for operators with equal tiles.
 std::string form_of(const Graph& graph, const Operator& op) {
   ByteWriter key;
   key.number(op.nest.compute, op.phase == Phase::update);
@@ -46,7 +49,7 @@ std::string form_of(const Graph& graph, const Operator& op) {
 
 } // namespace
 
-/// Finds the groups and measures each kind once.
+/// Finds all groups and measures each kind of group once.
 class NeighbourGroups::Builder {
 public:
   Builder(const Graph& graph, Halo halo, NeighbourGroups& result)
@@ -84,7 +87,7 @@ public:
         add(begin, end, false);
         if (updates)
           add(begin, end, true);
-        // Groups of the update phase alone gain nothing.
+        // Groups that begin in the update phase gain nothing.
         if (graph_.op(first).phase == Phase::update)
           break;
       }
@@ -112,7 +115,7 @@ private:
     result_.groups_.push_back(std::move(group));
   }
 
-  /// Members are linked through tensors that they hand on or both read.
+  /// True if tensors that members pass on or both read connect all members.
   bool linked(const std::vector<OpId>& members) {
     ++sight_;
     leader_.resize(members.size());
@@ -139,12 +142,12 @@ private:
     return parts == 1;
   }
 
-  /// Updates overwrite what later operators read: these must be members, too, unless nobody waits
-  /// for the group.
+  /// True if updates can overwrite their storage without a cyclic wait. False if a member waits for
+  /// a reader placed after the group while an operator outside the group reads the group's results.
   bool in_order(const NeighbourGroup& group) const {
     const auto outside = [&](OpId op) { return !std::ranges::binary_search(group.members, op); };
-    bool waits = false;  // for somebody after the group
-    bool needed = false; // by somebody after the group that is no update
+    bool waits = false;  // a member waits for a reader placed after the group
+    bool needed = false; // an outside operator other than an update reads a result
     for (const OpId member : group.members) {
       for (const TensorId id : present(graph_.op(member).outputs)) {
         const Tensor& tensor = graph_.tensor(id);
@@ -182,7 +185,7 @@ private:
   std::vector<GroupSlices> measure(const std::vector<OpId>& members) {
     const StackSlicer slicer(graph_, members, scratch_);
     std::vector<GroupSlices> ways{way(slicer, members, {})};
-    std::size_t last = members.size() - 1; // the last that is no update
+    std::size_t last = members.size() - 1; // last member that is not an update
     while (last > 0 && graph_.op(members[last]).phase == Phase::update)
       --last;
     std::vector<Seed> seeds;
@@ -205,7 +208,7 @@ private:
     return ways;
   }
 
-  /// A loop of a member, and those of the others that follow from it.
+  /// A loop of a member, and the loops of other members that follow from it.
   struct Seed {
     std::size_t member = 0;
     std::uint32_t dim = 0;
@@ -233,7 +236,8 @@ private:
     }
   }
 
-  /// A short first loop cut into single iterations, and each of the others inside.
+  /// Adds ways with two loops: a short first loop cut into single iterations, and another loop
+  /// inside.
   void add_second_loops(const StackSlicer& slicer, const std::vector<OpId>& members,
                         const std::vector<Seed>& seeds, std::vector<GroupSlices>& ways) const {
     for (const Seed& outer : seeds) {
@@ -256,7 +260,8 @@ private:
     }
   }
 
-  /// Slices of the outer loop go over results of others again, each time in other parts.
+  /// True if slices of an outer loop sweep repeatedly over operators' results, in other parts each
+  /// time.
   bool sweeps_results(const std::vector<OpId>& members, const GroupSlices& way) const {
     return std::ranges::any_of(way.space.kept, [&](const GroupSpace::Kept& kept) {
       const Access& access = graph_.op(members[kept.member]).nest.operands[kept.operand];
@@ -322,10 +327,10 @@ private:
   Halo halo_;
   NeighbourGroups& result_;
   mutable StackSlicer::Scratch scratch_;
-  std::vector<std::uint32_t> place_;  ///< per operator: its own in the sequence, or its gradient's
-  std::vector<std::int64_t> local_;   ///< per tensor: its number in the group at hand
-  std::vector<std::uint32_t> leader_; ///< per member of the group at hand
-  std::vector<std::uint64_t> seen_;   ///< per tensor: the last time that it was met
+  std::vector<std::uint32_t> place_;  ///< per operator: place of it or of its gradient's maker
+  std::vector<std::int64_t> local_;   ///< per tensor: its number in the current group
+  std::vector<std::uint32_t> leader_; ///< per member of the current group
+  std::vector<std::uint64_t> seen_;   ///< per tensor: sight_ when last met
   std::uint64_t sight_ = 0;
   std::vector<std::uint32_t> forms_; ///< per operator
   std::unordered_map<std::string, std::uint32_t> kinds_;

@@ -1,5 +1,5 @@
-// Groups of neighbours that may run together, and how large their slices are. Nothing here depends
-// on a chip.
+// Groups of consecutive operators that may run fused, and the sizes of their slices. Independent of
+// the chip.
 #pragma once
 
 #include "tiling/stacks/slices.hpp"
@@ -13,50 +13,52 @@
 
 namespace monet {
 
-/// One way to slice a group, and what a slice in the middle of it touches.
+/// One way to slice a group, with the sizes of its middle slice.
 struct GroupSlices {
-  struct Split { ///< a slice of a member shared out along one loop
-    std::int64_t extent = 1;
-    std::int64_t moved = 0; ///< bits of operands of which every part touches its own
-    std::int64_t fixed = 0; ///< bits of the others
+  struct Split {             ///< a member's slice divided over cores along one loop
+    std::int64_t extent = 1; ///< iterations of the loop in the slice
+    std::int64_t moved = 0;  ///< bits of operands that are divided, too
+    std::int64_t fixed = 0;  ///< bits of the other operands
   };
   using Parts = std::vector<std::pair<std::uint32_t, std::int64_t>>; ///< sliced loops, their sizes
   struct Member {
     double slices = 1;
-    double work = 1; ///< iterations of all slices over those of the operator
+    double work = 1; ///< iterations of all slices / those of the operator
     Parts parts;
-    std::vector<Split> splits; ///< the first: not shared out
-    std::int64_t whole = 0;    ///< bits of a slice that is not shared out
-    std::int64_t least = 0;    ///< of a part of one that is shared out over as many cores as can be
+    std::vector<Split> splits; ///< the first entry: undivided
+    std::int64_t whole = 0;    ///< bits of an undivided slice
+    std::int64_t least = 0;    ///< minimum bits of a part of a divided slice
   };
-  std::vector<StackSlices::Cut> cuts; ///< the first outermost; `op` is the member's place
+  std::vector<StackSlices::Cut> cuts; ///< outermost first; `op` is the member's index
   std::vector<Member> members;
   GroupSpace space;
-  double most = 1; ///< slices of any member
+  double most = 1; ///< maximum slices of a member
 };
 
+/// A run of consecutive operators, with or without the updates of their gradients.
 struct NeighbourGroup {
-  std::uint32_t begin = 0; ///< of the sequence
+  std::uint32_t begin = 0; ///< places [begin, end) of sequence()
   std::uint32_t end = 0;
-  std::uint32_t kind = 0;
-  bool updates = false;      ///< with the updates of its gradients
+  std::uint32_t kind = 0;    ///< equal for groups that share their ways()
+  bool updates = false;      ///< includes the updates of its gradients
   std::vector<OpId> members; ///< ascending
 };
 
-/// Every group of up to kLongest neighbours in the order of operators, alone and with the updates
-/// of the gradients that it makes, which no other order could make wait for themselves.
+/// All groups of up to kLongest consecutive operators, each without and with the updates of the
+/// gradients that it makes. Groups whose members share no tensors are left out, and groups whose
+/// updates would wait for the group itself in any order.
 class NeighbourGroups {
 public:
   static constexpr std::uint32_t kLongest = 8;
 
   NeighbourGroups(const Graph& graph, Halo halo);
 
-  /// Operators but updates that may join the one that makes their gradient.
+  /// All operators in order, except updates that can join the producer of their gradient.
   const std::vector<OpId>& sequence() const { return sequence_; }
   const std::vector<OpId>& updates_of(OpId op) const { return updates_of_[op.index()]; }
-  const std::vector<NeighbourGroup>& groups() const { return groups_; } ///< by end
-  /// The first one leaves every member whole. Groups that are equal but for which tensors they have
-  /// share them.
+  const std::vector<NeighbourGroup>& groups() const { return groups_; } ///< sorted by end
+  /// Ways to slice the group; the first leaves every member whole. Groups that differ only in their
+  /// tensors share their ways.
   const std::vector<GroupSlices>& ways(const NeighbourGroup& group) const {
     return ways_[group.kind];
   }

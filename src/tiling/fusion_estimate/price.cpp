@@ -1,3 +1,5 @@
+// Prices groups of operators on a chip by closed forms: memory, off-chip traffic, cycles and their
+// overlap. The search in covers.cpp calls it for every group.
 #include "tiling/fusion_estimate/price.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -20,8 +22,8 @@ namespace monet {
 
 namespace {
 
-/// Bits per cycle that all cores together get from the off-chip memory, or give it: its port, or
-/// the narrowest link that every way takes.
+/// Bits per cycle between the off-chip memory and all cores together: the width of its port or of
+/// the narrowest link that every route contains, whichever is smaller.
 double offchip_width(const Chip& chip, bool read) {
   const OffchipPort port = offchip_port(chip);
   std::int64_t width = read ? port.read_bits_per_cycle : port.write_bits_per_cycle;
@@ -43,8 +45,8 @@ double offchip_width(const Chip& chip, bool read) {
   return static_cast<double>(std::max<std::int64_t>(1, width));
 }
 
-/// Cycles of a tile on a core whose lanes are all busy: mappings of single layers come close, since
-/// any loop may be unrolled where those of the core's dataflow are short.
+/// Cycles of a tile on a core whose lanes are all busy. Mappings of single layers come close: other
+/// loops may be unrolled where those of the core's dataflow are short.
 double cycles_of(std::span<const Interval> tile, const Core& core) {
   double iterations = 1;
   for (const Interval range : tile)
@@ -62,7 +64,7 @@ double port_width(const Core& core, MemoryOperand operand, Direction direction) 
              : std::numeric_limits<double>::infinity();
 }
 
-/// Results are written through the port that operands are read through.
+/// True if results are written through the port that operands are read through.
 bool shares_port(const Core& core) {
   const Memory* inputs = core.top(MemoryOperand::I1);
   const Memory* outputs = core.top(MemoryOperand::O);
@@ -126,7 +128,7 @@ std::string GroupPricer::key() const {
     if (modes)
       key += fmt::format("m{} {}", weakest(op).lanes(), cycles_per_product(weakest(op)));
   }
-  std::size_t known = 0; // pools
+  std::size_t known = 0; // number of pools written so far
   for (std::size_t op = 0; op < pool_.size(); ++op) {
     if (pool_[op] < known)
       continue;
@@ -147,7 +149,7 @@ std::string GroupPricer::key() const {
   return key;
 }
 
-/// Of the cores that may run the operator.
+/// The core with the fewest products per cycle among those that may run the operator.
 const Core& GroupPricer::weakest(std::size_t op) const {
   const auto running = [&](CoreId id) -> const Core& {
     return in_mode_for(chip_.cores[id.index()], graph_, graph_.op(OpId(op)));
@@ -156,8 +158,9 @@ const Core& GroupPricer::weakest(std::size_t op) const {
       cores_[op], {}, [&](CoreId id) { return products_per_cycle(running(id)); }));
 }
 
-/// Links that many transfers take count once. What goes to all at once goes at the speed of the
-/// narrowest link to any of them, on the first ways or on the second.
+/// Computes the bandwidth between pools. For different parts: all links that leave or enter a pool,
+/// each counted once. For the same data to all cores: the narrowest link on the first routes or on
+/// the second routes, whichever is wider.
 void GroupPricer::measure_ways() {
   const std::size_t pools = used_.size();
   ways_.resize(pools * pools);
@@ -197,7 +200,7 @@ void GroupPricer::measure_ways() {
   }
 }
 
-/// Of bringing what another operator made, once, as it leaves the operator's cores.
+/// Cycles to bring another operator's result to the reader's cores once; 0 if it is already there.
 double GroupPricer::link_cycles(OpId reader, const Access& access, const Share& own) const {
   const OpId maker = *graph_.tensor(access.tensor).producer;
   const std::uint32_t from = pool_[maker.index()];
@@ -209,19 +212,22 @@ double GroupPricer::link_cycles(OpId reader, const Access& access, const Share& 
   return bits_[access.tensor.index()] / (parted ? way.parts : way.all);
 }
 
+/// Cycles for which the off-chip port is busy with these bits.
 double GroupPricer::port_cycles(double read, double written) const {
   const double reads = read / read_width_;
   const double writes = written / write_width_;
   return shared_port_ ? reads + writes : std::max(reads, writes);
 }
 
+/// The division of slices of these sizes, computed once.
 const GroupPricer::Share& GroupPricer::share(OpId op, const GroupSlices::Parts& parts) {
   const std::vector<Share>& known = known_[op.index()];
   const auto found = std::ranges::find(known, parts, &Share::parts);
   return found != known.end() ? *found : add_share(op, parts);
 }
 
-/// As choose_split() decides, over all of the cores or half of them and so on.
+/// Divides slices of these sizes over all cores, half of them, a quarter and so on, by the criteria
+/// of choose_split(). Stores the best.
 const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Parts& parts) {
   const LoopNest& nest = graph_.op(op).nest;
   const auto& list = cores_[op.index()];
@@ -229,7 +235,7 @@ const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Par
   std::vector<Interval> tile = full_tile(nest);
   for (const auto& [dim, size] : parts)
     tile[dim] = {0, size};
-  std::vector<double> brought; // bits per operand that come from the off-chip memory for a slice
+  std::vector<double> brought; // off-chip bits per slice and operand
   std::vector<double> touched;
   for (const Access& access : nest.operands) {
     const Tensor& tensor = graph_.tensor(access.tensor);
@@ -255,7 +261,7 @@ const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Par
     }
     return std::tuple(std::max(cycles, moving / read_width_), cycles, all);
   };
-  // What a tile reads and writes passes the ports of the core's outermost memories.
+  // Data that a tile reads and writes pass the ports of the core's outermost memories.
   const bool one_port = shares_port(core);
   const double read_port = port_width(core, MemoryOperand::I1, Direction::tl);
   const double write_port = port_width(core, MemoryOperand::O, Direction::fl);
@@ -267,7 +273,7 @@ const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Par
       const double bits =
           dim && moved_by(access, *dim) ? touched[i] / static_cast<double>(count) : touched[i];
       (access.mode == AccessMode::read ? read : written) += bits;
-      bool adds = false; // to what earlier slices left
+      bool adds = false; // to the sums of earlier slices
       for (const auto& [sliced, size] : parts)
         adds = adds || (access.mode != AccessMode::read && !moved_by(access, sliced));
       read += adds ? bits : 0.0;
@@ -309,7 +315,7 @@ bool GroupPricer::learn(OpId op, const GroupSlices::Member& slices, double cycle
   return true;
 }
 
-/// Of one slice.
+/// Cycles of one slice, with the slowdown of the most similar recorded slices.
 double GroupPricer::cycles(OpId op, const Share& own) const {
   const auto& parts = own.parts;
   double slowdown = 1;
@@ -330,8 +336,8 @@ double GroupPricer::cycles(OpId op, const Share& own) const {
   return std::max(own.least, own.cycles) * slowdown;
 }
 
-/// Of an operator that runs whole: an operand that the cut over cores does not move lies, or
-/// streams, on each of them as a whole.
+/// Division of an operator that runs whole. Operands that the cut over cores does not move are
+/// stored on, or streamed to, each core in full.
 OperatorSpread GroupPricer::spread(OpId op) {
   const Share& own = share(op, {});
   const LoopNest& nest = graph_.op(op).nest;
@@ -341,10 +347,10 @@ OperatorSpread GroupPricer::spread(OpId op) {
   return spread;
 }
 
-/// Bits that each member brings and leaves behind, as long as the group keeps what it hands on; or
-/// of an operator that runs whole and alone.
+/// Computes the bits that each member reads from and writes to off-chip, if the group keeps the
+/// tensors it passes on. With `whole`: the bits of an operator that runs whole and alone.
 void GroupPricer::traffic(const std::vector<OpId>& members, bool whole) {
-  if (alone_.reads.empty()) { // a key is had without it
+  if (alone_.reads.empty()) { // not computed earlier: key() needs no traffic
     for (std::size_t op = 0; op < graph_.operators().size(); ++op)
       spread_.push_back(spread(OpId(op)));
     alone_ = step_traffic(graph_, pool_, pool_bits_, spread_);
@@ -377,15 +383,16 @@ void GroupPricer::traffic(const std::vector<OpId>& members, bool whole) {
   }
 }
 
+/// True if the slices of every member can be divided over its cores so that each part fits.
 bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way) const {
   for (std::size_t m = 0; m < group.members.size(); ++m) {
     const OpId op = group.members[m];
     if (graph_.op(op).phase == Phase::update)
-      continue; // cut as far as it takes
+      continue; // cut until it fits
     const std::int64_t cores = std::ssize(cores_[op.index()]);
     const std::int64_t room = part(tile_bits_[pool_[op.index()]]);
     const GroupSlices::Member& member = way.members[m];
-    if (member.whole <= room) // as a rule
+    if (member.whole <= room) // the common case
       continue;
     if (member.least > room)
       return false;
@@ -399,7 +406,7 @@ bool GroupPricer::tiles_fit(const NeighbourGroup& group, const GroupSlices& way)
   return true;
 }
 
-/// What all cores hold together that may run a member, updates aside.
+/// Usable bits of all cores that may run a member other than an update.
 std::int64_t GroupPricer::together(const NeighbourGroup& group) {
   used_by_group_.assign(chip_.cores.size(), false);
   for (const OpId op : group.members) {
@@ -412,7 +419,8 @@ std::int64_t GroupPricer::together(const NeighbourGroup& group) {
   return part(room_.together(used_by_group_));
 }
 
-/// Whether what the group keeps fits, when what costs least to bring again is brought once a slice.
+/// True if the operands that the group keeps fit. The cheapest ones are brought again for each
+/// slice, if necessary, and add to the traffic.
 bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
   check_stop();
   std::int64_t left = together(group) - way.space.passing;
@@ -454,7 +462,7 @@ bool GroupPricer::keep(const NeighbourGroup& group, const GroupSlices& way) {
   return left >= 0;
 }
 
-/// What members read that is on the chip, but not on their cores.
+/// Adds the cycles of moving operands that are on the chip but not on the member's cores.
 void GroupPricer::add_links(const std::vector<OpId>& members, std::size_t m) {
   const OpId reader = members[m];
   const auto& operands = graph_.op(reader).nest.operands;
@@ -469,7 +477,8 @@ void GroupPricer::add_links(const std::vector<OpId>& members, std::size_t m) {
   }
 }
 
-/// Slices overlap but for the first and the last.
+/// Combines the members' use of cores, links and port. With n slices, all but 1/n of the possible
+/// overlap between them is achieved.
 GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
   std::ranges::fill(busy_, 0.0);
   double read = 0;
@@ -484,7 +493,7 @@ GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
     linked += use.links;
     serial += std::max({use.cycles, use.links, port_cycles(use.read, use.written)});
   }
-  // Two resources that are busy all the time keep each other waiting: 9 % if each has the same.
+  // Two resources that are always busy delay each other: by 9 % if both are needed equally long.
   const double most =
       std::max({port_cycles(read, written), linked, *std::ranges::max_element(busy_)});
   const auto weighed = [&](double cycles) { return std::pow(cycles / std::max(1.0, most), 8); };

@@ -1,4 +1,4 @@
-// What groups come to on a chip, by closed forms.
+// Prices of groups of operators on a chip by closed forms: cycles, off-chip bits and tiles.
 #pragma once
 
 #include "tiling/fusion_estimate/groups.hpp"
@@ -15,30 +15,31 @@
 
 namespace monet {
 
-/// What each operator of a step moves through the off-chip port when operators run whole, one after
-/// the other: tensors stay on the chip as long as there is room, those go first that are read last.
+/// Off-chip traffic of every operator of a step when operators run whole, one after the other.
+/// Tensors stay on the chip while there is room; the farthest next use is evicted first.
 struct StepTraffic {
   enum class Source : std::uint8_t {
-    chip,    ///< it is there already
-    fetched, ///< it comes from the off-chip memory, to stay
-    streamed ///< it comes from there as often as the operator goes over it
+    chip,    ///< already on the chip
+    fetched, ///< from the off-chip memory, once
+    streamed ///< from the off-chip memory, on every pass of the operator
   };
   std::vector<std::vector<Source>> reads; ///< per operator and operand
-  std::vector<bool> stored;               ///< per tensor: it is written to the off-chip memory
+  std::vector<bool> stored;               ///< per tensor: written to the off-chip memory
 };
 
-/// How an operator is shared out over the memories of several cores.
+/// Division of an operator over the memories of several cores.
 struct OperatorSpread {
-  std::int64_t room = 0;           ///< bits that the cores hold that run it
-  std::vector<std::int64_t> cores; ///< per operand, that each have the whole of it
+  std::int64_t room = 0;           ///< bits that the operator's cores hold
+  std::vector<std::int64_t> cores; ///< per operand: cores that each hold all of it
 };
 
-/// `pool` says per operator which memory its operands lie in, `room` how many bits that holds, and
-/// `spread`, where it is given, how much of it each operator has.
+/// Off-chip traffic of the step. `pool` holds, per operator, the memory of its operands, and `room`
+/// the bits of each memory. `spread`, unless empty, holds each operator's share of its memory.
 StepTraffic step_traffic(const Graph& graph, std::span<const std::uint32_t> pool,
                          std::span<const std::int64_t> room,
                          std::span<const OperatorSpread> spread = {});
 
+/// Cost of a group or of an operator on the chip.
 struct GroupPrice {
   double cycles = 0;
   double bits = 0; ///< through the off-chip port
@@ -52,56 +53,58 @@ struct GroupPrice {
   }
 };
 
+/// Prices groups and single operators on one chip.
 class GroupPricer {
 public:
-  /// `cores`: per operator those that may run it. Graph and chip must outlive this.
+  /// `cores`: per operator, the cores that may run it. The graph and the chip must outlive the
+  /// pricer.
   GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores);
 
-  /// Leaves a part of all memories to what comes next: groups have `share` of what they had.
+  /// Limits groups to the fraction `share` of all memories; the rest is left to later operators.
   void use(double share) { share_ = share; }
 
-  /// Equal for chips on which all prices are the same as long as nothing is learnt.
+  /// Key that is equal for chips with equal prices, if learn() has not been called.
   std::string key() const;
 
-  /// The slices take the busiest core so many cycles together; others of the operator, cut along
-  /// the same loops, are estimated by the closest that are known. True when that is news.
+  /// Records that the slices take `cycles` together on the busiest core. Slices of other sizes are
+  /// scaled like the most similar recorded ones. True if the slices were not recorded yet.
   bool learn(OpId op, const GroupSlices::Member& slices, double cycles);
 
-  /// None where slices do not fit.
+  /// Price of the group sliced in this way; nullopt if the slices do not fit.
   std::optional<GroupPrice> price(const NeighbourGroup& group, const GroupSlices& way);
-  /// Of an operator that runs whole and alone.
+  /// Price of an operator that runs whole and alone.
   GroupPrice alone(OpId op);
 
 private:
-  /// How the slices of an operator are shared out, and the cycles of one.
+  /// Division of an operator's slices over cores, and the cycles of one slice.
   struct Share {
     GroupSlices::Parts parts;
     double cycles = 0;                ///< of one slice
-    double least = 0;                 ///< cycles of moving its operands within the core
-    std::optional<std::uint32_t> dim; ///< that is shared out
+    double least = 0;                 ///< minimum cycles to move its operands within the core
+    std::optional<std::uint32_t> dim; ///< loop that is divided
     std::int64_t cores = 1;
   };
-  struct MeasuredSlowdown { ///< cycles of slices over those estimated
+  struct MeasuredSlowdown { ///< measured / estimated cycles of slices
     GroupSlices::Parts parts;
     double slowdown = 1;
   };
-  struct Use { ///< of the port, the cores and the links by one member
+  struct Use { ///< use of port, cores and links by one member
     double read = 0;
     double written = 0;
     double cycles = 0;
-    double links = 0; ///< cycles of bringing what other operators made to the member's cores
+    double links = 0; ///< cycles to bring other operators' results to its cores
   };
-  struct KeptItem { ///< what a group keeps, or brings again for each slice
+  struct KeptItem { ///< operand that a group keeps, or brings for each slice
     const GroupSpace::Kept* kept;
     std::uint32_t pool;
     std::int64_t bits;    ///< on all cores
-    std::int64_t on_core; ///< on each of those that have it
-    double again;         ///< bits moved when it is not kept
+    std::int64_t on_core; ///< on each core that holds it
+    double again;         ///< bits moved if it is not kept
   };
-  /// From the cores of one pool to those of another, in bits per cycle.
+  /// Bandwidth from the cores of one pool to those of another, in bits per cycle.
   struct Transport {
-    double parts = 0; ///< to each its own
-    double all = 0;   ///< the same to all of them
+    double parts = 0; ///< if each core receives its part
+    double all = 0;   ///< if all receive the same data
   };
 
   const Core& weakest(std::size_t op) const;
@@ -126,15 +129,15 @@ private:
   const Chip& chip_;
   CoreLists cores_;
   MemoryCapacity room_;
-  std::vector<std::uint32_t> pool_;     ///< per operator: the cores' list
-  std::vector<std::vector<bool>> used_; ///< per pool: per core
-  std::vector<std::int64_t> pool_bits_; ///< per pool: of all its cores
-  std::vector<std::int64_t> core_bits_; ///< per pool: of the smallest core
-  std::vector<std::int64_t> tile_bits_; ///< per pool: that a tile may take
+  std::vector<std::uint32_t> pool_;     ///< per operator: index of its set of cores
+  std::vector<std::vector<bool>> used_; ///< per pool: flag per core
+  std::vector<std::int64_t> pool_bits_; ///< per pool: all its memories
+  std::vector<std::int64_t> core_bits_; ///< per pool: its smallest memory
+  std::vector<std::int64_t> tile_bits_; ///< per pool: maximum for one tile
   std::int64_t onchip_ = 0;
-  std::vector<OperatorSpread> spread_; ///< per operator that runs whole
+  std::vector<OperatorSpread> spread_; ///< per operator, run whole
   StepTraffic alone_;
-  double share_ = 1; ///< of the memories
+  double share_ = 1; ///< usable fraction of the memories
   double read_width_ = 1;
   double write_width_ = 1;
   bool shared_port_ = true;
@@ -143,10 +146,10 @@ private:
   std::vector<std::vector<MeasuredSlowdown>> slowdowns_; ///< per operator
   std::vector<std::uint64_t> seen_;                      ///< per tensor
   std::uint64_t sight_ = 0;
-  std::vector<Use> uses_;            ///< per member of the group at hand
-  std::vector<const Share*> shares_; ///< the same
+  std::vector<Use> uses_;            ///< per member of the current group
+  std::vector<const Share*> shares_; ///< per member of the current group
   std::vector<Transport> ways_;      ///< [from * pools + to]
-  std::vector<double> busy_;         ///< per pool, of the group at hand
+  std::vector<double> busy_;         ///< per pool, for the current group
   std::vector<KeptItem> kept_;
   std::vector<std::int64_t> left_on_core_; ///< per pool
   std::vector<bool> used_by_group_;        ///< per core

@@ -1,3 +1,5 @@
+// Computes the off-chip traffic of a step whose operators run whole, one after the other. price.cpp
+// starts its group prices from it.
 #include "tiling/fusion_estimate/price.hpp"
 
 #include <algorithm>
@@ -9,6 +11,7 @@ namespace {
 
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
+/// Walks over the operators in order and tracks which tensors each pool holds.
 class Walk {
 public:
   Walk(const Graph& graph, std::span<const std::uint32_t> pool, std::span<const std::int64_t> room,
@@ -34,7 +37,7 @@ public:
 private:
   std::int64_t bits(TensorId id) const { return size_of(graph_.tensor(id)).value; }
 
-  /// The next operator after `op` that reads the tensor.
+  /// Index of the next operator after `op` that reads the tensor; kNever if none exists.
   std::size_t next_use(TensorId id, std::size_t op) {
     const auto& readers = graph_.tensor(id).consumers;
     std::uint32_t& at = readers_[id.index()];
@@ -53,7 +56,8 @@ private:
     left_[pool] += bits(id);
   }
 
-  /// Makes room by giving up what is read last; false when there is none to be had.
+  /// Evicts tensors, farthest next use first, until `wanted` bits are free. False if only pinned
+  /// tensors remain.
   bool make_room(std::size_t pool, std::int64_t wanted, std::size_t op,
                  std::span<const TensorId> pinned) {
     while (left_[pool] < wanted) {
@@ -80,9 +84,9 @@ private:
   void step(std::size_t op) {
     const auto& operands = graph_.operators()[op].nest.operands;
     const std::size_t pool = pool_[op];
-    // The largest operands flow by until the others fit.
+    // Operands are kept from smallest to largest while they fit; the others are streamed.
     std::vector<TensorId> own;
-    std::vector<std::pair<std::int64_t, TensorId>> sizes; // on all cores
+    std::vector<std::pair<std::int64_t, TensorId>> sizes; // bits on all cores together
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const TensorId id = operands[i].tensor;
       if (std::ranges::find(own, id) != own.end())
@@ -136,7 +140,7 @@ private:
   std::vector<std::vector<TensorId>> held_; ///< per pool
   std::vector<std::int64_t> left_;          ///< bits per pool
   std::vector<std::int64_t> room_;
-  std::vector<std::uint32_t> readers_; ///< per tensor: those before it have read
+  std::vector<std::uint32_t> readers_; ///< per tensor: index of its next reader
   StepTraffic result_;
 };
 

@@ -1,3 +1,5 @@
+// Cuts loops, appends the tiles of an operator and converts tile ids to loop ranges; tiling.cpp
+// builds tile graphs with it.
 #include "tiling/shared/grid.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -17,8 +19,8 @@ std::vector<Interval> TileGraph::ranges(TileId tile) const {
 
 void TileGraph::ranges(TileId tile, std::vector<Interval>& out) const {
   const OperatorTiling& tiling = operators[tiles[tile.index()].op.index()];
-  // Which part of each loop: digits of the index, outermost cut first. The begin of a range holds
-  // the digits until all are known.
+  // The index of each loop's part consists of digits of the tile index, outermost cut first.
+  // `begin` holds this index until all digits are known.
   out.assign(tiling.parts.size(), Interval{0, 0});
   const std::span<Interval> ranges = out;
   std::uint32_t below = tiling.size();
@@ -30,7 +32,7 @@ void TileGraph::ranges(TileId tile, std::vector<Interval>& out) const {
     index %= below;
   }
   auto parts = tiling.parts.begin();
-  for (Interval& range : ranges) { // no loop is without parts, and most have only one
+  for (Interval& range : ranges) { // every loop has parts, most only one
     range = range.begin == 0 ? *parts->begin() : (*parts)[static_cast<std::size_t>(range.begin)];
     ++parts;
   }
@@ -77,7 +79,7 @@ std::int64_t tile_count(const OperatorTiling& tiling) {
 void append_tiles(TileGraph& tiles, OpId op, OperatorTiling tiling, std::span<const CoreId> cores) {
   tiling.first = static_cast<std::uint32_t>(tiles.tiles.size());
   tiling.last = tiling.first + static_cast<std::uint32_t>(tile_count(tiling));
-  std::uint32_t slice = 1; // tiles of one
+  std::uint32_t slice = 1; // tiles per slice
   for (std::size_t i = tiling.slice_cuts; i < tiling.cuts.size(); ++i)
     slice *= tiling.cuts[i].count;
   for (std::uint32_t i = 0; i < tiling.size(); ++i)
@@ -99,7 +101,7 @@ std::int64_t recomputed_macs(const TileGraph& tiles, const Graph& graph) {
     if (nest.compute != ComputeKind::mac)
       continue;
     std::int64_t done =
-        products(nest); // tiles are a grid: the sum of products is the product of sums
+        products(nest); // tiles form a grid: the sum of products is the product of sums
     for (const auto& parts : tiles.operators[i].parts) {
       std::int64_t sum = 0;
       for (const Interval part : parts)

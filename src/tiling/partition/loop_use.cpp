@@ -1,3 +1,5 @@
+// Decides whether a loop may be cut into disjoint parts, into parts that add up, or not at all. All
+// cuts of the tiling stage are checked here.
 #include "tiling/partition/split.hpp"
 
 #include "monet/base/checked.hpp"
@@ -9,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// One step of `dim` on this axis leaves behind everything the other loops reach.
+/// True if one step of `dim` on this axis is larger than the joint reach of the other loops.
 bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
   if (axis.data_dependent)
     return false;
@@ -26,7 +28,7 @@ bool separates(const AxisExpr& axis, const LoopNest& nest, std::size_t dim) {
   return step > reach;
 }
 
-/// Iterations of the loop add into the same elements.
+/// True if iterations of the loop add into the same elements.
 bool adds_up(const Access& access, std::size_t dim) {
   return std::ranges::all_of(access.axes, [&](const AxisExpr& axis) {
     if (axis.data_dependent)

@@ -1,3 +1,5 @@
+// Chooses how an operator is cut over cores, and reads the cores and factors of mapping entries;
+// tiling.cpp calls it for every operator.
 #include "tiling/partition/split.hpp"
 
 #include "monet/base/checked.hpp"
@@ -18,14 +20,14 @@ namespace monet {
 
 namespace {
 
-/// Bits touched by all tiles together; what several tiles touch counts for each.
+/// Bits that all tiles touch together; data that several tiles touch count once per tile.
 struct Traffic {
   std::int64_t all = 0;
-  std::int64_t offchip = 0; ///< of tensors that nobody on the chip can hold ready
+  std::int64_t offchip = 0; ///< part that passes the off-chip port
 };
 
-/// Weights and other tensors without a producer come from the off-chip memory, and so does what is
-/// larger than the cores' outermost memories together.
+/// Tensors without a producer, such as weights, come from the off-chip memory, and so do tensors
+/// larger than `onchip_bits`, the outermost memories of all cores together.
 Traffic traffic(const Graph& graph, const LoopNest& nest, std::span<const std::int64_t> slices,
                 std::int64_t onchip_bits, std::span<const std::vector<Interval>> tiles) {
   Traffic bits;
@@ -56,7 +58,7 @@ std::int64_t onchip_bits(const Chip& chip) {
   return bits;
 }
 
-/// Cores as an operator has them: in the mode of its operands.
+/// Cores in the mode that suits an operator's operands.
 struct OperatorCores {
   const Chip& chip;
   const Graph& graph;
@@ -65,11 +67,11 @@ struct OperatorCores {
   const Core& core(CoreId id) const { return in_mode_for(chip.cores[id.index()], graph, op); }
 };
 
-/// Cores from strongest to weakest, and the numbers of them worth trying.
+/// Cores from strongest to weakest, and the numbers of cores worth trying.
 struct RankedCores {
   std::vector<CoreId> cores;
   std::vector<std::int64_t> counts;
-  std::int64_t equals = 1; ///< cores as strong as the first
+  std::int64_t equals = 1; ///< number of cores as strong as the first
 };
 
 RankedCores rank(const OperatorCores& chip, std::span<const CoreId> cores) {
@@ -90,8 +92,8 @@ RankedCores rank(const OperatorCores& chip, std::span<const CoreId> cores) {
   return ranked;
 }
 
-/// Cycles that so many bits take at least between the off-chip memory and the cores: they share its
-/// port, and the narrowest link that all of them use. 0 without an off-chip memory.
+/// Minimum cycles to move `bits` between the off-chip memory and the cores, limited by its port and
+/// by the narrowest link on the routes to them. 0 without an off-chip memory.
 std::int64_t transfer_cycles(const Chip& chip, std::span<const CoreId> cores, std::int64_t bits) {
   if (!chip.offchip)
     return 0;
@@ -105,8 +107,8 @@ std::int64_t transfer_cycles(const Chip& chip, std::span<const CoreId> cores, st
   return width > 0 ? ceil_div(bits, width) : 0;
 }
 
-/// The first `count` of the ranking, back in order of id so that the same parts meet the same
-/// cores.
+/// The `count` strongest cores, sorted by id so that equal parts of different operators meet the
+/// same cores.
 std::vector<CoreId> strongest(const RankedCores& ranked, std::int64_t count) {
   std::vector<CoreId> chosen(ranked.cores.begin(), ranked.cores.begin() + count);
   std::ranges::sort(chosen);
@@ -121,7 +123,7 @@ std::int64_t slowest(const LoopNest& nest, std::span<const Interval> tile,
   return cycles;
 }
 
-/// The tiles of a grid, first factor outermost.
+/// Tiles of a grid, with the first factor outermost.
 std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
                                                 std::span<const SplitFactor> factors) {
   std::vector<std::vector<Interval>> tiles{full_tile(nest)};
@@ -139,7 +141,7 @@ std::vector<std::vector<Interval>> split_ranges(const LoopNest& nest,
   return tiles;
 }
 
-/// The loop that alone makes up an axis of the first output.
+/// The loop that alone makes up the axis of the first output; nullopt if none exists.
 std::optional<std::size_t> loop_of_axis(const LoopNest& nest, std::size_t axis) {
   const auto output = std::ranges::find_if(
       nest.operands, [](const Access& a) { return a.mode != AccessMode::read; });
@@ -155,7 +157,7 @@ std::optional<std::size_t> loop_of_axis(const LoopNest& nest, std::size_t axis) 
 
 Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index) {
   const std::int64_t small = size / parts;
-  const std::int64_t larger = size % parts; // so many parts have one more
+  const std::int64_t larger = size % parts; // number of parts with one more iteration
   const std::int64_t begin = index * small + std::min(index, larger);
   return {begin, begin + small + (index < larger ? 1 : 0)};
 }
@@ -176,7 +178,7 @@ std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> ti
   }
   if (!unrolled)
     return ceil_div(cycles, std::max<std::int64_t>(1, core.lanes()));
-  std::int64_t at_once = 1; // products of a multiplier
+  std::int64_t at_once = 1; // products per multiplier
   for (const ArrayDim& dim : core.array)
     at_once *= dim.sums ? dim.size : 1;
   return ceil_div(cycles, at_once);
@@ -190,12 +192,12 @@ Split choose_split(const Graph& graph, const Operator& op, const LoopNest& nest,
   const Core& first = own.core(ranked.cores.front());
   const std::vector<Interval> whole = full_tile(nest);
   const std::int64_t alone = estimated_cycles(nest, whole, first);
-  Split best{{}, strongest(ranked, ranked.equals)}; // the caller picks one of them
+  Split best{{}, strongest(ranked, ranked.equals)}; // the caller picks one of these cores
   if (cores.size() == 1 || alone < kSmallestSplitCycles)
     return best;
 
   const std::vector<std::vector<Interval>> one{whole};
-  // What several tiles read is fetched once for each: more cores may well be slower.
+  // Data that several tiles read are fetched once per tile: more cores may be slower.
   const std::int64_t capacity = onchip_bits(chip);
   const auto key_of = [&](std::int64_t cycles, const std::vector<std::vector<Interval>>& tiles,
                           std::span<const CoreId> users) {
@@ -210,14 +212,14 @@ Split choose_split(const Graph& graph, const Operator& op, const LoopNest& nest,
     if (size < 2 || !may_split(nest, d))
       continue;
     for (const std::int64_t count : ranked.counts) {
-      // As few parts as give the same largest part.
+      // The fewest parts with the same largest part.
       const std::int64_t parts = ceil_div(size, ceil_div(size, std::min(size, count)));
       if (parts < 2)
         continue;
       largest[d] = even_part(size, parts, 0);
       const auto too_slow = [&](std::int64_t cycles) { return cycles > std::get<0>(best_key); };
       if (too_slow(estimated_cycles(nest, largest, first)))
-        continue; // whatever is moved
+        continue; // whatever its transfers cost
       const std::vector<CoreId> chosen = strongest(ranked, parts);
       const std::int64_t cycles = slowest(nest, largest, own, chosen);
       if (too_slow(cycles))

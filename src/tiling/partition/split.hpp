@@ -1,5 +1,5 @@
-// How an operator is cut into tiles: which loops may be cut, which cut suits which cores, and what
-// the factors and cores of a mapping file are on the loops of our nests.
+// Cutting of an operator into tiles: loops that may be cut, the best cut over given cores, and the
+// meaning of a mapping file's factors and cores for a nest.
 #pragma once
 
 #include "tiling/shared/grid.hpp"
@@ -15,63 +15,66 @@
 
 namespace monet {
 
-/// What one operator is cut into, and the cores that get the parts.
+/// Cut of one operator, and the cores that run its parts.
 struct Split {
-  std::vector<SplitFactor> factors; ///< none: one tile
+  std::vector<SplitFactor> factors; ///< empty: one tile
   std::vector<CoreId> cores;        ///< tile i runs on cores[i % cores.size()]
 };
 
-/// What becomes of the outputs when a loop is cut.
+/// Effect of cutting a loop on the outputs.
 enum class LoopUse {
   parallel, ///< every tile writes its own part
   summed,   ///< tiles add into the same part, one after the other
-  never,    ///< it may not be cut
+  never,    ///< the loop may not be cut
 };
 
-/// `parallel` as may_split() says. `summed` when every output either keeps its parts disjoint or
-/// lacks the loop altogether: tiles that differ in it add up to the output. `never`: loops whose
-/// iterations need each other's results (LoopDim::coupled), outputs that are opaque or overlap in
-/// part, and writes to where data decide.
+/// Effect of cutting the loop. `parallel`: see may_split(). `summed`: every output either keeps its
+/// parts disjoint or lacks the loop, so that tiles add into it. `never`: iterations need each
+/// other's results (LoopDim::coupled), or an output is opaque, overlaps in part, or is written, but
+/// not accumulated, at data-dependent positions.
 LoopUse loop_use(const LoopNest& nest, std::size_t dim);
 
-/// Part `index` of [0, size) cut into `parts`; sizes differ by one at most, the larger come first.
+/// Part `index` of [0, size) cut into `parts` parts. Sizes differ by at most one; larger parts come
+/// first.
 Interval even_part(std::int64_t size, std::int64_t parts, std::int64_t index);
 
-/// Cycles that a tile of these sizes takes at least: loops unrolled by the core's dataflow take
-/// ceil(size / unrolling) steps; without a dataflow, iterations over lanes. The core is one in a
-/// mode, where it has modes.
+/// Minimum cycles of a tile with these ranges. A loop unrolled by the core's dataflow needs its
+/// size over the unrolling, rounded up. Without a dataflow, iterations are divided by the number of
+/// lanes. A core with modes must be given in the mode of the operands.
 std::int64_t estimated_cycles(const LoopNest& nest, std::span<const Interval> tile,
                               const Core& core);
 
-/// The cut over some of `cores` with the fewest estimated cycles: of the largest tile, or of moving
-/// what all tiles touch through the off-chip port where that takes longer; then the fewest of the
-/// largest tile, then the least data touched, then the first loop. Operators below
-/// kSmallestSplitCycles stay whole.
+/// Finds the cut over some of `cores` with the fewest estimated cycles: those of the largest tile,
+/// or of moving all tiles' data through the off-chip port if that takes longer. Ties are broken by
+/// the cycles of the largest tile, then by the bits touched, then by the first loop. Operators
+/// below kSmallestSplitCycles stay whole.
 ///
-/// `nest` is the operator's own; in slices it has the sizes of one slice, and `slices` says per
-/// operand how many of them share what is brought of it: 0 = nothing is. Empty: one slice.
+/// `nest` is the operator's nest; for a sliced operator, with the sizes of one slice. `slices`
+/// holds per operand the number of slices that share one transfer from off-chip; 0: the operand is
+/// not transferred. Empty `slices`: the operator has one slice.
 Split choose_split(const Graph& graph, const Operator& op, const LoopNest& nest,
                    std::span<const std::int64_t> slices, const Chip& chip,
                    std::span<const CoreId> cores);
 
-/// An operator whose whole takes fewer cycles than this on one core is not worth distributing.
+/// Minimum cycles on one core from which an operator is worth distributing over cores.
 inline constexpr std::int64_t kSmallestSplitCycles = 128;
 
-/// Index of the loop that a mapping file calls `name`: the nest's own name, else what Stream calls
-/// it. There, loops of element-wise operators are B, H, D, K for the axes of the output from the
-/// left, and K are the channels of a pooling. dims.size() when there is no such loop.
+/// Index of the loop that a mapping file calls `name`: the nest's own name, else the name in
+/// Stream. Stream calls the output axes of element-wise operators B, H, D, K from the left, and the
+/// channels of a pooling K. Returns dims.size() if there is no such loop.
 std::size_t find_mapped_dim(const LoopNest& nest, std::string_view name);
 
 bool is_compute_core(const Chip& chip, std::size_t core);
-/// Weights and inputs can come from the off-chip memory, where there is one, and results go there.
+/// True if routes lead from the off-chip memory to the core and back, or if the chip has no
+/// off-chip memory.
 bool has_offchip_path(const Chip& chip, std::size_t core);
-/// The cores of the mapping entry, in its order and as often as it has them; those that the chip
-/// lacks are problems.
+/// Cores that the mapping entry lists, in its order and with repetitions. Adds a problem for each
+/// id that is not a compute core of the chip or has no route from and to the off-chip memory.
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip,
                                  ProblemList& problems);
 
-/// The usable ones of `given`: loops that the operator lacks or that may not be cut are left out,
-/// and so is a loop given before; larger factors than the loop are clipped; `*` is `chosen`.
+/// Usable factors of `given`. Skips loops that the operator lacks, that may not be cut or that
+/// occurred before; clips factors to the loop's size; `*` stands for `chosen`.
 std::vector<SplitFactor> usable_factors(const LoopNest& nest, std::span<const TilingFactor> given,
                                         std::int64_t chosen);
 

@@ -1,3 +1,5 @@
+// Cuts the operators of one stack into slices, from consumers back to producers. The stack search
+// (stacks.cpp), turns and fusion estimates use it.
 #include "tiling/stacks/slices.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -14,7 +16,7 @@ bool usable(const Access& access, std::size_t axis) {
   return !access.opaque && !access.axes[axis].data_dependent;
 }
 
-/// What the other loops add to coefficient * loop on an axis.
+/// Offset range that the constant and the other loops add to coefficient * loop on an axis.
 struct OtherLoops {
   std::int64_t coefficient = 0;
   std::int64_t low = 0;
@@ -39,7 +41,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-/// Iterations of the loop that write [wanted.begin, wanted.end) of the axis and no more.
+/// The smallest range of iterations that together write [wanted.begin, wanted.end) of the axis.
 Interval writers(const OtherLoops& rest, Interval wanted, std::int64_t size) {
   if (wanted.empty())
     return {0, 0};
@@ -50,7 +52,7 @@ Interval writers(const OtherLoops& rest, Interval wanted, std::int64_t size) {
   return {std::clamp<std::int64_t>(begin, 0, size), std::clamp<std::int64_t>(end, 0, size)};
 }
 
-/// The one cut of the reader that moves the axis; null when there is none or there are several.
+/// The reader's only cut that moves the axis; null if no cut or several cuts move it.
 const SliceCut* moving_cut(const Slices& slices, const AxisExpr& axis) {
   const SliceCut* found = nullptr;
   for (const SliceCut& cut : slices) {
@@ -63,7 +65,8 @@ const SliceCut* moving_cut(const Slices& slices, const AxisExpr& axis) {
   return found;
 }
 
-/// Ends only go forward; parts that add nothing are left out.
+/// Consecutive parts of [0, size) with the given ends. Parts whose end does not advance are
+/// omitted.
 std::vector<Interval> parts_up_to(const std::vector<std::int64_t>& ends, std::int64_t size) {
   std::vector<Interval> parts;
   std::int64_t at = 0;
@@ -77,7 +80,7 @@ std::vector<Interval> parts_up_to(const std::vector<std::int64_t>& ends, std::in
   return parts;
 }
 
-/// Begins and ends go forward and leave no gap.
+/// Widens parts until begins and ends never decrease and the parts cover [0, size) without gap.
 std::vector<Interval> covering(std::vector<Interval> parts, std::int64_t size) {
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (parts[i].empty())
@@ -159,7 +162,8 @@ std::span<const StackSlicer::Link> StackSlicer::links_from(std::uint32_t produce
 }
 
 void StackSlicer::spread(Loops& loops) const {
-  // A member without a loop takes the one of the first axis that its neighbour's loop leads.
+  // A member without a loop receives the leading loop of the first axis that its neighbour's loop
+  // leads.
   const auto follow = [&](const Link& link, std::uint32_t member, const Access& own,
                           std::uint32_t neighbour, const Access& other, auto suits) {
     if (loops[member] || !loops[neighbour])
@@ -175,8 +179,8 @@ void StackSlicer::spread(Loops& loops) const {
     }
     return false;
   };
-  // Consumers first: what they need decides. Each pass goes once over the links; what is left
-  // without a loop after a pass that changed nothing stays whole.
+  // Consumers first: their needs determine the slices of producers. Passes over the links repeat
+  // until none sets a loop; members still without a loop stay whole.
   for (bool changed = true; changed;) {
     changed = false;
     for (auto link = links_.rbegin(); link != links_.rend(); ++link)
@@ -188,6 +192,8 @@ void StackSlicer::spread(Loops& loops) const {
   }
 }
 
+/// Slices of a member along `dim` that follow from its consumers' slices; `count` even ones if no
+/// consumer's slices move along `dim`.
 SliceCut StackSlicer::pulled(std::uint32_t member, std::uint32_t dim, std::int64_t count, Halo halo,
                              const std::vector<Slices>& slices) const {
   struct PulledAxis {

@@ -1,4 +1,4 @@
-// How the operators of a stack are cut into slices that follow each other in time.
+// Slicing of stacks: how the operators of a stack are cut into slices that run one after the other.
 #pragma once
 
 #include "monet/tiling/tiling.hpp"
@@ -10,51 +10,55 @@
 
 namespace monet {
 
-/// One loop cut into slices, which need be neither even nor, where halos are recomputed, disjoint.
+/// One loop cut into slices. Slices may differ in size; with recomputed halos they may overlap.
 struct SliceCut {
   std::uint32_t dim = 0;
   std::vector<Interval> parts;
 };
-using Slices = std::vector<SliceCut>; ///< of one operator, the first outermost
+using Slices = std::vector<SliceCut>; ///< of one operator, outermost first
 
-/// The loop that goes furthest along the axis in one step.
+/// The loop with the largest step along the axis; nullopt if no loop of several iterations moves
+/// it.
 std::optional<std::uint32_t> leading_loop(const AxisExpr& axis, const LoopNest& nest);
 
 SliceCut even_slices(const LoopNest& nest, std::uint32_t dim, std::int64_t parts);
 
-/// Passes slices on between the operators of one stack.
+/// Derives the slices of a stack's operators from each other.
 class StackSlicer {
 public:
-  /// What all stacks of a graph share.
+  /// Buffers that all slicers of a graph share, one slicer at a time.
   struct Scratch {
     explicit Scratch(const Graph& graph);
-    std::vector<std::uint32_t> position; ///< per operator: its place in the stack at hand
-    std::vector<bool> left_behind;       ///< per operator: makes what outlives the step
+    std::vector<std::uint32_t> position; ///< per operator: its index in the current stack
+    std::vector<bool> left_behind;       ///< per operator: has a result that outlives the step
   };
 
-  /// `members` in ascending order.
+  /// `members` must be in ascending order.
   StackSlicer(const Graph& graph, std::span<const OpId> members, Scratch& scratch);
   ~StackSlicer();
   StackSlicer(const StackSlicer&) = delete;
   StackSlicer& operator=(const StackSlicer&) = delete;
 
-  using Loops = std::vector<std::optional<std::uint32_t>>; ///< per member: the loop that is sliced
+  using Loops = std::vector<std::optional<std::uint32_t>>; ///< per member: the sliced loop
 
-  /// Gives every member that can have one the loop that follows from a neighbour's: its output's
-  /// axis that the neighbour slices.
+  /// Sets the loop of every member that has none and whose loop follows from a neighbour: the
+  /// leading loop of the axis that the neighbour slices.
   void spread(Loops& loops) const;
 
-  /// Cuts every member that has a loop along it, inside the cuts that it has; those that are
-  /// `fixed` keep theirs. Slice i of a producer is what slice i of its consumers needs beyond slice
-  /// i - 1; whoever has no consumers with slices is cut into `count` even ones. With recomputed
-  /// halos: all that slice i of its consumers needs, given slices too; but what outlives the step
-  /// is made once.
+  /// Cuts every member that has a loop along this loop, inside its present cuts. Members that are
+  /// `fixed` keep their cuts. With cached halos, slice i of a producer is the part that slice i of
+  /// its consumers needs and slice i - 1 did not. Members without sliced consumers are cut into
+  /// `count` even slices.
+  ///
+  /// With recomputed halos, slice i of a producer is everything that slice i of its consumers
+  /// needs; a fixed single cut is widened in this way, too. Results that outlive the step are still
+  /// made once.
   void make_slices(const Loops& loops, std::int64_t count, Halo halo,
                    const std::vector<bool>& fixed, std::vector<Slices>& slices) const;
 
-  /// An operand through which one member reads what another writes.
+  /// A tensor passed within the stack: one member writes it and another reads it.
   struct Link {
-    std::uint32_t producer = 0; ///< members
+    std::uint32_t producer = 0; ///< index of the member
     std::uint32_t consumer = 0;
     const Access* write = nullptr;
     const Access* read = nullptr;
@@ -70,7 +74,7 @@ private:
   const Graph& graph_;
   std::span<const OpId> members_;
   Scratch& scratch_;
-  std::vector<Link> links_; ///< by producer
+  std::vector<Link> links_; ///< sorted by producer
 };
 
 } // namespace monet

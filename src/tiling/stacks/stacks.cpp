@@ -1,3 +1,5 @@
+// Chooses which operators run fused and along which loops their slices are cut; tiling.cpp calls it
+// before slices are divided over cores.
 #include "tiling/stacks/stacks.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -15,23 +17,24 @@ namespace monet {
 
 namespace {
 
-/// Stacks of the tool's own choice are no longer than this.
+/// Maximum operators of an automatically chosen stack.
 constexpr std::size_t kLongestStack = 64;
-/// Operators in a row whose tiles would fit anyway, after which a stack ends.
+/// Maximum consecutive operators of a stack whose tiles would fit without slices.
 constexpr std::size_t kMaxLightOperators = 8;
-/// Loops of an operator from which slices may start.
+/// Maximum loops of one operator from which slices may start.
 constexpr std::size_t kMaxSeeds = 6;
-/// Stacks of the tool's own choice make no more iterations again, as a share of all.
+/// Maximum iterations that an automatically chosen stack recomputes, as a share of all.
 constexpr double kMaxRecomputed = 0.25;
-/// A longer first axis is not cut into single iterations.
+/// Maximum size of a first axis that is cut into single iterations.
 constexpr std::int64_t kLargestBatch = 64;
-/// Of the tool's own choice, slices of an operator and of another that it reads are no more pairs
-/// than this, or than a few neighbours for each.
+/// Maximum pairs of slices of a reader and of its producer with common elements in automatic
+/// slicing. kFewNeighbours pairs for each slice of the reader are always allowed.
 constexpr double kMaxCrossings = 16384;
 constexpr double kFewNeighbours = 16;
 constexpr std::uint32_t kAlone = std::numeric_limits<std::uint32_t>::max();
 
-/// The loop of the first output's first axis, where it is short and may be cut.
+/// The loop of the first output's first axis if it may be cut and has 2 to kLargestBatch
+/// iterations.
 std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
   const auto output = std::ranges::find_if(
       nest.operands, [](const Access& a) { return a.mode != AccessMode::read; });
@@ -47,14 +50,15 @@ std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
 
 } // namespace
 
-/// One or two loops of a member; the first one is cut into single iterations when there are two.
+/// One or two loops of a member, from which slices start. `outer`, if any, is cut into single
+/// iterations.
 struct SliceFinder::Seed {
   std::uint32_t member = 0;
   std::uint32_t loop = 0;
   std::optional<std::uint32_t> outer;
 };
 
-/// Slices that follow from a seed.
+/// Slices of all members that follow from a seed.
 struct SliceFinder::Candidate {
   Seed seed;
   StackSlicer::Loops outer;
@@ -63,7 +67,7 @@ struct SliceFinder::Candidate {
   std::size_t sums = 0;     ///< members whose slices add up
   std::int64_t longest = 1; ///< iterations of the longest loop
   std::int64_t outer_count = 1;
-  std::int64_t count = 1;     ///< slices of the loop
+  std::int64_t count = 1;     ///< slices along `loops`
   std::int64_t excess = 0;    ///< bits that do not fit
   std::vector<Slices> slices; ///< per member
 
@@ -82,6 +86,7 @@ SliceFinder::SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& 
       any_given_(std::ranges::any_of(given, [](const auto& s) { return !s.empty(); })), room_(chip),
       scratch_(graph) {}
 
+/// True if the operator's tiles do not fit their cores without slices.
 bool SliceFinder::crowded(OpId op) const {
   const auto& cores = cores_[op.index()];
   return tile_bits(graph_, graph_.op(op), {}, std::ssize(cores)) > room_.of_a_tile(cores);
@@ -91,6 +96,7 @@ bool SliceFinder::update(std::size_t op) const {
   return graph_.op(OpId(op)).phase == Phase::update;
 }
 
+/// Loops of the member from which slices may start: single ones, then each inside the batch loop.
 std::vector<SliceFinder::Seed> SliceFinder::seeds(std::uint32_t member, OpId op) const {
   const LoopNest& nest = graph_.op(op).nest;
   std::vector<std::uint32_t> dims;
@@ -109,6 +115,7 @@ std::vector<SliceFinder::Seed> SliceFinder::seeds(std::uint32_t member, OpId op)
   return result;
 }
 
+/// The loops of all members that follow from the seed; slices are not made yet.
 SliceFinder::Candidate SliceFinder::spread(const StackSlicer& slicer, std::span<const OpId> members,
                                            const Seed& seed) const {
   Candidate candidate;
@@ -136,14 +143,15 @@ SliceFinder::Candidate SliceFinder::spread(const StackSlicer& slicer, std::span<
   return candidate;
 }
 
+/// Bits by which the members' tiles and their working set exceed the memories.
 std::int64_t SliceFinder::excess(const StackSlicer& slicer, std::span<const OpId> members,
                                  const std::vector<Slices>& slices) const {
   std::int64_t excess = 0;
   std::vector<bool> used;
-  std::vector<std::int64_t> copies; // cores that share out another loop have all of what stays
+  std::vector<std::int64_t> copies; // copies of kept operands per member: at most one per core
   for (std::size_t m = 0; m < members.size(); ++m) {
     const auto& cores = cores_[members[m].index()];
-    if (update(members[m].index())) { // cut as far as it takes, whatever the others are
+    if (update(members[m].index())) { // refine() cuts it until it fits
       copies.push_back(0);
       continue;
     }
@@ -162,7 +170,8 @@ std::int64_t SliceFinder::excess(const StackSlicer& slicer, std::span<const OpId
                                             room_.together(used)));
 }
 
-/// As few slices from `least` on, doubling, as let everything fit; the most when none do.
+/// Finds the fewest slices, doubling from `least`, with which everything fits; the most allowed if
+/// it never fits.
 void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, Halo halo,
                       std::int64_t least, Candidate& candidate) const {
   const std::vector<bool> fixed(members.size(), false);
@@ -181,19 +190,19 @@ void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, 
         candidate.slices = std::move(fewer.second);
       }
       candidate.excess = std::max<std::int64_t>(
-          1, excess(slicer, members, candidate.slices)); // and more would too
+          1, excess(slicer, members, candidate.slices)); // as would more slices
       return;
     }
     fewer = {candidate.count, candidate.slices};
     candidate.excess = excess(slicer, members, candidate.slices);
     if (candidate.excess == 0 && recomputes_much(members, candidate.slices))
-      candidate.excess = 1; // smaller slices would have more of it
+      candidate.excess = 1; // smaller slices recompute more
     if (candidate.excess == 0 || count >= candidate.longest)
       return;
   }
 }
 
-/// Halos that are made again cost more than kMaxRecomputed of all iterations.
+/// True if recomputed halos add more than kMaxRecomputed of all iterations.
 bool SliceFinder::recomputes_much(std::span<const OpId> members,
                                   const std::vector<Slices>& slices) const {
   double needed = 0;
@@ -214,7 +223,7 @@ bool SliceFinder::recomputes_much(std::span<const OpId> members,
   return done > needed * (1 + kMaxRecomputed);
 }
 
-/// Slices of members, or of operators before them, would be too many pairs to follow.
+/// True if slices of a member and of an operator that it reads form too many pairs to follow.
 bool SliceFinder::cross_much(std::span<const OpId> members,
                              const std::vector<Slices>& slices) const {
   for (std::size_t m = 0; m < members.size(); ++m) {
@@ -235,7 +244,7 @@ bool SliceFinder::cross_much(std::span<const OpId> members,
   return false;
 }
 
-/// What the mapping gives, and what follows from it for others, fits.
+/// True if the mapping's slices, and those that follow for other members, fit on the chip.
 bool SliceFinder::fits_as_given(const StackSlicer& slicer, std::span<const OpId> members,
                                 Halo halo) const {
   StackSlicer::Loops loops;
@@ -254,12 +263,13 @@ bool SliceFinder::fits_as_given(const StackSlicer& slicer, std::span<const OpId>
   return excess(slicer, members, slices) == 0;
 }
 
-/// End of the longest stack from `first` that some seed slices as a whole so that it fits; without
-/// operators at its end that would fit anyway.
+/// End of the longest stack from `first` that fits when it is sliced from a single seed. Operators
+/// at its end that would fit without slices are left out, except one after the last crowded
+/// operator.
 std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
   check_stop();
   std::vector<OpId> members{OpId(first)};
-  std::vector<std::pair<Seed, std::int64_t>> alive; // with the slices it takes so far
+  std::vector<std::pair<Seed, std::int64_t>> alive; // with its number of slices so far
   if (!any_given_) {
     for (const Seed& seed : seeds(0, OpId(first)))
       alive.emplace_back(seed, 1);
@@ -289,7 +299,7 @@ std::size_t SliceFinder::grow(std::size_t first, Halo halo) {
     if (end - last_crowded > kMaxLightOperators)
       break;
   }
-  // The operator after a crowded one reads what is too large for one core.
+  // The operator after a crowded one reads a tensor that is too large for one core.
   return std::min(end, last_crowded + 2);
 }
 
@@ -316,7 +326,8 @@ std::vector<std::vector<OpId>> SliceFinder::stacks(Halo halo) {
   return stacks;
 }
 
-/// An update whose last input to be made is a gradient runs with the operator that makes it.
+/// Adds an update to the stack of the operator that makes its last input, if this input is a
+/// weight's gradient.
 void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks) {
   const Operator& op = graph_.op(id);
   if (op.phase != Phase::update || stacked_[id.index()] != kAlone)
@@ -398,7 +409,7 @@ std::vector<Slices> SliceFinder::cut(std::span<const OpId> members, Halo halo,
     slicer.spread(loops);
     slicer.make_slices(loops, cut.count, plan.halo.value_or(halo), fixed, slices);
   }
-  if (members.size() > 1 || !plan.cuts.empty()) // else it is to stay whole
+  if (members.size() > 1 || !plan.cuts.empty()) // else the operator stays whole
     refine_updates(members, slices);
   return slices;
 }

@@ -1,4 +1,4 @@
-// Which operators run fused, and in how many slices.
+// Choice of stacks (operators that run fused) and of their numbers of slices.
 #pragma once
 
 #include "tiling/stacks/slices.hpp"
@@ -17,40 +17,41 @@ namespace monet {
 /// Per operator: the cores that may run it.
 using CoreLists = std::vector<std::vector<CoreId>>;
 
-/// The operators in stacks, each in ascending order and in one stack.
+/// All operators in stacks: each operator is in one stack, and each stack is in ascending order.
 struct Stacks {
-  std::vector<std::vector<OpId>> members; ///< by first operator
+  std::vector<std::vector<OpId>> members; ///< sorted by first operator
   std::vector<std::uint32_t> stack_of;    ///< per operator
 };
 
-/// The given stacks, and one for every other operator.
+/// The given stacks, and a stack of one for every other operator.
 Stacks complete_stacks(const Graph& graph, std::vector<std::vector<OpId>> given);
 
-/// Finds slices for stacks, and stacks for graphs.
+/// Finds slices for given stacks, and stacks for a graph.
 class SliceFinder {
 public:
-  /// `given`: per operator, the slices that a mapping asks for; `planned`: those chosen so far, of
-  /// all operators.
+  /// `given`: per operator, the slices that a mapping requests. `planned`: per operator, the slices
+  /// chosen so far. Both must outlive the finder.
   SliceFinder(const Graph& graph, const Chip& chip, const CoreLists& cores,
               const std::vector<Slices>& given, const std::vector<Slices>& planned);
 
-  /// Stacks of neighbours in the order of operators, from one on whose tiles are too large for
-  /// their cores: as many as some slices let fit as a whole, working set and every tile; where a
-  /// mapping gives slices, those. An
-  /// optimiser update joins the operator that makes its gradient.
+  /// Chooses stacks of consecutive operators. A stack starts at, or one operator before, an
+  /// operator whose tiles are too large for its cores. It grows as long as some slices (the
+  /// mapping's, if it has any) make the working set and every tile fit. An update whose last input
+  /// is a weight's gradient then joins the operator that makes the gradient.
   std::vector<std::vector<OpId>> stacks(Halo halo);
 
-  /// Slices for the members that have none given (`slices` not empty): along the loop that follows
-  /// from the given ones, or `loops`; when nobody has any, along one or two loops of the first or
-  /// last member, in as few slices as let everything fit, but at least `least`. Updates are cut
-  /// further on their own. Returns the choice; none where slices were given.
+  /// Sets the slices of the members; non-empty entries of `slices` are given and stay. If `loops`
+  /// has any loop, slices follow from it and from the given ones; returns nullopt. Otherwise slices
+  /// start from one or two loops of the first or last member: the fewest, from `least` on, with
+  /// which everything fits. Updates are cut further until their tiles fit. Returns the choice.
   std::optional<StackSlices> fill_in(std::span<const OpId> members, Halo halo, std::int64_t least,
                                      StackSlicer::Loops loops, std::vector<Slices>& slices);
 
-  /// The slices that a plan asks for. Updates are cut further on their own.
+  /// Slices of the members as `plan` requests. Updates are cut further until their tiles fit.
   std::vector<Slices> cut(std::span<const OpId> members, Halo halo, const StackSlices& plan);
 
-  /// Whether an operator that runs alone gains by slices: no product, and its tiles do not fit.
+  /// True if an operator that runs alone benefits from slices: its tiles do not fit, and it
+  /// computes no multiply-accumulates.
   bool alone_in_slices(OpId op) const;
 
 private:
@@ -81,7 +82,7 @@ private:
   bool any_given_ = false;
   MemoryCapacity room_;
   StackSlicer::Scratch scratch_;
-  std::vector<std::uint32_t> stacked_; ///< per operator: its stack so far, or none
+  std::vector<std::uint32_t> stacked_; ///< per operator: its stack so far, or kAlone
 };
 
 } // namespace monet

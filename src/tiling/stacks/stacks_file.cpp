@@ -1,3 +1,5 @@
+// Reads and writes stacks files (YAML), and resolves their operator and loop names to a fusion plan
+// for one graph.
 #include "monet/tiling/stacks_file.hpp"
 
 #include "base/shared/yaml_overlay.hpp"
@@ -48,7 +50,7 @@ StacksFile::Slices::Cut read_cut(const YamlNode& node, ProblemList& problems) {
   return cut;
 }
 
-/// Operators with what the stack says beside them.
+/// Reads a stack with options: its operators, slices, halo and turns.
 std::vector<StackMember> read_sliced(const YamlNode& node, StacksFile::Slices& slices,
                                      ProblemList& problems) {
   std::vector<StackMember> members;
@@ -94,7 +96,7 @@ void read_idle_cores(const YamlNode& node, StacksFile& file, ProblemList& proble
 StacksFile read(const YamlNode& root, const std::string& origin) {
   ProblemList problems;
   StacksFile file{origin, {}, {}, {}};
-  const YamlNode* stacks = &root; // the list alone will do
+  const YamlNode* stacks = &root; // a list without `stacks:` is allowed
   if (root.kind != YamlNode::Kind::sequence) {
     YamlMap map(root, problems);
     stacks = map.require("stacks");
@@ -115,6 +117,7 @@ StacksFile read(const YamlNode& root, const std::string& origin) {
   return file;
 }
 
+/// Resolves the names, places and loops of a stacks file in a step; collects all problems.
 class Resolver {
 public:
   Resolver(const Graph& step, const Graph& network, std::span<const Graph* const> others)
@@ -179,7 +182,8 @@ private:
     return std::nullopt;
   }
 
-  /// Null for an operator that only another graph has; one that nobody has is a problem.
+  /// Finds the operator in the step. Null if only another graph has it; adds a problem if no graph
+  /// has it.
   const OpId* find(const std::string& name, const SourceLoc& where) {
     const auto id = ids_.find(name);
     if (id != ids_.end())
@@ -241,7 +245,7 @@ private:
   const Graph& step_;
   const Graph& network_;
   std::unordered_map<std::string, OpId> ids_;
-  std::unordered_set<std::string> known_; ///< somebody has an operator of that name
+  std::unordered_set<std::string> known_; ///< names of operators of all graphs
   std::unordered_set<std::string> taken_;
   std::vector<std::string> names_;
   ProblemList problems_;

@@ -1,3 +1,5 @@
+// Finds the operators of a step that can run image by image (in turns), and converts fusion plans
+// for one turn to plans for the whole step.
 #include "monet/tiling/turns.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -14,15 +16,16 @@ namespace monet {
 
 namespace {
 
-/// Of the work outside the update, what has to take turns at least.
+/// Minimum share of the work outside the update that must be able to run in turns.
 constexpr double kEnough = 0.9;
 
-/// A batch is fed in, or its labels are.
+/// True for inputs and labels, which the step reads but does not make.
 bool is_fed(const Tensor& tensor) {
   return !tensor.producer && (tensor.kind == TensorKind::input || tensor.kind == TensorKind::label);
 }
 
-/// The loop of the first axis of what is fed in.
+/// The leading loop of the first axis (the images) of an input or label that the nest reads;
+/// nullopt if no such loop may be cut.
 std::optional<std::uint32_t> loop_over_images(const Graph& graph, const LoopNest& nest) {
   for (const Access& access : nest.operands) {
     const Tensor& tensor = graph.tensor(access.tensor);
@@ -36,7 +39,7 @@ std::optional<std::uint32_t> loop_over_images(const Graph& graph, const LoopNest
   return std::nullopt;
 }
 
-/// The part of the operator's iterations that turn `turn` of `count` runs.
+/// Iterations of the operator that turn `turn` of `count` runs.
 std::vector<Interval> part_of(const LoopNest& nest, std::uint32_t loop, std::int64_t count,
                               std::int64_t turn) {
   std::vector<Interval> ranges = full_tile(nest);
@@ -44,7 +47,8 @@ std::vector<Interval> part_of(const LoopNest& nest, std::uint32_t loop, std::int
   return ranges;
 }
 
-/// What a turn of the reader reads is there once the writer has had the same turn.
+/// True if the writer's turns up to t make everything that the reader's turn t reads. Checks the
+/// first turn and the last but one.
 bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopNest& writer,
              std::uint32_t written, const LoopNest& reader, std::uint32_t read,
              std::int64_t count) {
@@ -58,6 +62,7 @@ bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopNest& 
   return true;
 }
 
+/// Finds the loop over images of every operator that can take turns.
 class TurnFinder {
 public:
   explicit TurnFinder(const TrainingGraph& step)
@@ -80,7 +85,8 @@ public:
 private:
   const LoopNest& nest(std::size_t op) const { return graph_.op(OpId(op)).nest; }
 
-  /// The batch is what most loops have as a factor; loops that lack it are of something else.
+  /// Sets `most_` to the batch size, the common divisor of the first axes of inputs and labels.
+  /// Drops loops that it does not divide.
   void drop_odd_loops() {
     for (const Tensor& tensor : graph_.tensors()) {
       if (is_fed(tensor) && !tensor.shape.empty() && tensor.shape.front() > 1)
@@ -92,8 +98,8 @@ private:
     }
   }
 
-  /// Who reads a sum over all images, or all of what takes turns, waits; and so do its readers, and
-  /// updates, which may wait for all else.
+  /// Drops the loops of operators that must wait for all turns: readers of a sum over images or of
+  /// all turns of a producer, updates (which may wait for all other operators), and their readers.
   void wait_for_sums() {
     std::vector<std::vector<const StackSlicer::Link*>> into(members_.size());
     for (const StackSlicer::Link& link : slicer_.links())
@@ -136,10 +142,10 @@ private:
   std::int64_t most_ = 1;
 };
 
-/// The cuts that give each of its members that takes turns a slice, or several, for every turn.
+/// Cuts that divide each member of a stack that takes turns into one or more slices per turn.
 class TurnCuts {
 public:
-  /// Each in `count` turns of what is planned, which may have turns itself: `within`.
+  /// Each stack has `count` turns of the plan, which may itself have `within` turns.
   TurnCuts(const TrainingGraph& step, const StepTurns& turns, std::int64_t count,
            std::int64_t within)
       : graph_(step.graph), turns_(turns), count_(count), within_(within), scratch_(step.graph) {}
@@ -156,7 +162,7 @@ public:
     }
     const StackSlicer slicer(graph_, members, scratch_);
     StackSlicer::Loops reached(members.size());
-    for (std::size_t m = members.size(); m-- > 0;) { // what is read follows from who reads
+    for (std::size_t m = members.size(); m-- > 0;) { // consumers first: producers follow
       const auto& own = turns_.loops[members[m].index()];
       if (!own || reached[m])
         continue;
@@ -170,8 +176,8 @@ public:
   }
 
 private:
-  /// Parts that are apart in one turn may interleave over all images: rows of which every image has
-  /// some.
+  /// True if the loop may be cut in the whole step. Parts that are disjoint in one turn may
+  /// interleave over all images, such as rows of which every image has some.
   bool may_be_cut(const StackSlices::Cut& cut) const {
     return loop_use(graph_.op(cut.op).nest, cut.dim) != LoopUse::never;
   }

@@ -1,3 +1,5 @@
+// Estimates the memory that stacks and tiles occupy on the chip. The stack search (stacks.cpp) and
+// fusion estimates use it.
 #include "tiling/stacks/working_set.hpp"
 
 #include "tiling/partition/split.hpp"
@@ -11,7 +13,7 @@ namespace monet {
 
 namespace {
 
-/// The slice in the middle: one range per loop.
+/// Ranges of the middle slice, one per loop.
 std::vector<Interval> middle_slice(const LoopNest& nest, const Slices& slices) {
   std::vector<Interval> ranges = full_tile(nest);
   for (const SliceCut& cut : slices)
@@ -30,8 +32,8 @@ std::int64_t touched_bits(const Graph& graph, const Access& access,
   return storage_of(tensor.type, volume(region(access, ranges, tensor.shape))).value;
 }
 
-/// How often slices sweep over the operand, and the loops over which they do so: those of the
-/// cuts from `first` on.
+/// Number of sweeps of the slices over an operand. One sweep covers the full loops of the cuts from
+/// `first` on.
 struct Sweep {
   double times = 1;
   std::size_t first = 0;
@@ -39,7 +41,7 @@ struct Sweep {
 
 Sweep sweep_of(const Access& access, const Slices& slices) {
   Sweep sweep;
-  std::size_t moving = slices.size(); // the innermost cut that moves it
+  std::size_t moving = slices.size(); // one past the innermost cut that moves it
   while (moving > 0 && !moved_by(access, slices[moving - 1].dim))
     --moving;
   const std::size_t inner = moving > 0 ? moving : slices.size();
@@ -53,9 +55,9 @@ Sweep sweep_of(const Access& access, const Slices& slices) {
   return sweep;
 }
 
-/// A tensor that one member makes and others read.
+/// A tensor that one member makes and other members may read.
 struct PassedTensor {
-  std::int64_t bits = 0; ///< of one slice, as the widest reader sees it
+  std::int64_t bits = 0; ///< of one slice, as its largest user touches it
   std::uint32_t last = 0;
   bool inside = false;
 };
@@ -99,7 +101,7 @@ GroupSpace group_space(const Graph& graph, std::span<const OpId> members, const 
       const std::int64_t bits = touched_bits(graph, access, ranges[m]);
       const bool reads = access.mode == AccessMode::read;
       if (reads && inside.contains(access.tensor))
-        continue; // counted where it is made
+        continue; // counted at its producer
       const Sweep sweep = sweep_of(access, own);
       if (sweep.times > 1) {
         std::vector<Interval> swept = ranges[m];
@@ -172,7 +174,7 @@ double crossings(const Graph& graph, const Access& access, const LoopNest& reade
   const Box read = region(access, middle_slice(reader, slices), tensor.shape);
   double met = 1;
   for (const SliceCut& cut : makers) {
-    double share = 1; // of the slices that a reader meets
+    double share = 1; // share of the slices that a reader meets
     for (std::size_t a = 0; written != nullptr && !written->opaque && a < read.size(); ++a) {
       if (has_loop(written->axes[a], cut.dim))
         share = static_cast<double>(read[a].size()) /

@@ -1,4 +1,4 @@
-// How much a stack keeps on the chip while its slices follow each other.
+// Memory that a stack or a tile occupies on the chip while slices follow each other.
 #pragma once
 
 #include "tiling/stacks/slices.hpp"
@@ -11,61 +11,63 @@
 
 namespace monet {
 
-/// What a stack needs on the chip so that nothing is fetched or written twice.
+/// Space that a stack needs on the chip so that nothing is fetched or written twice.
 struct GroupSpace {
-  /// What slices read of an operand, or add to, again and again: in every one, or, where an outer
-  /// loop's slices do not differ in it but an inner loop's do, in every slice of the outer loop.
+  /// Part of an operand that several slices read or add to. If an inner loop moves the operand and
+  /// an outer loop does not, all slices of the inner loop together sweep over it once per outer
+  /// slice.
   struct Kept {
     std::int64_t bits = 0;
-    double times = 1;          ///< that slices sweep over it
-    std::uint32_t member = 0;  ///< the first that touches it
-    std::uint32_t operand = 0; ///< of the member's nest
-    bool made = false;         ///< by a member
+    double times = 1;          ///< sweeps of the slices over it
+    std::uint32_t member = 0;  ///< first member that touches it
+    std::uint32_t operand = 0; ///< index in the member's nest
+    bool made = false;         ///< written by the member
   };
   std::vector<Kept> kept;
-  std::int64_t passing =
-      0; ///< bits of one slice in the middle, at the operator where most is alive
+  std::int64_t passing = 0; ///< bits of a middle slice, at the member where most is alive
 };
 
-/// Members that are `left_out` do not count.
+/// Space that the members need; members with `left_out` set are ignored.
 GroupSpace group_space(const Graph& graph, std::span<const OpId> members, const StackSlicer& slicer,
                        const std::vector<Slices>& slices, const std::vector<bool>& left_out);
 
-/// Bits of the space, with what is kept once for each of its member's `copies` (members with none
-/// do not count).
+/// Bits of the stack's space. A kept operand counts once per copy: `copies` holds the number for
+/// each member; members with 0 copies are ignored.
 std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
                          const StackSlicer& slicer, const std::vector<Slices>& slices,
                          std::span<const std::int64_t> copies);
 
-/// Bits that one core touches when a slice of the operator is shared out over so many cores along
-/// the loop that suits it best.
+/// Bits that one core touches when a slice of the operator is divided over `cores` cores along the
+/// loop that minimises them.
 std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
                        std::int64_t cores);
 
-/// Slices that the cuts make.
+/// Number of slices that the cuts produce.
 double slices_in(const Slices& slices);
-/// About how many pairs of a reader's and its maker's slices meet in the tensor of the access.
+/// Approximate number of pairs of a reader's and a producer's slices that meet in the access's
+/// tensor.
 double crossings(const Graph& graph, const Access& access, const LoopNest& reader,
                  const Slices& slices, const Slices& makers);
 
-/// Bits of all instances of the operands' outermost memories, each memory once.
+/// Bits of all instances of the operands' outermost memories. A memory of several operands counts
+/// once.
 std::int64_t outermost_bits(const Core& core);
 
-/// What the outermost memories of a chip hold.
+/// Capacities of the outermost memories of a chip.
 class MemoryCapacity {
 public:
   explicit MemoryCapacity(const Chip& chip);
 
-  /// Bits of these cores together, shared memories once, with a quarter left for what arrives ahead
-  /// of its time.
+  /// Usable bits of these cores together. Shared memories count once; a quarter stays free for data
+  /// that arrive early.
   std::int64_t together(const std::vector<bool>& cores) const;
-  /// Bits that a tile may touch on any one of these cores so that the next one's operands can
-  /// arrive meanwhile: half of the smallest.
+  /// Maximum bits that a tile may touch on any of these cores: half of the smallest memory, so that
+  /// the next tile's operands can arrive meanwhile.
   std::int64_t of_a_tile(std::span<const CoreId> cores) const;
 
 private:
   std::vector<std::int64_t> bits_;    ///< per core
-  std::vector<std::uint32_t> memory_; ///< per core: first of those that share it
+  std::vector<std::uint32_t> memory_; ///< per core: first core that shares its memory
 };
 
 } // namespace monet

@@ -1,4 +1,4 @@
-// Core costs from JSON: one table from several files.
+// Reads core costs from JSON files into one table; cost_match.cpp assigns them to tiles.
 #include "monet/base/files.hpp"
 #include "monet/base/text.hpp"
 #include "monet/reference/stream_costs.hpp"
@@ -22,7 +22,7 @@ constexpr double kMaxCycles = 1e15;
 constexpr double kMaxEnergy = 1e25;
 constexpr std::int64_t kMaxBandwidth = std::int64_t{1} << 32;
 
-/// One object of a file's list. What is missing or wrong is reported and read as nothing.
+/// An object in a file's list. Invalid values are reported and treated as missing.
 class Row {
 public:
   Row(const json& values, SourceLoc where, ProblemList& problems)
@@ -64,7 +64,7 @@ public:
     }
     return at(key).get<std::string>();
   }
-  /// Reported when absent.
+  /// Reports a missing key.
   void require(const char* key) const {
     if (!has(key))
       report(fmt::format("'{}' is missing", key));
@@ -113,7 +113,7 @@ void read_streamed(const Row& row, CostRow& cost) {
   cost.streamed = std::move(streamed);
 }
 
-/// Calls visit(name, all entries as a row) for each entry of a map, which may be left out.
+/// Calls visit(name, row of all entries) for each entry of a map; the map may be missing.
 template <class Visit>
 void each_entry(const Row& row, const char* key, const char* wanted, ProblemList& problems,
                 const Visit& visit) {
@@ -148,7 +148,7 @@ void read_dims(const Row& row, ProblemList& problems, CostRow& cost) {
              });
 }
 
-/// Our own names of figures, or those of cost_lut.json.
+/// Reads a cost row with our own names of figures or those of cost_lut.json.
 void read_cost(const Row& row, ProblemList& problems, CostTable& table) {
   CostRow cost;
   cost.where = row.where();
@@ -193,7 +193,7 @@ void read_tile(const Row& row, CostTable& table) {
   table.tiles.push_back(std::move(tile));
 }
 
-/// "Tensor(3, 0, W)": layer 3, operand W.
+/// Parses a name such as "Tensor(3, 0, W)": layer 3, operand W.
 std::optional<std::pair<int, MemoryOperand>> parse_tensor(const std::string& name) {
   int layer = 0;
   int sub = 0;
@@ -229,7 +229,7 @@ void read_event(const Row& row, CostTable& table) {
   table.streams.push_back(stream);
 }
 
-/// Line and column of a byte, both from 1.
+/// Line and column of a byte, both counted from 1.
 SourceLoc place(std::string_view text, const std::string& origin, std::size_t byte) {
   SourceLoc where{origin, 1, 1};
   for (std::size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
@@ -240,7 +240,7 @@ SourceLoc place(std::string_view text, const std::string& origin, std::size_t by
 }
 
 json parse_json(std::string_view text, const std::string& origin) {
-  // Deep nesting costs the parser memory but no stack; rows are flat, so it is refused early.
+  // Rows are flat. Deep nesting is refused early, because it would cost the parser much memory.
   constexpr int kDeepest = 8;
   if (json_depth(text) > kDeepest)
     throw InputError({origin}, "this is nested too deeply for a list of core costs");

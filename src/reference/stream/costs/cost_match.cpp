@@ -1,4 +1,5 @@
-// Core costs of a table -> the cost of every tile.
+// Finds the cost of every tile in a table of core costs, with our own core model as a fallback. The
+// scheduler (schedule/coala.cpp) uses the costs.
 #include "monet/reference/stream_costs.hpp"
 
 #include <fmt/core.h>
@@ -64,13 +65,13 @@ private:
       if (!layer)
         continue;
       if (fits(row, *layer))
-        costs_.emplace(LayerCore{*layer, row.core}, &row); // the first of equals, as the reference
+        costs_.emplace(LayerCore{*layer, row.core}, &row); // first match, as in the reference
       else
         other_tiles_.insert(*layer);
     }
   }
 
-  /// A run whose tiles of a layer are not as many as here says nothing about them.
+  /// Indexes recorded tiles. Layers whose number of tiles differs from this workload are ignored.
   void index_tiles() {
     std::map<int, std::size_t> count;
     for (const TileRow& tile : table_.tiles)
@@ -86,7 +87,7 @@ private:
     }
   }
 
-  /// The row's loops, as far as the layer has them, have the sizes of its tiles.
+  /// Whether the tile sizes in the row match the layer's, for all loops that the layer has.
   bool fits(const CostRow& row, std::uint32_t layer) const {
     const std::vector<Dim>& dims = workload_.layers[layer].dims;
     return std::ranges::all_of(row.dims, [&](const auto& dim) {
@@ -95,19 +96,19 @@ private:
     });
   }
 
-  /// Null where the files have none.
+  /// The cost row of a tile; null if the files have none.
   const CostRow* row_of(const Tile& tile) const {
     const auto found = costs_.find(LayerCore{tile.layer, tile.core.index()});
     return found == costs_.end() ? nullptr : found->second;
   }
 
-  /// All but the streams.
+  /// Runtime and energies of a tile, without streams.
   TileCost cost_of(std::uint32_t t) {
     const Tile& tile = workload_.tiles[t];
     const Layer& layer = workload_.layers[tile.layer];
     const CostRow* row = row_of(tile);
     const auto ran = tiles_.find(std::pair{layer.id, static_cast<std::int64_t>(tile.sub)});
-    // Recorded tiles count where nothing says that they are others than here.
+    // A recorded tile is used unless the files show that it differs from this tile.
     const bool same_core = ran != tiles_.end() &&
                            ran->second->core == static_cast<std::int64_t>(tile.core.index()) &&
                            (row != nullptr || !other_tiles_.contains(tile.layer));
@@ -164,7 +165,7 @@ private:
         continue;
       if (stream->core == core)
         return stream->bandwidth;
-      // The block of an operand that tiles on several cores share is recorded once.
+      // The reference records one block for an operand shared by tiles on several cores.
       if (!elsewhere)
         elsewhere = stream->bandwidth;
     }
@@ -180,7 +181,7 @@ private:
     for (const MemoryOperand operand : cost.streamed) {
       const auto known = bandwidth(row, tile.layer, core, operand);
       cost.offchip_bandwidth[static_cast<std::size_t>(operand)] = known.value_or(0);
-      // Events without a block of this layer: the reference gave its streams up.
+      // Events without a block of this layer: the reference cancelled its streams.
       if (known || (table_.has_events && !given))
         continue;
       cost.offchip_bandwidth[static_cast<std::size_t>(operand)] =
@@ -190,7 +191,7 @@ private:
     }
   }
 
-  /// cost_lut.json gives the sum with on-chip energy alone.
+  /// Splits off-chip energy from on-chip energy, because cost_lut.json contains only their sum.
   void set_offchip_energy(std::uint32_t t, TileCost& cost) {
     const Tile& tile = workload_.tiles[t];
     const CostRow* row = row_of(tile);
@@ -222,7 +223,7 @@ private:
   std::map<LayerCore, const CostRow*> costs_;
   std::map<std::pair<int, std::int64_t>, const TileRow*> tiles_;
   std::map<std::uint32_t, std::vector<const StreamRow*>> streams_; ///< by layer
-  std::set<std::uint32_t> other_tiles_; ///< layers of which the files have other tiles
+  std::set<std::uint32_t> other_tiles_; ///< layers that have different tiles in the files
   std::set<LayerCore> reported_;
   std::optional<Costs> own_;
   std::vector<Note> notes_;

@@ -1,4 +1,5 @@
-// Core costs of the reference scheduler from our own model of its mapper.
+// Computes core costs of tiles with our own core model, for the reference scheduler
+// (schedule/coala.cpp) if no cost files are given, or to complete them (cost_match.cpp).
 #include "monet/core_cost/streamed_cost.hpp"
 #include "monet/reference/stream_costs.hpp"
 
@@ -15,15 +16,15 @@ namespace monet::stream {
 
 namespace {
 
-/// Operators whose multipliers need more than a cycle.
+/// Cycles per operation of a layer's multipliers; more than 1 for some activation functions.
 std::int64_t cycles_per_operation(const Layer& layer) {
   constexpr std::array<std::string_view, 3> kSlow{"silu", "sigmoid", "exp"};
   constexpr std::int64_t kCycles = 4;
   return std::ranges::find(kSlow, layer.type) == kSlow.end() ? 1 : kCycles;
 }
 
-/// Axes of several loops end where the tensor does: padding is not fetched inside a core, though
-/// it counts in the tensors that the scheduler moves.
+/// An operand for the core model. Axes of several loops are limited to the tensor: padding is not
+/// fetched inside a core, although it counts in the tensors that the scheduler moves.
 ProblemOperand operand_of(const Layer& layer, Operand which) {
   const OperandUse& use = layer.use(which);
   ProblemOperand operand;
@@ -47,8 +48,8 @@ ProblemOperand operand_of(const Layer& layer, Operand which) {
   return operand;
 }
 
-/// An array dim that the mapping file names without loops stays unused: one iteration of no loop
-/// says so, where an empty list would leave it open.
+/// The spatial unrolling of a layer on a core. An array dimension that the mapping file lists
+/// without loops stays unused: it gets one iteration of no loop, since an empty list means free.
 std::vector<std::vector<Unrolling>> unrolling_of(const Layer& layer, const Core& core) {
   std::vector<std::vector<Unrolling>> unrolled;
   for (const ArrayDim& dim : core.array) {
@@ -69,7 +70,7 @@ StreamedProblem problem_of(const Workload& workload, std::uint32_t tile, const C
   for (const Operand operand : layer.equation)
     asked.problem.operands.push_back(operand_of(layer, operand));
   std::vector<MemoryOperand> streamed = streamed_operands(workload, tile, chip);
-  if (layer.alone) // a set there, of all of them
+  if (layer.alone) // the reference iterates over a Python set here
     streamed = zigzag_set_order(streamed);
   for (const MemoryOperand memory : streamed) {
     for (std::size_t i = 0; i < asked.problem.operands.size(); ++i) {
@@ -83,7 +84,7 @@ StreamedProblem problem_of(const Workload& workload, std::uint32_t tile, const C
   return asked;
 }
 
-/// Equal text, equal cost. Names of loops count: a dataflow names them.
+/// Cache key of a problem: equal keys have equal costs. Loop names matter: dataflows use them.
 std::string key_of(const StreamedProblem& asked, const Core& core) {
   std::string key = signature(asked.problem) + signature(core);
   for (const LoopDim& dim : asked.problem.dims)

@@ -1,4 +1,5 @@
-// Which operands the reference streams from and to the off-chip memory.
+// Determines the operands that the reference streams from and to the off-chip memory, for core
+// costs (own_costs.cpp, cost_match.cpp).
 #include "monet/reference/stream_costs.hpp"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ struct Sized {
   std::int64_t bits = 0;
 };
 
-/// Different elements that an axis has when its loops run over a tile: gaps of a stride that is
-/// longer than the kernel do not count, unlike in the tensors that are moved.
+/// Number of distinct elements that a tile accesses along an axis. Gaps of a stride larger than the
+/// kernel do not count, unlike in the tensors that the scheduler moves.
 std::int64_t elements(const Layer& layer, std::uint32_t axis) {
   if (axis < layer.dims.size())
     return layer.dims[axis].tile;
@@ -27,13 +28,13 @@ std::int64_t elements(const Layer& layer, std::uint32_t axis) {
                      (a - partial.coefficients[1] / common);
 }
 
-/// All instances of the operand's innermost memory.
+/// Total size in bits of all instances of the operand's innermost memory.
 std::int64_t innermost_bits(const Core& core, MemoryOperand operand) {
   const Memory& memory = core.memories[core.levels(operand).front()];
   return memory.size.value * instances(core, memory);
 }
 
-/// Of operands sorted by size, how many stay.
+/// Number of operands, sorted by size, that stay in a memory of `capacity` bits; others stream.
 std::size_t that_stay(const std::vector<Sized>& sorted, const Core& core, std::int64_t capacity) {
   std::size_t stay = sorted.size();
   std::int64_t bits = 0;

@@ -1,4 +1,5 @@
-// The event loop of the reference scheduler: which tile is next, what it needs, when it runs.
+// The main loop of the reference scheduler: selects the next tile, fetches its operands and sets
+// its start. schedule() calls it; transfers.cpp moves tensors.
 #include "reference/stream/schedule/coala.hpp"
 
 #include "monet/base/errors.hpp"
@@ -15,7 +16,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Numbers for the names of all layers' axes, so that names are compared as numbers.
+/// Numbers the names of all layers' axes, so that names can be compared as numbers.
 std::vector<std::uint32_t> number_axes(const Workload& workload,
                                        std::vector<std::uint32_t>& first_axis) {
   std::map<std::string, std::uint32_t, std::less<>> numbers;
@@ -94,7 +95,7 @@ Result Coala::run() {
   return std::move(result_);
 }
 
-/// Steps as the reference numbers them.
+/// Schedules one tile. The step numbers are those of the reference.
 void Coala::schedule_tile(std::uint32_t index) {
   tile_ = index;
   const Tile& tile = workload_.tiles[index];
@@ -104,20 +105,20 @@ void Coala::schedule_tile(std::uint32_t index) {
   cut_needs(index);
   reconsider_streams(tile);
   const double fraction = fraction_of(tile.layer);
-  // 0: the core is free and predecessors have ended
+  // 0: wait until the core is free and predecessors have ended
   synchronise_cores(index);
   double time = idle_from_[tile.core.index()];
   for (const Edge& edge : workload_.edges_into(index))
     time = std::max(time, result_.runs[edge.from].end);
-  // 1, 2: streamed operands get their memories alone; what is needed comes
+  // 1, 2: clear the memories of streamed operands; fetch operands
   time = clear_memories(tile.core, time, fraction);
   time = fetch_needs(tile.core, time, fraction);
-  // 3, 4: space for the output, bandwidth for streams
+  // 3, 4: make space for the output; reserve bandwidth for streams
   const std::uint32_t output = tile.tensors[static_cast<std::size_t>(Operand::O)];
   const CoreId holder = streams(MemoryOperand::O) ? offchip_ : tile.core;
   time = make_space(output, holder, MemoryOperand::O, time);
   time = block(tile, time, cost.runtime);
-  // 5: it runs
+  // 5: run the tile
   const double end = time + cost.runtime;
   add_to_memory(output, memory(holder, MemoryOperand::O), time, end);
   result_.runs[index] = {tile.core, time, end};
@@ -125,7 +126,7 @@ void Coala::schedule_tile(std::uint32_t index) {
   scheduled_[index] = true;
   result_.energy.onchip_pj += cost.onchip_pj;
   result_.energy.memory_pj[static_cast<std::size_t>(Cause::offchip)] += cost.offchip_pj;
-  // 6, 7: what it leaves
+  // 6, 7: release operands and write final outputs
   release(tile, index, end, fraction);
   for (const std::uint32_t reader : workload_.successors_of(index)) {
     if (--waiting_for_[reader] == 0)
@@ -133,8 +134,8 @@ void Coala::schedule_tile(std::uint32_t index) {
   }
 }
 
-/// Constants that do not stream, then outputs of predecessors by (layer, sub id); then, stably, by
-/// the layer they come from.
+/// Lists the operands of a tile that do not stream: constants, then outputs of predecessors by
+/// (layer, sub id). The list is then stably sorted by source layer.
 void Coala::list_needs(const Tile& tile, std::uint32_t index) {
   needs_.clear();
   for (const Operand operand : workload_.layers[tile.layer].constants) {
@@ -166,8 +167,8 @@ void Coala::cut_needs(std::uint32_t index) {
     needed_by_[need.object] = index;
 }
 
-/// Ranges of a tensor within the tile's ranges of the loops it is tiled along, matched by name; and
-/// how many times smaller that is. As small as the whole: nullopt.
+/// The part of a tensor that a tile needs: the intersection with the tile's ranges of equally named
+/// loops, and the size ratio. Empty if the tile needs the whole tensor.
 std::optional<Coala::Cut> Coala::cut_of(const Tensor& whole, std::uint32_t tile) const {
   const Layer& layer = workload_.layers[workload_.tiles[tile].layer];
   const Layer& origin = workload_.layers[whole.layer];
@@ -197,8 +198,8 @@ std::optional<Coala::Cut> Coala::cut_of(const Tensor& whole, std::uint32_t tile)
   return differs ? std::optional(std::move(cut)) : std::nullopt;
 }
 
-/// The part of a tensor that a tile needs, or the tensor itself when that is all of it. The part
-/// lies off-chip like the whole; parts of equal ranges are one in a memory.
+/// The object of the part of a tensor that a tile needs; the tensor itself if it needs all of it.
+/// Like the whole, the part is off-chip; parts with equal ranges share their content in a memory.
 std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
   const Tensor& whole = workload_.tensors[tensor];
   const std::optional<Cut> cut = cut_of(whole, tile);
@@ -224,8 +225,8 @@ std::uint32_t Coala::part_of(std::uint32_t tensor, std::uint32_t tile) {
   return object;
 }
 
-/// Streams are given up when no constant streams and everything needed fits with the output. What
-/// was left out of the needs for its stream is then neither streamed nor fetched.
+/// Cancels all streams if no constant streams, and the needed operands and the output fit. As in
+/// the reference, an operand not listed because of its stream is then neither streamed nor fetched.
 void Coala::reconsider_streams(const Tile& tile) {
   if (streamed_.empty() || needs_.empty())
     return;
@@ -250,7 +251,8 @@ void Coala::reconsider_streams(const Tile& tile) {
   streamed_.clear();
 }
 
-/// The first tile of a layer whose predecessors all come before it lets every core catch up.
+/// Before the first tile of a layer, sets all cores to the latest time, if all tiles of preceding
+/// layers have lower ranks than this tile.
 void Coala::synchronise_cores(std::uint32_t index) {
   const Tile& tile = workload_.tiles[index];
   if (tile.sub != 0)
@@ -282,7 +284,7 @@ double Coala::clear_memories(CoreId core, double time, double fraction) {
 }
 
 double Coala::fetch_needs(CoreId core, double time, double fraction) {
-  // The head start counts all that is needed, also what is there already.
+  // The head start counts all operands, even those that are present already.
   double head_start = 0;
   for (const OperandRequest& need : needs_) {
     const TopMemory& dram = fabric_.memories()[memory(offchip_, need.operand)];
@@ -318,8 +320,8 @@ void Coala::release(const Tile& tile, std::uint32_t index, double end, double fr
   }
 }
 
-/// Nobody will ask for the tensor again: it leaves every memory, an output when the last reader so
-/// far that had it from there has ended.
+/// Removes a tensor without remaining uses from all memories. An output leaves a memory at the end
+/// of the last scheduled reader on the memory's cores; off-chip, of the last reader on any core.
 void Coala::drop_used_up(std::uint32_t tensor, double end) {
   const Tensor& known = workload_.tensors[tensor];
   std::vector<std::uint32_t> holders;

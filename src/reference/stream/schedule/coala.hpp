@@ -1,4 +1,4 @@
-// State and steps of the reference scheduler. One object schedules one workload.
+// Coala: state and steps of the reference scheduler. One object schedules one workload.
 #pragma once
 
 #include "reference/stream/schedule/fabric.hpp"
@@ -25,24 +25,24 @@ public:
   Result run();
 
 private:
-  /// A tensor, or the part of one that a single tile needs. The first objects are the workload's
+  /// A tensor, or the part of a tensor that one tile needs. The first objects are the workload's
   /// tensors.
   struct Object {
     std::uint32_t tensor = 0;
-    std::uint32_t content = 0;                ///< equal ones are one in a memory
-    std::uint32_t last_event = Storage::kNil; ///< its latest link event
+    std::uint32_t content = 0;                ///< objects of equal content share memory
+    std::uint32_t last_event = Storage::kNil; ///< latest link event
     std::int64_t bits = 0;
   };
   struct OperandRequest {
     std::uint32_t object = 0; ///< the tensor or a part of it
     std::uint32_t tensor = 0;
-    MemoryOperand operand = MemoryOperand::I1; ///< under which the tile's core stores it
+    MemoryOperand operand = MemoryOperand::I1; ///< memory operand in the tile's core
   };
   struct Cut {
     std::vector<Interval> ranges; ///< per axis of the operand
     double ratio = 1;             ///< bits of the whole over bits of the part
   };
-  struct Candidate { ///< for eviction; the smallest goes first
+  struct Candidate { ///< candidate for eviction; the smallest is evicted first
     double importance = 0;
     std::int64_t bits = 0;
     std::size_t age = 0;
@@ -56,7 +56,7 @@ private:
     std::int64_t bandwidth = 0;
   };
 
-  // coala.cpp: the tile
+  // coala.cpp: scheduling of a tile
   void schedule_tile(std::uint32_t tile);
   void list_needs(const Tile& tile, std::uint32_t index);
   void cut_needs(std::uint32_t index);
@@ -69,7 +69,7 @@ private:
   void release(const Tile& tile, std::uint32_t index, double end, double fraction);
   void drop_used_up(std::uint32_t tensor, double end);
 
-  // transfers.cpp: what moves
+  // transfers.cpp: transfers and memory contents
   double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
                   std::optional<CoreId> sender, double fraction, std::optional<Cause> cause);
   const Storage::MemoryContent* source_of(std::uint32_t object, std::optional<CoreId> sender) const;
@@ -118,18 +118,18 @@ private:
   Storage storage_;
   std::vector<Usage> usage_; ///< per memory
   std::vector<Object> objects_;
-  std::vector<std::uint32_t> previous_event_; ///< per event: the one before of the same object
+  std::vector<std::uint32_t> previous_event_; ///< per event: previous event of the object
   std::vector<std::uint32_t> first_axis_;     ///< per layer, into axis_names_
   std::vector<std::uint32_t> axis_names_;     ///< per layer and axis: number of its name
   std::vector<std::uint32_t> last_rank_;      ///< per layer: greatest rank of its tiles
-  std::vector<bool> takes_part_;              ///< per core: some tile is allocated to it
+  std::vector<bool> takes_part_;              ///< per core: whether any tile runs on it
   std::vector<double> idle_from_;             ///< per core
   std::vector<std::uint32_t> waiting_for_;    ///< per tile: predecessors not yet scheduled
   std::vector<bool> scheduled_;               ///< per tile
   using Ready = std::pair<std::uint32_t, std::uint32_t>; ///< rank, tile
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
 
-  // Of the tile being scheduled.
+  // State of the tile being scheduled.
   std::uint32_t tile_ = 0;
   std::vector<OperandRequest> needs_;
   std::vector<std::uint32_t> needed_by_; ///< per object: the last tile that needed it

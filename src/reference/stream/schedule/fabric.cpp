@@ -1,3 +1,5 @@
+// Builds the core graph and outermost memories of a chip, and finds paths like the reference. The
+// scheduler (coala.cpp, transfers.cpp) uses it.
 #include "reference/stream/schedule/fabric.hpp"
 
 #include "reference/stream/tiles/two_sided_search.hpp"
@@ -8,7 +10,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Without cores yet.
+/// The outermost memory `memory`; its list of cores is still empty.
 TopMemory top_memory(const Memory& memory) {
   TopMemory top;
   top.name = memory.name;
@@ -41,7 +43,7 @@ void Fabric::add_node(CoreId core) {
   nodes_.push_back(core);
 }
 
-/// A second edge between the same cores replaces the link and keeps the place of the first.
+/// Adds an edge. A second edge between the same cores replaces the link but keeps its position.
 void Fabric::add_edge(CoreId from, CoreId to, LinkId link) {
   add_node(from);
   add_node(to);
@@ -81,7 +83,7 @@ void Fabric::make_edges(const Chip& chip) {
     if (read)
       add_edge(*chip.offchip, CoreId(core), *read);
   }
-  // Cores that no link names have no place in the reference's graph; here they come last.
+  // The reference's graph lacks cores without links; here they are the last nodes.
   for (std::size_t core = 0; core < chip.cores.size(); ++core)
     add_node(CoreId(core));
 }

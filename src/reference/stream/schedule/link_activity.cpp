@@ -1,3 +1,5 @@
+// Finds free windows of links and books bandwidth. The transfers of the reference scheduler
+// (transfers.cpp) call this.
 #include "reference/stream/schedule/link_activity.hpp"
 
 #include <algorithm>
@@ -11,8 +13,8 @@ std::size_t LinkActivity::segment_at(double time) const {
 }
 
 double LinkActivity::first_window(double from, double duration, std::int64_t wanted) const {
-  // Free stretches join until a segment is too full; one that begins before `from` counts from
-  // there. Lengths are compared as end - start, as the reference does with fractional times.
+  // Consecutive free segments form a window; a window that begins before `from` is cut there. As in
+  // the reference, lengths are compared as end - start, which matters for fractional times.
   double start = from;
   for (std::size_t i = segment_at(from); i < times_.size(); ++i) {
     if (in_use_[i] + wanted <= bandwidth_)

@@ -1,3 +1,5 @@
+// Tracks the use and contents of memories and the remaining uses of tensors for the reference
+// scheduler (coala.cpp, transfers.cpp).
 #include "reference/stream/schedule/memory.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Index of the first time not before (or, with `after`, behind) a time that may be fractional.
+/// Index of the first time that is at or after `time` (with `after`: strictly after).
 std::size_t first_index(const std::vector<std::int64_t>& times, double time, bool after) {
   const auto at = std::partition_point(times.begin(), times.end(), [&](std::int64_t t) {
     const auto known = static_cast<double>(t);
@@ -20,7 +22,7 @@ struct Use {
   std::uint32_t tensor = 0;
   std::uint32_t memory = 0;
   std::int64_t count = 0;
-  bool adds = false; ///< a reader; else the count is set
+  bool adds = false; ///< true: a reader, adds to the count; false: sets it
 };
 
 std::vector<Use> uses_of(const Workload& workload, const Fabric& fabric) {
@@ -52,7 +54,7 @@ double Usage::room_from(double when, std::int64_t bits, std::int64_t capacity) c
   for (;;) {
     const std::size_t next = first_index(times_, when, true);
     if (next == times_.size())
-      return when; // not checked: the reference evicts later if need be
+      return when; // unchecked: the reference evicts later if necessary
     const std::size_t from = next == 0 ? 0 : next - 1;
     std::size_t fullest = from;
     for (std::size_t i = from; i < bits_.size(); ++i) {
@@ -88,7 +90,7 @@ void Usage::add(double time, std::int64_t bits) {
     return;
   const auto offset = static_cast<std::ptrdiff_t>(index);
   const std::int64_t before = index == 0 ? 0 : bits_[index - 1];
-  constexpr double kLatest = 9e18; // far beyond what any costs add up to; the cast must be defined
+  constexpr double kLatest = 9e18; // beyond any realistic time; keeps the cast defined
   times_.insert(times_.begin() + offset, static_cast<std::int64_t>(std::min(time, kLatest)));
   bits_.insert(bits_.begin() + offset, before + bits);
 }

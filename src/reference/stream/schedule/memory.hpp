@@ -1,5 +1,5 @@
-// What lies in the outermost memories over time, as the reference scheduler keeps it, and how often
-// tensors are still needed there.
+// Contents of the outermost memories over time in the reference scheduler, and the remaining uses
+// of tensors there.
 #pragma once
 
 #include "reference/stream/schedule/fabric.hpp"
@@ -14,38 +14,37 @@
 
 namespace monet::stream {
 
-/// Use of a memory over time. Times are whole cycles: the reference keeps them in an array of
-/// integers, where new entries are truncated at the place that the fractional time would have.
+/// Use of a memory over time. Times are truncated to whole cycles, because the reference stores
+/// them in an integer array, but are inserted at the position of the fractional time.
 class Usage {
 public:
-  /// First time >= `when` from which `bits` more fit for good, or the last time of greatest use
-  /// when they never do.
+  /// The first time >= `when` from which `bits` more always fit. If they never do, the last time of
+  /// maximum use.
   double room_from(double when, std::int64_t bits, std::int64_t capacity) const;
   std::int64_t at(double time) const;
-  /// Adds from `time` on.
+  /// Adds `bits` from `time` on.
   void add(double time, std::int64_t bits);
-  /// The most from the first recorded time at or after `time` on; none when it is later than all.
+  /// Maximum use from the first recorded time at or after `time` on; empty if no such time exists.
   std::optional<std::int64_t> max_from(double time) const;
   std::int64_t peak() const;
 
 private:
-  std::vector<std::int64_t> times_{0}; ///< ascending, not always strictly
+  std::vector<std::int64_t> times_{0}; ///< ascending, possibly with duplicates
   std::vector<std::int64_t> bits_{0};
 };
 
-/// Which tensors lie in which memory. Tensors are objects with a content: equal contents are one in
-/// a memory.
+/// The contents of all memories. Objects with equal content share their space in a memory.
 class Storage {
 public:
   static constexpr std::uint32_t kNil = std::numeric_limits<std::uint32_t>::max();
 
-  /// A content in a memory.
+  /// The presence of a content in a memory.
   struct MemoryContent {
     std::uint32_t object = 0;
     std::uint32_t content = 0;
     std::uint32_t memory = 0;
-    double since = 0;     ///< takes space from here on
-    double available = 0; ///< may be read from here on
+    double since = 0;     ///< occupies space from this time on
+    double available = 0; ///< readable from this time on
     std::uint32_t next_of_content = kNil;
     std::uint32_t next_in_memory = kNil; ///< in order of insertion
     std::uint32_t previous_in_memory = kNil;
@@ -53,7 +52,7 @@ public:
 
   explicit Storage(std::size_t memories) : first_(memories, kNil), last_(memories, kNil) {}
 
-  /// Makes contents up to `count` known.
+  /// Extends the tables to `count` contents.
   void grow(std::size_t count) {
     if (holdings_of_.size() < count)
       holdings_of_.resize(count, kNil);
@@ -64,8 +63,8 @@ public:
   }
   void insert(const MemoryContent& holding);
   void erase(std::uint32_t content, std::uint32_t memory);
-  /// The holding that has been available longest, of equals the one in the first memory; null when
-  /// nobody holds it.
+  /// The copy that has been available longest; ties go to the first memory. Null if no memory holds
+  /// the content.
   const MemoryContent* oldest(std::uint32_t content) const;
 
   template <class Visit>
@@ -87,11 +86,11 @@ private:
   std::vector<std::uint32_t> last_;
 };
 
-/// How often each memory is still going to be asked for a tensor.
+/// Remaining uses of each tensor per memory.
 class Priorities {
 public:
-  /// A constant counts `base_priority` in every memory whose core uses it (so that one used by
-  /// several cores never comes to zero); an output counts its readers per memory.
+  /// A constant counts `base_priority` in every memory whose core uses it, so its total never
+  /// reaches zero if several cores use it. An output counts its readers per memory.
   Priorities(const Workload& workload, const Fabric& fabric);
 
   struct Count {
@@ -102,7 +101,7 @@ public:
     return {counts_.data() + first_[tensor], counts_.data() + first_[tensor + 1]};
   }
   std::int64_t total(std::uint32_t tensor) const { return totals_[tensor]; }
-  /// One use less; nothing when the memory has no count.
+  /// Decrements the remaining uses; has no effect if the memory has no count.
   void use(std::uint32_t tensor, std::uint32_t memory);
 
 private:

@@ -1,4 +1,5 @@
-// How the reference scheduler moves tensors, makes room for them and blocks links for streams.
+// Transfers of the reference scheduler: moves tensors, makes room for them and reserves links for
+// streams. The main loop (coala.cpp) calls this for every tile.
 #include "reference/stream/schedule/coala.hpp"
 
 #include "monet/base/errors.hpp"
@@ -48,7 +49,7 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
   const Object& what = objects_[object];
   if (storage_.contains(what.content, memory))
     return;
-  // As in the reference, only what was booked for later is checked, not the time itself.
+  // Like the reference, this checks only recorded times from `since` on, not `since` itself.
   const std::int64_t capacity = fabric_.memories()[memory].capacity.value;
   const std::optional<std::int64_t> later = usage_[memory].max_from(since);
   const bool overfull = later && *later + what.bits > capacity;
@@ -69,13 +70,13 @@ void Coala::add_to_memory(std::uint32_t object, std::uint32_t memory, double sin
 void Coala::remove_from_memory(std::uint32_t content, std::uint32_t memory, double time) {
   const Storage::MemoryContent* holding = storage_.find(content, memory);
   if (holding == nullptr)
-    return; // dropped before, by its sender
+    return; // already removed after it was sent on
   usage_[memory].add(time, -objects_[holding->object].bits);
   storage_.erase(content, memory);
 }
 
-/// What a memory without readers of its own (where the tensor was made, or passed through) still
-/// has to give: all that memories without the tensor will ask for.
+/// Remaining uses of an object in a memory. A memory without readers (where the tensor was made or
+/// passed through) counts the remaining uses of all memories that lack the tensor.
 std::int64_t Coala::priority(std::uint32_t object, std::uint32_t memory) const {
   if (object >= workload_.tensors.size())
     return 0; // parts are not counted
@@ -89,7 +90,7 @@ std::int64_t Coala::priority(std::uint32_t object, std::uint32_t memory) const {
   return elsewhere;
 }
 
-/// The copy that is sent: the sender's, where one is named, else the one that is oldest.
+/// The copy to be sent: that of `sender` if given and present, otherwise the oldest.
 const Storage::MemoryContent* Coala::source_of(std::uint32_t object,
                                                std::optional<CoreId> sender) const {
   const std::uint32_t content = objects_[object].content;
@@ -98,7 +99,8 @@ const Storage::MemoryContent* Coala::source_of(std::uint32_t object,
   return own != nullptr ? own : storage_.oldest(content);
 }
 
-/// Time from which the object is in the receiver's memory; `earliest` when it is there already.
+/// Transfers an object. Returns the time from which it is in the receiver's memory; `earliest` if
+/// it is there already.
 double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand,
                        double earliest, std::optional<CoreId> sender, double fraction,
                        std::optional<Cause> cause) {
@@ -114,7 +116,7 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
     held = source_of(object, sender);
   }
   const double ready = make_space(object, receiver, operand, std::max(earliest, held->available));
-  held = source_of(object, sender); // evictions may have changed who has it
+  held = source_of(object, sender); // evictions may have removed the copy
   internal_check(held != nullptr, "a tensor was evicted while it was wanted");
   const CoreId from = fabric_.memories()[held->memory].cores.front();
   if (from == receiver) {
@@ -133,15 +135,15 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
              " leaves a memory of its core that is not the one of outputs; the reference stops "
              "here, and it leaves that memory");
   }
-  // A copy on the way is dropped when nobody asks for it there any more.
+  // A passed-on copy is dropped if it has no remaining uses there.
   const bool made_here = from == workload_.tiles[tensor_of(object).tile].core;
   if (from != offchip_ && !made_here && priority(object, source) == 0)
     remove_from_memory(objects_[object].content, source, end);
   return end;
 }
 
-/// Books the links from one core to another in the first window from `ready` on, and pays. Time of
-/// arrival.
+/// Books the links from one core to another in the first free window from `ready` on, and adds the
+/// energy. Returns the time of arrival.
 double Coala::send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
                    double ready, double fraction, std::optional<Cause> cause) {
   const std::span<const LinkId> path = fabric_.path(from, receiver);
@@ -175,8 +177,8 @@ double Coala::send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOpe
   return event.end;
 }
 
-/// Books all links of a path; a link booked twice by one transfer carries it once. Energy of the
-/// links that carry something new.
+/// Books all links of a path; a link that occurs twice is booked once. Returns the energy of the
+/// new bookings.
 double Coala::book_path(std::uint32_t object, std::span<const LinkId> path, LinkEvent event,
                         double fraction) {
   double energy = 0;
@@ -200,8 +202,8 @@ double Coala::book_path(std::uint32_t object, std::span<const LinkId> path, Link
   return energy;
 }
 
-/// False, and nothing is booked, when the object already has an event on the link that starts at
-/// the same time: that one is taken to serve both.
+/// Books a link event. Returns false and books nothing if it is empty, or if the object already has
+/// an event on the link with the same start, which then serves both.
 bool Coala::book(const LinkEvent& event, std::uint32_t object) {
   if (event.start == event.end)
     return false;
@@ -218,8 +220,9 @@ bool Coala::book(const LinkEvent& event, std::uint32_t object) {
   return true;
 }
 
-/// Space is looked for in the memory of `operand`; victims are chosen in that of the object's own
-/// operand, and leave the former. Time from which the object may come.
+/// Makes space for an object and returns the time from which it may arrive. As in the reference,
+/// free time is searched in the memory of `operand`, but victims are chosen in the memory of the
+/// object's own operand and removed from the former.
 double Coala::make_space(std::uint32_t object, CoreId core, MemoryOperand operand, double when) {
   const std::uint32_t target = memory(core, operand);
   const std::uint32_t own = memory(core, own_operand(object));
@@ -245,8 +248,8 @@ double Coala::make_space(std::uint32_t object, CoreId core, MemoryOperand operan
   return std::max(room, when);
 }
 
-/// The least important tensors, by uses left times size, then by size, then by age, that free
-/// `need` bits; none when all together do not.
+/// The least important objects that together free `need` bits, ordered by remaining uses times
+/// size, then size, then age. Empty if all together are too small.
 std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std::int64_t need) {
   candidates_.clear();
   std::int64_t all = 0;
@@ -262,7 +265,7 @@ std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std
   std::vector<std::uint32_t> chosen;
   if (all < need)
     return chosen;
-  // Few go of many, so that a heap does what sorting them all would.
+  // Only few of many candidates are needed, so a heap is faster than sorting.
   std::make_heap(candidates_.begin(), candidates_.end(), std::greater<>());
   for (std::int64_t freed = 0; freed < need; candidates_.pop_back()) {
     std::pop_heap(candidates_.begin(), candidates_.end(), std::greater<>());
@@ -272,8 +275,8 @@ std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std
   return chosen;
 }
 
-/// Takes the object out of a core's memory, written off-chip before unless it is there already.
-/// Time from which it is gone.
+/// Removes an object from a core's memory. With `write_back`, it is first written off-chip unless
+/// present there. Returns the time of removal.
 double Coala::remove(std::uint32_t object, CoreId core, MemoryOperand operand, double when,
                      double fraction, std::optional<Cause> write_back) {
   if (write_back && !present(object, offchip_)) {
@@ -284,8 +287,8 @@ double Coala::remove(std::uint32_t object, CoreId core, MemoryOperand operand, d
   return when;
 }
 
-/// Keeps bandwidth of the off-chip links for every streamed operand while the tile runs. Time at
-/// which it may start.
+/// Reserves bandwidth of the off-chip links for all streamed operands while the tile runs. Returns
+/// the time at which the tile may start.
 double Coala::block(const Tile& tile, double start, double duration) {
   if (streamed_.empty())
     return start;
@@ -328,8 +331,8 @@ double Coala::block(const Tile& tile, double start, double duration) {
   return start;
 }
 
-/// The window is sought for the sum of what a link is asked for, scaled down (and rounded down
-/// operand by operand) where that is more than the link has.
+/// The first window for the reservations in blocked_. Requests of a link are summed; if the sum
+/// exceeds its bandwidth, they are scaled down, each rounded down.
 double Coala::find_block_window(double start, double duration) const {
   requests_.clear();
   for (std::size_t i = 0; i < blocked_.size(); ++i) {

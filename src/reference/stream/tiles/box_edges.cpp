@@ -1,8 +1,8 @@
-// Dependencies between layers with only dummies between them: tiles whose boxes meet. Boxes are
-// compared axis by axis in the order of the equations, whatever the loops are called.
+// Dependencies between layers with only dummies between them: tiles whose boxes overlap (for
+// edges.cpp). Boxes are compared axis by axis in the order of the equations, ignoring loop names.
 //
-// The parts of one axis depend on few loops, so which parts meet is found per axis; the tiles that
-// meet are the combinations.
+// The parts of one axis depend on few loops, so overlapping parts are found per axis. Their
+// combinations are the overlapping tiles.
 #include "reference/stream/tiles/stages.hpp"
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace monet::stream {
 
 namespace {
 
-/// What of one axis of a box the tiles of a layer touch: first and last element, by combination of
-/// the parts of the loops that index it.
+/// Ranges of one box axis that the tiles of a layer access, for each combination of the parts of
+/// the loops that index it.
 struct AxisParts {
-  std::vector<std::uint32_t> dims;    ///< loops, each cut or not
+  std::vector<std::uint32_t> dims;    ///< loops, cut or uncut
   std::vector<Interval> ranges;       ///< [first, last], both included
-  std::vector<std::uint32_t> offsets; ///< share in the tile's index
+  std::vector<std::uint32_t> offsets; ///< contribution to the tile's index
 };
 
 class BoxAxes {
@@ -44,7 +44,7 @@ public:
 
   std::vector<AxisParts> parts;
 
-  /// Loops that no axis of the box depends on, or (for a producer) that only order its tiles.
+  /// Loops that index no axis of the box; for a producer, they only order its tiles.
   std::vector<std::uint32_t> other_dims() const {
     std::vector<std::uint32_t> others;
     for (std::uint32_t dim = 0; dim < uses_.size(); ++dim) {
@@ -54,7 +54,7 @@ public:
     return others;
   }
 
-  /// Two axes that share a loop cannot be looked at apart.
+  /// Whether axes can be compared independently: no cut loop indexes two axes.
   bool separable() const {
     for (std::size_t dim = 0; dim < uses_.size(); ++dim) {
       if (uses_[dim] > 1 && offsets_[dim].size() > 1)
@@ -68,7 +68,8 @@ private:
     std::size_t first, second, group, inner; ///< positions in the operand's axes
   };
 
-  /// G beside C or K counts as one axis, since ONNX's tensors have only one.
+  /// Positions of G and the adjacent C or K, which form one axis, as in ONNX's tensors; empty if
+  /// the operand has no such axes.
   std::optional<Channel> channel_axes(const std::vector<std::uint32_t>& axes) const {
     const auto position = [&](std::string_view name) {
       return static_cast<std::size_t>(
@@ -115,7 +116,7 @@ private:
     });
   }
 
-  /// The low end is a plain sum: the reference forgets the factor there.
+  /// Ranges of the axis formed by G and C or K. Like the reference, the lower end omits the factor.
   AxisParts channel_parts(std::uint32_t group, std::uint32_t inner) const {
     const std::int64_t size = layer_.dims[inner].size;
     return of_two(group, inner, [&](Interval g, Interval c) -> Interval {
@@ -125,10 +126,10 @@ private:
 
   const Layer& layer_;
   std::vector<std::vector<std::uint32_t>> offsets_;
-  std::vector<int> uses_; ///< axes of the box by loop
+  std::vector<int> uses_; ///< by loop: number of box axes that it indexes
 };
 
-/// For each part of the producer's axis: shares of the consumer's parts that meet it.
+/// For each part of the producer's axis: index contributions of overlapping consumer parts.
 std::vector<std::vector<std::uint32_t>> meeting_parts(const AxisParts& producer,
                                                       const AxisParts& consumer) {
   std::vector<std::uint32_t> order(consumer.ranges.size());
@@ -154,7 +155,7 @@ std::vector<std::vector<std::uint32_t>> meeting_parts(const AxisParts& producer,
   return meeting;
 }
 
-/// All combinations over the axes of a producer's part and the consumer's parts that meet it.
+/// Enumerates overlapping tiles: all combinations over the axes of overlapping parts.
 class Combiner {
 public:
   Combiner(const BoxAxes& producer, const BoxAxes& consumer,
@@ -165,7 +166,7 @@ public:
       meeting_.push_back(meeting_parts(producer.parts[i], consumer.parts[i]));
   }
 
-  /// visit(producer's tile, consumer's tile), both as indices in their layers.
+  /// Calls visit(producer tile, consumer tile) with indices within the layers.
   template <class Visit>
   void run(Visit visit) const {
     std::vector<std::size_t> part(meeting_.size(), 0);
@@ -204,8 +205,8 @@ private:
   std::vector<std::uint32_t> producer_others_, consumer_others_;
 };
 
-/// Operands of the consumer that the reference takes to come from the producer: made by it, or by
-/// a passive node that it reaches over dummies.
+/// Operands of the consumer that the reference attributes to the producer: made by it, or by a
+/// passive node that is reached from it over dummies.
 std::vector<Operand> operands_from(const Network& network, const LayerPair& pair) {
   std::vector<Operand> operands;
   for (const NodeSource& source : network.nodes[pair.consumer].sources) {
@@ -234,7 +235,8 @@ std::vector<Operand> operands_from(const Network& network, const LayerPair& pair
   return operands;
 }
 
-/// Pair by pair, where axes share loops (an Einsum with a letter twice in an operand).
+/// Adds edges by comparing all pairs of tiles, for axes that share loops (an Einsum with a repeated
+/// letter in an operand).
 void compare_all(const Workload& workload, const Layer& producer, const Layer& consumer,
                  Operand operand, std::vector<RawEdge>& edges) {
   const auto& made = producer.operands[0].axes;

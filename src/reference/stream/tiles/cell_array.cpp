@@ -1,3 +1,5 @@
+// Builds arrays of cells from layer outputs. The edges over layout operators (layout_edges.cpp) are
+// found by moving these arrays through the operators.
 #include "reference/stream/tiles/cell_array.hpp"
 
 #include "monet/base/checked.hpp"
@@ -8,8 +10,8 @@ namespace monet::stream {
 
 namespace {
 
-/// Parts of a loop that cover each of its first `extent` iterations. Parts beyond the end count as
-/// covering the last one, as the reference has it.
+/// Classes of iterations of a loop that are covered by the same parts. As in the reference, parts
+/// beyond the end count as covering the last iteration.
 struct LoopClasses {
   std::vector<std::uint32_t> of;                 ///< class by iteration
   std::vector<std::vector<std::uint32_t>> parts; ///< by class
@@ -152,7 +154,7 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
   std::vector<std::uint32_t> weight(loops.size(), 1);
   for (std::size_t i = loops.size(); i-- > 1;)
     weight[i - 1] = weight[i] * static_cast<std::uint32_t>(classes[i].parts.size());
-  // From the innermost loop outwards: what is there once per iteration of the next loop.
+  // Built from the innermost loop outwards: each loop repeats the inner cells per iteration.
   std::vector<std::uint32_t> inner{0};
   for (std::size_t i = loops.size(); i-- > 0;) {
     std::vector<std::uint32_t> cells;
@@ -174,7 +176,7 @@ std::optional<ProducedCells> ProducedCells::of(const Layer& layer, bool exact) {
 void ProducedCells::set_tiles(const Layer& layer,
                               const std::vector<std::vector<std::vector<std::uint32_t>>>& parts) {
   const std::vector<std::vector<std::uint32_t>> offsets = part_offsets(layer);
-  // Tiles along loops that the output lacks: only complete ones write.
+  // Along loops that the output lacks, only complete tiles write results.
   std::vector<std::uint32_t> lacking;
   for (std::uint32_t dim = 0; dim < layer.dims.size(); ++dim) {
     if (std::ranges::find(loops_, dim) == loops_.end())
@@ -213,14 +215,14 @@ void ProducedCells::set_tiles(const Layer& layer,
 }
 
 void ProducedCells::set_slots(const Layer& layer) {
-  // Cells of each tile, then tile by tile: a tile that meets an occupied cell opens the next slot.
+  // Tiles are placed in order; a tile whose cells include an occupied one opens the next slot.
   std::vector<std::vector<std::uint32_t>> cells_of(layer.tiles);
   for (std::uint32_t cell = 0; cell < cells(); ++cell) {
     for (const std::uint32_t tile : tiles(cell))
       cells_of[tile].push_back(cell);
   }
   slots_.assign(layer.tiles, 0);
-  std::vector<std::uint32_t> occupied(cells(), kNone); // slot in which it was filled last
+  std::vector<std::uint32_t> occupied(cells(), kNone); // last slot that fills the cell
   std::uint32_t slot = 0;
   for (std::uint32_t tile = 0; tile < layer.tiles; ++tile) {
     const auto& mine = cells_of[tile];

@@ -1,4 +1,4 @@
-// Which tiles make each element of a tensor, carried through layout operators.
+// Cell arrays: the tiles that produce each element of a tensor, tracked through layout operators.
 #pragma once
 
 #include "reference/stream/tiles/layer_parser.hpp"
@@ -6,36 +6,36 @@
 
 namespace monet::stream {
 
-/// Elements of larger tensors are not followed one by one.
+/// Maximum number of elements of a tensor that is tracked element by element.
 inline constexpr std::uint32_t kMaxCells = 1U << 24;
 inline constexpr std::uint32_t kEmptyCell = kNone;
 
-/// A tensor whose elements are cells: sets of tiles that write the same elements.
+/// A tensor whose elements are cells. A cell is a set of tiles that write the same elements.
 struct CellArray {
   Shape shape;
   std::vector<std::uint32_t> cells; ///< row-major
 
   CellArray transposed(const std::vector<std::size_t>& order) const;
-  /// Elements at these places of an axis; kNone gives empty cells.
+  /// The elements at positions `places` of an axis; kNone yields empty cells.
   CellArray picked(std::size_t axis, const std::vector<std::uint32_t>& places) const;
 };
 std::int64_t element_count(const Shape& shape);
 
-/// The output of a layer, as an array of cells.
+/// The output of a layer as an array of cells.
 class ProducedCells {
 public:
-  /// `exact`: axes and sizes as in ONNX; else as the reference has them, rounded sizes and spatial
-  /// axes in the order of the equation. nullopt for more than kMaxCells elements.
+  /// The cells of a layer's output; nullopt for more than kMaxCells elements. `exact`: axes and
+  /// sizes of ONNX; otherwise of the reference (rounded sizes, spatial axes in equation order).
   static std::optional<ProducedCells> of(const Layer& layer, bool exact);
 
   CellArray array;
-  /// Tiles of a cell, as indices in the layer.
+  /// Tiles of a cell, as indices within the layer.
   std::span<const std::uint32_t> tiles(std::uint32_t cell) const {
     return {tiles_.data() + first_[cell], tiles_.data() + first_[cell + 1]};
   }
   std::size_t cells() const { return first_.size() - 1; }
-  /// Place of a tile among those that write the same elements: the reference keeps them in layers
-  /// of a dense array, and opens a new layer for all later tiles when one is occupied.
+  /// Slot of a tile among those that write the same elements. The reference stores tiles in slots
+  /// of a dense array, and opens a new slot for all later tiles if an element is occupied.
   std::uint32_t slot(std::uint32_t tile) const { return slots_.empty() ? 0 : slots_[tile]; }
 
 private:
@@ -48,7 +48,7 @@ private:
   std::vector<std::uint32_t> slots_; ///< by tile; empty: all 0
 };
 
-/// Axes of a layer's output in ONNX's order: each is one loop, or G and K together.
+/// Axes of a layer's operand in ONNX's order: each is one loop, or G with K or C.
 std::vector<std::vector<std::uint32_t>> tensor_axes(const Layer& layer, Operand operand);
 
 } // namespace monet::stream

@@ -1,4 +1,5 @@
-// All edges of the workload, grouped by consumer.
+// Collects all edges between the tiles of a workload and groups them by consumer. This is the
+// fifth step of make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/stages.hpp"
 
 #include <fmt/core.h>
@@ -10,7 +11,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Tiles of a group one after the other.
+/// Adds edges that order the tiles of each group.
 void add_order_edges(const Workload& workload, std::vector<RawEdge>& edges) {
   std::vector<std::uint32_t> last;
   for (const Layer& layer : workload.layers) {
@@ -26,7 +27,8 @@ void add_order_edges(const Workload& workload, std::vector<RawEdge>& edges) {
   }
 }
 
-/// Every tile waits for every complete tile: never wrong, though never fused either.
+/// Adds edges from every complete tile to every tile of the consumer: a safe fallback without
+/// fusion.
 void add_all(const Workload& workload, const Network& network, const LayerPair& pair,
              std::vector<RawEdge>& edges) {
   const Layer& producer = workload.layers[network.nodes[pair.producer].layer];
@@ -63,7 +65,8 @@ void add_pair(const Workload& workload, const Graph& graph, Network& network, co
     add_all(workload, network, pair, edges);
 }
 
-/// By consumer, then producer. Of parallel edges the last one stays, as in a graph without them.
+/// Groups edges by consumer, then producer. The last of parallel edges is kept, as in the
+/// reference's graph.
 void group_edges(Workload& workload, const std::vector<RawEdge>& edges) {
   const std::size_t tiles = workload.tiles.size();
   std::vector<std::uint32_t> first(tiles + 1, 0);

@@ -1,4 +1,5 @@
-// Einsum as a layer of the reference: its letters are the loops.
+// Parses an Einsum operator into a layer of the reference whose loops are its letters. The table of
+// parsers (layer_parser.cpp) calls this.
 #include "reference/stream/tiles/layer_parser.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@ namespace monet::stream {
 
 namespace {
 
-/// The letters of the inputs and of the result.
+/// The letters of each input and of the result.
 std::vector<std::string> equation_parts(std::string equation) {
   equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
   std::vector<std::string> parts;
@@ -44,12 +45,12 @@ public:
   }
 
 private:
-  /// Of the inputs, then of the result.
+  /// Shape of an equation part: inputs first, then the result.
   Shape shape_of(std::size_t part) const {
     return part < inputs_ ? input_shape(context_, part) : output_shape(context_);
   }
 
-  /// Every operand has one letter per axis.
+  /// Whether every operand has one letter per axis.
   bool is_plain() const {
     if (parts_.size() != inputs_ + 1 || inputs_ > 2)
       return false;
@@ -72,10 +73,10 @@ private:
     return axes;
   }
 
-  /// By the loops of our own nest.
+  /// Axes of a part according to the loop nest of our own operator.
   std::vector<std::uint32_t> nest_axes(std::size_t part) {
     const LoopNest& nest = context_.op.nest;
-    const std::size_t operand = part < inputs_ ? part + 1 : 0; // outputs come first
+    const std::size_t operand = part < inputs_ ? part + 1 : 0; // the output is first
     std::vector<std::uint32_t> axes;
     if (operand >= nest.operands.size())
       return axes;
@@ -86,7 +87,7 @@ private:
     return axes;
   }
 
-  /// The loop of that name, made at its first use.
+  /// The loop with this name; created at its first use.
   std::uint32_t loop(const std::string& name, std::int64_t size) {
     const auto found = std::ranges::find(names_, name);
     if (found != names_.end())

@@ -1,4 +1,5 @@
-// Element-wise layers, reductions over the last axis and the four layers of a softmax.
+// Parses element-wise operators, reductions over the last axis and softmax (four layers) into
+// layers. The table of parsers (layer_parser.cpp) calls this.
 #include "reference/stream/tiles/layer_parser.hpp"
 
 #include <fmt/core.h>
@@ -13,7 +14,7 @@ Shape shape_at(const ParseContext& context, TensorId tensor) {
   return context.graph.tensor(tensor).shape;
 }
 
-/// The operands of a layer whose I and O have every axis.
+/// Sets the operands of a layer whose I and O have every axis.
 void full_operands(ParsedLayer& layer, const std::vector<std::uint32_t>& axes,
                    std::vector<std::uint32_t> weight) {
   layer.operand(Operand::O, axes);
@@ -21,7 +22,7 @@ void full_operands(ParsedLayer& layer, const std::vector<std::uint32_t>& axes,
   layer.operand(Operand::W, std::move(weight));
 }
 
-/// Which of two nodes makes W, the operand with the broadcast shape, and which makes I.
+/// The nodes that make I and W, where W is the operand with the broadcast shape.
 std::pair<std::uint32_t, std::uint32_t> broadcast_sources(const ParseContext& context,
                                                           const Shape& broadcast) {
   const auto& made = context.predecessors;
@@ -40,7 +41,7 @@ std::pair<std::uint32_t, std::uint32_t> broadcast_sources(const ParseContext& co
   return {weight, other == made.end() ? weight : *other};
 }
 
-/// A reduction of the last axis. O has the axis R of size 1 in its place when the axis stays.
+/// A reduction over the last axis. If the axis is kept, O has the axis R of size 1 in its place.
 ParsedLayer reduction(const ParseContext& context, const char* type, bool keeps_axis,
                       std::size_t axis) {
   ParsedLayer layer(context, type);
@@ -78,7 +79,7 @@ ParsedLayer parse_one_input(const ParseContext& context) {
     note(context, "broadcast", "the first input has another shape than the result");
   const std::vector<std::uint32_t> axes =
       layer.loops(elementwise_names(context, output.size()), output);
-  // Only beside one predecessor is W a scalar; on the network's input it is as large as the image.
+  // W is a scalar only with one predecessor; otherwise it has all axes, as in the reference.
   full_operands(layer, axes,
                 context.predecessors.size() == 1 ? std::vector<std::uint32_t>{} : axes);
   set_precisions(context, layer);
@@ -131,7 +132,7 @@ std::vector<ParsedLayer> parse_softmax(const ParseContext& context) {
   const std::uint32_t max = context.node;
   const std::uint32_t exp = max + 1;
   const std::uint32_t sum = max + 2;
-  // exp(I - max) and e / sum: W lacks the last axis, R of size 1 is in its place.
+  // exp(I - max) and e / sum: W has R of size 1 in place of the last axis.
   const auto rescale = [&](const char* type, std::optional<std::uint32_t> input,
                            std::uint32_t weight) {
     ParsedLayer layer(context, type);

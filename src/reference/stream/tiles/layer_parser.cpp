@@ -1,4 +1,5 @@
-// Operators -> layers: the table of operators, and what the parsers share.
+// Converts operators to layers: the table of parsers and their shared functions. The network parser
+// (network.cpp) calls parse_layers().
 #include "reference/stream/tiles/layer_parser.hpp"
 
 #include <fmt/core.h>
@@ -9,7 +10,7 @@ namespace monet::stream {
 
 namespace {
 
-/// A name that the layer's loops do not have yet.
+/// A loop name that the layer does not use yet.
 std::string unused_name(const std::vector<std::string>& taken, std::size_t number) {
   std::string name = fmt::format("E{}", number);
   while (std::ranges::find(taken, name) != taken.end())
@@ -146,7 +147,7 @@ std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
       {"Div", parse_one_input},          {"Pow", parse_one_input},
       {"Reciprocal", parse_one_input},
   };
-  // The reference goes by the type alone, whatever its domain.
+  // The reference selects by operator type only, regardless of the domain.
   std::vector<ParsedLayer> layers;
   if (context.op.op_type == "Softmax")
     layers = parse_softmax(context);
@@ -156,7 +157,7 @@ std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
   }
   for (ParsedLayer& parsed : layers) {
     if (parsed.layer.dims.empty())
-      parsed.loop("B", 1); // a scalar: every layer has a loop to be cut
+      parsed.loop("B", 1); // scalar: every layer needs a loop
   }
   return layers;
 }

@@ -1,5 +1,5 @@
-// Dependencies over layout operators: the array of producing tiles goes through them element by
-// element, and every consumer reads its box.
+// Finds dependencies over layout operators (for edges.cpp): the array of producing tiles is moved
+// through the operators element by element, and every consumer reads its box.
 #include "reference/stream/tiles/cell_array.hpp"
 #include "reference/stream/tiles/layout_walk.hpp"
 
@@ -12,7 +12,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Finds the producers of everything in a box of an array; equal boxes are looked up.
+/// Finds the producers of all elements in a box of an array, and caches them by box.
 class BoxReader {
 public:
   BoxReader(const CellArray& array, const ProducedCells& produced)
@@ -25,7 +25,7 @@ public:
     }
   }
 
-  /// Tiles, ascending. Axes beyond the box count in full; `slots` are those of the tiles.
+  /// Tiles in ascending order, limited to those in `slots`. Axes beyond the box count in full.
   const std::vector<std::uint32_t>& read(const std::vector<Interval>& box, Interval slots) {
     std::vector<Interval> key = box;
     key.push_back(slots);
@@ -98,7 +98,7 @@ public:
         producer_(workload.layers[network.nodes[pair.producer].layer]),
         consumer_(workload.layers[network.nodes[pair.consumer].layer]) {}
 
-  std::string stopped; ///< why there are no edges
+  std::string stopped; ///< reason if no edges are found
 
   bool run(std::vector<RawEdge>& edges) {
     const std::optional<ProducedCells> produced = ProducedCells::of(producer_, exact_);
@@ -123,7 +123,7 @@ public:
 private:
   static constexpr std::size_t kMaxPaths = 256;
 
-  /// Axes of the equation that are cut; all when exact.
+  /// Whether each axis of the equation is cut; true for all if exact.
   std::vector<bool> first_relevant() const {
     if (exact_)
       return std::vector<bool>(tensor_axes(producer_, Operand::O).size(), true);
@@ -136,8 +136,8 @@ private:
     return relevant;
   }
 
-  /// Two-dimensional convolutions and pooling: B, all channels, OX, OY - by sizes before rounding,
-  /// and without changing places, as the reference does it.
+  /// Reshapes outputs of 2-D convolutions and pooling to B, all channels, OX, OY. As in the
+  /// reference, sizes are those before rounding, and elements are not reordered.
   bool merge_channels(LayoutWalk& walk) {
     if (exact_ || producer_.partial.size() != 2)
       return true;
@@ -169,7 +169,7 @@ private:
       if (!read_operand(walk, produced, source.operand, edges))
         return false;
       if (!exact_)
-        break; // the reference sees the first operand alone
+        break; // the reference uses only the first operand
     }
     return true;
   }
@@ -184,7 +184,7 @@ private:
       stopped = "other axes than the layer that reads them";
       return false;
     }
-    std::int64_t slots = 8; // of the reference's array: doubled when all are in use
+    std::int64_t slots = 8; // as in the reference's array: doubled when full
     for (std::uint32_t tile = 0; tile < producer_.tiles; ++tile) {
       while (produced.slot(tile) >= slots)
         slots *= 2;

@@ -1,3 +1,5 @@
+// Moves an array of cells through layout operators. The edges over layout operators
+// (layout_edges.cpp) call this.
 #include "reference/stream/tiles/layout_walk.hpp"
 
 #include <algorithm>
@@ -60,7 +62,7 @@ bool LayoutWalk::reshape(Shape shape) {
   return true;
 }
 
-/// The axis counts; negative ones are counted from the end of the reference's list.
+/// Marks an axis as relevant. Negative axes count from the end of the reference's list.
 bool LayoutWalk::mark(std::int64_t axis) {
   const auto count = static_cast<std::int64_t>(relevant.size());
   if (axis < 0)
@@ -104,7 +106,7 @@ bool LayoutWalk::made_by(std::optional<TensorId> tensor, std::uint32_t node) con
   return tensor && graph_.tensor(*tensor).producer == network_.nodes[node].op;
 }
 
-/// Attribute `axis`. Where it is left out the reference takes the last axis, whatever ONNX says.
+/// The attribute `axis`. If it is omitted, the reference uses the last axis, unlike ONNX.
 std::int64_t LayoutWalk::axis_of(const Operator& op, std::int64_t usual) const {
   return op.attributes.integer("axis", exact_ ? usual : -1);
 }
@@ -146,7 +148,7 @@ bool LayoutWalk::pass_reshape(const Operator& op) {
     return false;
   if (exact_)
     return true;
-  // The reference compares old and new sizes place by place; with fewer axes it drops one first.
+  // The reference compares old and new sizes by position; for fewer axes it drops one first.
   if (shape.size() < old.size()) {
     std::size_t cut = 0;
     while (cut < shape.size() && old[cut] == shape[cut])
@@ -158,7 +160,7 @@ bool LayoutWalk::pass_reshape(const Operator& op) {
     if (cut < shape.size())
       shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(cut));
     else
-      return stop("a reshape that drops the last axis"); // the reference fails to drop it
+      return stop("a reshape that drops the last axis"); // the reference cannot drop it
   } else if (shape.size() > old.size()) {
     relevant.push_back(old.empty() || shape.back() != old.back());
   }
@@ -220,7 +222,7 @@ bool LayoutWalk::pass_slice(const Operator& op) {
   const Shape steps = constant(op, 4).value_or(Shape(begins->size(), 1));
   if (axes.size() != begins->size() || steps.size() != begins->size())
     return stop("unknown bounds");
-  // The reference looks at the first axis alone.
+  // The reference uses only the first axis.
   for (std::size_t i = 0; i < (exact_ ? axes.size() : std::min<std::size_t>(axes.size(), 1)); ++i) {
     const std::optional<std::size_t> axis = from_front(axes[i]);
     if (!axis || steps[i] == 0)
@@ -257,7 +259,7 @@ bool LayoutWalk::pass_split(const Operator& op, std::uint32_t next) {
       }))
     return stop("a split without an input of that name");
   const Operator& reader = graph_.op(network_.nodes[next].op);
-  // The first part that the next node reads; where it reads two, the reference sees one.
+  // The first output that the next node reads. The reference ignores further ones.
   std::int64_t begin = 0;
   for (const std::optional<TensorId>& output : op.outputs) {
     if (!output)
@@ -293,7 +295,7 @@ bool LayoutWalk::pass_concat(const Operator& op, std::uint32_t previous) {
     }
     return take(axis, places);
   }
-  // The reference knows one constant input, by its name, and puts it first wherever it stands.
+  // The reference finds one constant input, by its name, and always puts it first.
   for (std::size_t i = 0; i < std::min<std::size_t>(op.inputs.size(), 2); ++i) {
     if (!op.inputs[i] || graph_.tensor(*op.inputs[i]).producer)
       continue;

@@ -1,4 +1,5 @@
-// Convolutions, pooling and matrix products as layers of the reference.
+// Parses convolutions, pooling and matrix products into layers. The table of parsers
+// (layer_parser.cpp) calls this.
 #include "reference/stream/tiles/layer_parser.hpp"
 
 #include <fmt/core.h>
@@ -9,7 +10,7 @@ namespace monet::stream {
 
 namespace {
 
-/// 2 kernel axes are X and Y, X first: the reference calls ONNX's height X.
+/// Letters of spatial axes in ONNX's order; the reference calls ONNX's height X.
 constexpr std::array<char, 6> kAxisLetters{'X', 'Y', 'Z', 'U', 'V', 'T'};
 
 struct Window {
@@ -23,7 +24,7 @@ Shape attribute(const ParseContext& context, const char* name, std::size_t count
   return values;
 }
 
-/// Padding is what attribute `pads` says; the reference does not look at auto_pad.
+/// The window of a convolution or pooling. As in the reference, auto_pad is ignored.
 Window window_of(const ParseContext& context, Shape kernel) {
   Window window;
   const std::size_t rank = kernel.size();
@@ -41,7 +42,7 @@ std::string named(char prefix, std::size_t axis) {
   return {prefix, kAxisLetters[axis]};
 }
 
-/// Loops OX.. and FX.. by axis, and the axes IX.. that they index.
+/// Loops OX, ... and FX, ... by axis, and the axes IX, ... that they index.
 struct Spatial {
   std::vector<std::uint32_t> out, kernel, in;
 
@@ -59,7 +60,7 @@ struct Spatial {
   }
 };
 
-/// Axes of the equation: some leading ones, then the spatial ones with Y before X.
+/// Axes of an operand in the equation: leading axes, then spatial axes with Y before X.
 std::vector<std::uint32_t> with_spatial(std::vector<std::optional<std::uint32_t>> leading,
                                         const std::vector<std::uint32_t>& spatial) {
   std::vector<std::uint32_t> axes;
@@ -71,7 +72,7 @@ std::vector<std::uint32_t> with_spatial(std::vector<std::optional<std::uint32_t>
   return axes;
 }
 
-/// The shape with at least two axes before the spatial ones.
+/// The shape extended or cut to two leading axes and 1 to 6 spatial axes; a change is noted.
 Shape image_shape(const ParseContext& context, Shape shape) {
   if (shape.size() < 3 || shape.size() > 2 + kAxisLetters.size()) {
     note(context, "image-rank",
@@ -102,7 +103,7 @@ ParsedLayer parse_conv(const ParseContext& context) {
   const std::int64_t k_size = (output[1] + groups - 1) / groups;
   const std::int64_t c_size = (input[1] + groups - 1) / groups;
 
-  // The order of the loops is the reference's: it decides which one is cut when none can be.
+  // The loop order is the reference's, because it determines the loop that is cut by default.
   Spatial spatial;
   std::optional<std::uint32_t> k, c;
   const std::uint32_t b = layer.loop("B", output[0]);
@@ -143,7 +144,7 @@ ParsedLayer parse_pool(const ParseContext& context) {
   for (std::size_t i = 0; i < rank; ++i)
     spatial.out.push_back(layer.loop(named('O', i), output[2 + i]));
   if (context.pools_channels_twice)
-    layer.loop("C", input[1]); // in no operand: every channel is counted once per channel
+    layer.loop("C", input[1]); // in no operand: the reference counts channels twice
   for (std::size_t i = 0; i < rank; ++i)
     spatial.kernel.push_back(layer.loop(named('F', i), kernel[i]));
   spatial.add_partial(layer, window, input);
@@ -153,7 +154,7 @@ ParsedLayer parse_pool(const ParseContext& context) {
   layer.precision(Operand::O, 8, 8);
   layer.precision(Operand::I, 8, 8);
   layer.precision(Operand::W, 0, 0);
-  // Without a predecessor the image is neither constant nor anybody's output: nobody fetches it.
+  // An image without a predecessor has no source and is never fetched, as in the reference.
   if (!context.predecessors.empty())
     layer.made_by(Operand::I, context.predecessors[0]);
   layer.constant(Operand::W);

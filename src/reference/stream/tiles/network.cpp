@@ -1,4 +1,5 @@
-// Nodes and their edges: ids, sources of operands, entries of the mapping file.
+// Parses a graph into nodes and layers with sources of operands and mapping entries. This is the
+// first step of make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/network.hpp"
 
 #include "monet/workload/operators.hpp"
@@ -69,7 +70,7 @@ private:
     last_node_[id.index()] = static_cast<std::uint32_t>(network_.nodes.size() - 1);
   }
 
-  /// Inputs made by other operators. What reading has folded is no node.
+  /// Nodes that make the inputs of an operator. Operators folded by the reader are no nodes.
   std::vector<std::uint32_t> predecessors(const Operator& op) const {
     std::vector<std::uint32_t> list;
     for (const std::optional<TensorId>& input : op.inputs) {
@@ -136,7 +137,7 @@ private:
     return cores;
   }
 
-  /// Once per entry, however many layers use it.
+  /// Adds a problem of a mapping entry, once even if several layers use the entry.
   void add_problem(const MappingEntry& entry, const std::string& what) {
     const auto same = [&](const InputProblem& problem) {
       return problem.where.line == entry.where.line && problem.what == what;

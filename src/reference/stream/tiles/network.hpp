@@ -1,5 +1,5 @@
-// The network as the reference parses it: one node per operator (four for a softmax), layers for
-// those that compute, and edges between nodes.
+// The network as parsed by the reference: one node per operator (four for a softmax), layers for
+// computing nodes, and edges between nodes.
 #pragma once
 
 #include "monet/reference/stream_tiles.hpp"
@@ -27,13 +27,13 @@ struct NodeSource {
 struct Node {
   NodeKind kind = NodeKind::dummy;
   OpId op;
-  std::uint32_t layer = kNone;             ///< of a computing node
-  std::vector<NodeSource> sources;         ///< in the reference's order; constants are left out
+  std::uint32_t layer = kNone;             ///< index of a computing node's layer
+  std::vector<NodeSource> sources;         ///< in the reference's order, without constants
   std::vector<std::uint32_t> predecessors; ///< each once, in order of first use
   std::vector<std::uint32_t> successors;   ///< each once, ascending
 };
 
-/// Tilings as the mapping file gives them, by layer.
+/// Tiling factors of a layer in the mapping file.
 struct GivenTiling {
   const std::vector<TilingFactor>* intra = nullptr;
   const std::vector<TilingFactor>* inter = nullptr;
@@ -46,16 +46,17 @@ struct Network {
   std::vector<Note> notes;
 };
 
-/// InputError for a mapping without `default` and for cores that the chip lacks.
+/// Parses a network. Throws InputError if the mapping lacks `default` or names cores that the chip
+/// lacks.
 Network parse_network(const Graph& graph, const Chip& chip, const MappingFile& mapping,
                       bool pools_channels_twice = true);
 
-/// What a parser may look at.
+/// Input of a layer parser.
 struct ParseContext {
   const Graph& graph;
   const Operator& op;
   std::uint32_t node = 0;                  ///< id of the first node it makes
-  std::vector<std::uint32_t> predecessors; ///< per input that a node makes, in order, with repeats
+  std::vector<std::uint32_t> predecessors; ///< per input made by a node, in order, with repeats
   const std::vector<std::string>& names;   ///< `layer_dimension_names` of its mapping entry
   std::vector<Note>& notes;
   bool pools_channels_twice = true; ///< see StreamOptions
@@ -63,17 +64,17 @@ struct ParseContext {
 
 using Shape = std::vector<std::int64_t>;
 
-/// A layer with what it reads, as nodes.
+/// A layer and the nodes that make its operands.
 struct ParsedLayer {
   Layer layer;
   std::vector<NodeSource> sources;
 
   ParsedLayer(const ParseContext& context, std::string type);
-  /// Index of a new loop.
+  /// Adds a loop and returns its index.
   std::uint32_t loop(std::string name, std::int64_t size);
-  /// New loops of these names and sizes.
+  /// Adds loops with these names and sizes and returns their indices.
   std::vector<std::uint32_t> loops(const std::vector<std::string>& names, const Shape& sizes);
-  /// Index of a new axis indexed by two loops.
+  /// Adds an axis that two loops index and returns its index.
   std::uint32_t partial(PartialDim dim);
   /// Adds an operand to the equation.
   void operand(Operand operand, std::vector<std::uint32_t> axes);
@@ -82,7 +83,7 @@ struct ParsedLayer {
   void made_by(Operand operand, std::uint32_t node);
 };
 
-/// The layers of an operator; none for one that the reference gives no cost.
+/// The layers of an operator; empty for an operator without cost in the reference.
 std::vector<ParsedLayer> parse_layers(const ParseContext& context);
 
 } // namespace monet::stream

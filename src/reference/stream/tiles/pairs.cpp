@@ -1,4 +1,5 @@
-// Which layers read which, and whether a layout operator lies between them.
+// Finds the pairs of layers where one reads the other, and layout operators between them, for
+// edges.cpp.
 #include "reference/stream/tiles/stages.hpp"
 #include "reference/stream/tiles/two_sided_search.hpp"
 
@@ -14,7 +15,7 @@ bool is_layout(const Node& node) {
   return node.kind != NodeKind::compute && node.kind != NodeKind::dummy;
 }
 
-/// Computing nodes that read `from` directly or over passive nodes, in order of discovery.
+/// Computing nodes that read `from` directly or through passive nodes, in order of discovery.
 std::vector<std::uint32_t> consumers_of(const Network& network, std::uint32_t from,
                                         std::vector<std::uint32_t>& seen_from) {
   std::vector<std::uint32_t> consumers;
@@ -36,7 +37,7 @@ std::vector<std::uint32_t> consumers_of(const Network& network, std::uint32_t fr
   return consumers;
 }
 
-/// A layout node lies on some way over passive nodes.
+/// Whether a layout node is on some path over passive nodes.
 bool any_layout_between(const Network& network, std::uint32_t from, std::uint32_t to) {
   for (const auto& path : passive_paths(network, from, to, 64)) {
     if (std::any_of(path.begin() + 1, path.end() - 1,
@@ -50,7 +51,7 @@ bool any_layout_between(const Network& network, std::uint32_t from, std::uint32_
 
 std::vector<std::vector<std::uint32_t>> passive_paths(const Network& network, std::uint32_t from,
                                                       std::uint32_t to, std::size_t most) {
-  // Nodes from which `to` can be reached over passive nodes, so that no path is tried in vain.
+  // Only nodes from which `to` can be reached are searched, which avoids dead ends.
   std::vector<bool> useful(network.nodes.size(), false);
   std::vector<std::uint32_t> open{to};
   while (!open.empty()) {

@@ -1,4 +1,5 @@
-// The main line: layers, stacks, tilings, tiles, edges, order.
+// Builds the workload of the reference scheduler in six steps: layers, stacks, tilings, tiles,
+// edges, order. The command for `--model stream-coala` calls make_stream_workload().
 #include "monet/reference/stream_tiles.hpp"
 
 #include "reference/stream/tiles/stages.hpp"
@@ -28,7 +29,7 @@ std::string Workload::name_of(const Tensor& tensor) const {
 
 namespace {
 
-/// Some parsers and stages meet the same thing several times.
+/// Removes duplicate notes, which parsers and stages may add several times.
 void drop_repeated(std::vector<Note>& notes) {
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   std::erase_if(notes, [&](const Note& note) {
@@ -36,7 +37,7 @@ void drop_repeated(std::vector<Note>& notes) {
   });
 }
 
-/// Order of scheduling. Adds notes.
+/// Sets the scheduling order. Adds notes.
 void make_order(Workload& workload) {
   const auto steps_of = [&](std::uint32_t layer) {
     std::int64_t steps = 1;

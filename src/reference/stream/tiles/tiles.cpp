@@ -1,4 +1,5 @@
-// Layers -> tiles: ranges, groups, cores and tensors.
+// Makes tiles from layers, with ranges, groups, cores and tensors. This is the fourth step of
+// make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/stages.hpp"
 
 #include "monet/base/checked.hpp"
@@ -12,7 +13,7 @@ namespace monet::stream {
 
 namespace {
 
-/// Number of parts of each loop.
+/// The number of parts of each loop.
 std::vector<std::uint32_t> parts_of(const Layer& layer) {
   std::vector<std::uint32_t> parts;
   for (const Dim& dim : layer.dims)
@@ -20,7 +21,7 @@ std::vector<std::uint32_t> parts_of(const Layer& layer) {
   return parts;
 }
 
-/// Part of each loop that a tile covers, counted up tile by tile.
+/// Counter over tiles that yields the part of each loop that a tile covers.
 class PartCounter {
 public:
   explicit PartCounter(const Layer& layer)
@@ -53,8 +54,8 @@ public:
   std::vector<std::uint32_t> parts; ///< by dim
 };
 
-/// Which tiles run on one core: those whose ranges along the loops cut over cores agree, modulo
-/// what one step over time covers. Numbered in order of appearance.
+/// Groups of tiles that run on one core: their ranges along loops cut over cores are equal, modulo
+/// the range of one step over time. Groups are numbered in order of appearance.
 class Groups {
 public:
   explicit Groups(const Layer& layer) : layer_(layer) {
@@ -64,7 +65,7 @@ public:
       std::int64_t steps = 1;
       for (std::size_t i = layer.intra.size(); i-- > 0;) {
         if (layer.intra[i].dim == factor.dim)
-          steps = layer.intra[i].count; // the first that cuts this loop
+          steps = layer.intra[i].count; // the first factor of this loop
       }
       const std::int64_t period = std::max<std::int64_t>(dim.padded / steps, 1);
       std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> seen;
@@ -96,7 +97,7 @@ private:
   std::uint32_t count_ = 0;
 };
 
-/// Tensors of one operand of a layer, found by the parts of the loops that index it.
+/// The tensors of one operand of a layer, identified by the parts of the loops that index it.
 class OperandTensors {
 public:
   OperandTensors(const Layer& layer, std::uint32_t index, Operand operand)
@@ -111,7 +112,7 @@ public:
       const PartialDim& partial = layer.partial[axis - layer.dims.size()];
       for (const std::uint32_t dim : partial.dims)
         indexes[dim] = true;
-      // Then different parts may touch the same range: tell tensors by range.
+      // Different parts may then access the same range, so tensors are identified by range.
       by_range_ = by_range_ || (parts[partial.dims[0]] > 1 && parts[partial.dims[1]] > 1);
     }
     std::size_t size = 1;
@@ -167,7 +168,7 @@ private:
   std::vector<std::uint32_t> dims_, strides_;
   std::vector<std::uint32_t> known_;
   std::map<std::vector<std::int64_t>, std::uint32_t> by_bounds_;
-  std::int64_t priority_ = 1; ///< product of the factors along loops that the operand lacks
+  std::int64_t priority_ = 1; ///< product of factors of loops that do not index the operand
 };
 
 void set_ranges(const Layer& layer, const std::vector<std::uint32_t>& parts,
@@ -187,7 +188,7 @@ void set_ranges(const Layer& layer, const std::vector<std::uint32_t>& parts,
   }
 }
 
-/// Loops that the output lacks have reached their end; `end` is what counts as the end of one.
+/// Whether all loops that the output lacks have reached their end, as defined by `end`.
 template <class End>
 bool reaches_end(const Layer& layer, std::span<const Interval> ranges, End end) {
   const std::vector<std::uint32_t>& output = layer.operands[0].axes;
@@ -199,7 +200,7 @@ bool reaches_end(const Layer& layer, std::span<const Interval> ranges, End end) 
   return true;
 }
 
-/// Strides and dilations come from the file: no range of a tile may leave 64 bits.
+/// Checks that no range of a tile overflows 64 bits, since strides and dilations are user input.
 void check_ranges(const Layer& layer) {
   for (const PartialDim& partial : layer.partial) {
     std::int64_t reach = checked_add(partial.pad_begin, partial.pad_end);
@@ -255,7 +256,7 @@ std::vector<std::vector<std::uint32_t>> part_offsets(const Layer& layer) {
   std::vector<std::vector<std::uint32_t>> result(layer.dims.size(), {0});
   std::uint64_t tiles = 1;
   for (const Factor& loop : outer_loops(layer)) {
-    // Outer values of the same loop cover later parts.
+    // An outer factor of the same loop advances over all parts of the inner factors.
     std::vector<std::uint32_t>& offsets = result[loop.dim];
     const std::size_t inner = offsets.size();
     for (std::int64_t value = 1; value < loop.count; ++value) {

@@ -1,4 +1,5 @@
-// Which layers are fused, and the factors of the mapping file -> valid factors of each layer.
+// Groups layers into fused stacks and turns the factors of the mapping file into valid factors.
+// These are the second and third steps of make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/stages.hpp"
 
 #include "monet/base/checked.hpp"
@@ -27,7 +28,7 @@ std::string_view usual_fusion_loop(std::string_view type) {
   return "K";
 }
 
-/// Two tiles over time where the mapping says nothing.
+/// The default intra-core factor if the mapping has none: two tiles over time.
 Factor usual_intra(const Layer& layer) {
   std::uint32_t dim = find_loop(layer, usual_fusion_loop(layer.type));
   for (std::uint32_t i = 0; dim == kNone && i < layer.dims.size(); ++i) {
@@ -56,7 +57,7 @@ void each_known(const Layer& layer, const std::vector<TilingFactor>& given, cons
   }
 }
 
-/// Rounds the loop up to a multiple of the factor.
+/// Valid intra-core factors. Rounds each loop up to a multiple of its factor.
 std::vector<Factor> valid_intra(Layer& layer, const std::vector<TilingFactor>& given,
                                 std::vector<Note>& notes) {
   std::vector<Factor> factors;
@@ -93,7 +94,7 @@ std::vector<Factor> valid_inter(const Layer& layer, const std::vector<TilingFact
   return factors;
 }
 
-/// Sizes in tiles: every loop rounded up to a multiple of all its factors.
+/// Sets padded and tile sizes: every loop is rounded up to a multiple of all its factors.
 void set_sizes(Layer& layer) {
   std::vector<std::int64_t> counts(layer.dims.size(), 1);
   layer.inter_splits = 1;
@@ -111,7 +112,7 @@ void set_sizes(Layer& layer) {
 
 using Stacks = std::vector<std::vector<std::uint32_t>>;
 
-/// Bits of the layer's first constant operand: padding, as it is never fetched, does not count.
+/// Bits of the layer's first constant operand, without padding, which is never fetched.
 std::int64_t first_constant_bits(const Layer& layer) {
   const OperandUse& use = layer.use(layer.constants.front());
   std::int64_t bits = use.bits;
@@ -133,7 +134,7 @@ std::int64_t weight_capacity(const Chip& chip) {
   return bits;
 }
 
-/// Layers join the first stack until their weights no longer fit on the chip.
+/// Stacks by capacity: layers join the first stack until their weights no longer fit on the chip.
 Stacks one_stack(const std::vector<Layer>& layers, const Chip& chip) {
   const std::int64_t capacity = weight_capacity(chip);
   Stacks stacks(1);
@@ -161,7 +162,7 @@ Stacks given_stacks(const Network& network, const std::vector<std::vector<int>>&
     std::vector<std::uint32_t>& stack = stacks.emplace_back();
     for (const int id : ids) {
       if (id < 0 || static_cast<std::size_t>(id) >= network.nodes.size())
-        continue; // the reference passes over them as well
+        continue; // the reference ignores unknown ids, too
       const Node& node = network.nodes[static_cast<std::size_t>(id)];
       if (node.layer == kNone)
         continue;
@@ -194,7 +195,7 @@ void set_tilings(Network& network, const std::vector<std::vector<std::uint32_t>>
   }
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     Layer& layer = network.layers[i];
-    // Rounding comes first and stays, even when the factors that caused it go.
+    // Rounding comes first and remains even if its factors are removed below.
     layer.intra = valid_intra(layer, *network.tilings[i].intra, network.notes);
     if (layer.intra.empty() && mode == StreamOptions::Mode::fused)
       layer.intra.push_back(usual_intra(layer));

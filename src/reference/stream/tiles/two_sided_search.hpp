@@ -1,4 +1,4 @@
-// Shortest paths as networkx finds them: which of several it is decides what the reference does.
+// Shortest paths with the tie-breaking of networkx, on which the reference's results depend.
 #pragma once
 
 #include "monet/base/ids.hpp"
@@ -10,16 +10,16 @@
 
 namespace monet::stream {
 
-/// Searches from both ends by turns, one whole level at a time from the end with the smaller fringe
-/// (the first when equal), and stops at the first meeting. `Neighbours`: (node, ahead) -> the nodes
-/// after it, or those before it, in the order of the edges.
+/// Bidirectional search, one whole level at a time from the end with the smaller fringe (the first
+/// end if equal), until the searches meet. `Neighbours`: (node, ahead) -> the successors or
+/// predecessors of a node, in edge order.
 template <class Neighbours>
 class TwoSidedSearch {
 public:
   TwoSidedSearch(std::size_t nodes, Neighbours neighbours)
       : neighbours_(std::move(neighbours)), before_(nodes, kNone), after_(nodes, kNone) {}
 
-  /// Nodes strictly between the two; nullopt without a path. `from` and `to` differ.
+  /// The nodes strictly between `from` and `to`, which must differ; nullopt if no path exists.
   std::optional<std::vector<std::uint32_t>> between(std::uint32_t from, std::uint32_t to) {
     for (const std::uint32_t node : touched_)
       before_[node] = after_[node] = kNone;
@@ -41,7 +41,7 @@ public:
       node = after_[node];
       path.push_back(node);
     }
-    path.pop_back(); // `to` itself, however the two searches met
+    path.pop_back(); // the last node is always `to`
     return path;
   }
 
@@ -51,7 +51,7 @@ private:
     touched_.push_back(node);
   }
 
-  /// One level further; the node where the searches meet, or kNone.
+  /// Expands one level. Returns the node where the searches meet, or kNone.
   std::uint32_t expand(bool ahead) {
     std::vector<std::uint32_t>& fringe = ahead ? forward_ : backward_;
     std::vector<std::uint32_t>& mine = ahead ? before_ : after_;
@@ -72,7 +72,7 @@ private:
   }
 
   Neighbours neighbours_;
-  std::vector<std::uint32_t> before_, after_; ///< node from which each was reached; kNone = not yet
+  std::vector<std::uint32_t> before_, after_; ///< node from which each was reached, or kNone
   std::vector<std::uint32_t> touched_, forward_, backward_;
 };
 
