@@ -1,11 +1,11 @@
 // Time of scheduling 1,000 allocations of ResNet-18 to the quad core's cores, inference, fused:
 // stacks and slices of the tool, and rows times quarters of the channels as the reference's mapping
 // has them. On two threads; core costs are found on the way.
+#include "base/shared/rng.hpp"
 #include "fused_steps.hpp"
 #include "schedule/schedule_alone.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/optimise/allocation.hpp"
 
 #include <benchmark/benchmark.h>

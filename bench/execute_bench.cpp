@@ -1,13 +1,13 @@
 // Multiply-accumulates per second of the executor's products, in double and single precision; each
 // answer is compared with one output element computed by hand. And a whole training step, which
 // should take less than 1.5 times its products.
+#include "base/shared/rng.hpp"
 #include "execute/walk/operand.hpp"
 #include "execute/walk/product.hpp"
+#include "workload/shared/operators.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <benchmark/benchmark.h>
 

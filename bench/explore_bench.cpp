@@ -1,13 +1,11 @@
 // Exploration around the evaluations: bounds, fronts of a million results, what strategies and the
 // sensitivity cost by themselves.
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
+#include "explore/shared/sensitivity.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/explore/evaluator.hpp"
 #include "monet/explore/explore.hpp"
-#include "monet/explore/sensitivity.hpp"
-#include "monet/explore/strategy.hpp"
 
 #include <benchmark/benchmark.h>
 

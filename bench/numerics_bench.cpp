@@ -1,6 +1,7 @@
 // Emulated multiply-accumulates and roundings per second. Each answer is compared with the same
 // computed number by number before anything is timed.
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/numerics/mac.hpp"
 
 #include <benchmark/benchmark.h>

@@ -1,10 +1,11 @@
 // Time of planning what a chain of layers runs again: by dynamic programming, 1,000 layers of
 // random costs and sizes and 500 levels of memory, and by the integer program with its proof, 16
 // equal layers; at budgets in per cent of what keeping everything takes.
+#include "base/shared/rng.hpp"
+#include "optimise/shared/chain_dp.hpp"
+#include "optimise/shared/recompute_exact.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/optimise/chain_dp.hpp"
-#include "monet/optimise/recompute_exact.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -2,9 +2,10 @@
 // Python package. Every command uses it.
 #include "console.hpp"
 
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/text.hpp"
+
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>

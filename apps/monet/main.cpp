@@ -3,10 +3,10 @@
 // interrupted, 141 standard output closed by its reader, 143 terminated.
 #include "commands/commands.hpp"
 #include "options/memory_budget.hpp"
+#include "report/shared/text.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 

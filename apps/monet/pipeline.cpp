@@ -2,20 +2,20 @@
 // (pipeline.hpp).
 #include "pipeline.hpp"
 
+#include "base/shared/sha512.hpp"
 #include "options/network_options.hpp"
 #include "options/unused_options.hpp"
+#include "report/shared/cluster_result.hpp"
 #include "version.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/report/cluster_result.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/tiling/tiling.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_writer.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

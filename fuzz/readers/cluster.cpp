@@ -1,9 +1,9 @@
 // Cluster files and kernel tables: what is read has costs. What experiments of clusters say.
+#include "base/shared/text.hpp"
+#include "cluster/shared/collectives.hpp"
 #include "readers/readers.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
-#include "monet/cluster/collectives.hpp"
 #include "monet/cluster/kernel_table.hpp"
 #include "monet/cluster/strategy.hpp"
 #include "monet/workload/transformer.hpp"

@@ -1,9 +1,9 @@
 // Formats, rounding modes and blocks by name, and an array in them.
+#include "base/shared/npy.hpp"
+#include "base/shared/text.hpp"
 #include "readers/readers.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/npy.hpp"
-#include "monet/base/text.hpp"
 #include "monet/numerics/blocks.hpp"
 #include "monet/numerics/mac.hpp"
 

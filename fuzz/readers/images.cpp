@@ -1,7 +1,6 @@
 // Readers of images: what is read holds its invariants, and a batch can be filled with it.
+#include "fit/shared/readers.hpp"
 #include "readers/readers.hpp"
-
-#include "monet/fit/readers.hpp"
 
 #include <algorithm>
 

@@ -1,14 +1,14 @@
 // Readers of foreign files: whatever the bytes are, the answer is what they say or an InputError.
+#include "base/shared/npy.hpp"
 #include "readers/readers.hpp"
 #include "target.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/base/npy.hpp"
-#include "monet/core_cost/gemms.hpp"
-#include "monet/optimise/operator_log.hpp"
+#include "monet/core_cost/backward.hpp"
+#include "monet/optimise/log_search.hpp"
 #include "monet/reference/stream_costs.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
-#include "monet/workload/views.hpp"
 
 namespace monet::fuzz {
 

@@ -1,16 +1,16 @@
 // Every reader of YAML on the same bytes: whatever they are, the answer is a value or an
 // InputError.
 #include "readers/readers.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
-#include "monet/fit/data_options.hpp"
+#include "monet/fit/dataset.hpp"
 #include "monet/fit/study.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/transformer.hpp"
-#include "monet/workload/views.hpp"
 
 namespace monet::fuzz {
 

@@ -1,6 +1,6 @@
 #include "structured/words.hpp"
 
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <onnx/defs/schema.h>
 

@@ -1,7 +1,7 @@
 // Views of a timeline's rows as NumPy columns. Called by the bindings of Result in module.cpp.
 #include "columns.hpp"
 
-#include "monet/report/text.hpp"
+#include "report/shared/text.hpp"
 
 namespace py = pybind11;
 

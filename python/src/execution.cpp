@@ -2,6 +2,7 @@
 // python/monet/execution.py.
 #include "execution.hpp"
 
+#include "base/shared/text.hpp"
 #include "commands/step_numbers.hpp"
 #include "interruptible.hpp"
 #include "objects.hpp"
@@ -9,7 +10,6 @@
 #include "python_calls.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
 #include "monet/execute/execute.hpp"
 
 #include <fmt/format.h>

@@ -2,13 +2,13 @@
 // written in Python. Called by python/monet/exploring.py.
 #include "exploration.hpp"
 
+#include "base/shared/sha512.hpp"
 #include "call_warnings.hpp"
 #include "interruptible.hpp"
 #include "objects.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
 #include "monet/explore/store.hpp"
 
 #include <fmt/core.h>

@@ -39,11 +39,11 @@ Result schedule_step(const Step& step, const PyChip& chip, const ScheduleArgumen
 /// Processor seconds of `calls` calls of schedule() without Python. Used by bench/python_bench.py.
 double schedule_seconds(const Step& step, const PyChip& chip, const ScheduleArguments& arguments,
                         int calls) {
-  const ProgressCalls nobody{py::none()};
+  const ProgressCalls no_calls{py::none()};
   std::atomic<bool> stop{false};
   const std::clock_t begin = std::clock();
   for (int i = 0; i < calls; ++i)
-    schedule(step, chip, arguments, nobody, stop);
+    schedule(step, chip, arguments, no_calls, stop);
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 

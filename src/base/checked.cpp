@@ -1,6 +1,6 @@
 // Overflow-checked integer arithmetic and internal checks that throw InternalError; used by every
 // stage.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,10 +1,10 @@
 // Reads and writes arrays in NumPy's .npy format, for data sets, checkpoints and results of
 // execution.
-#include "monet/base/npy.hpp"
+#include "base/shared/npy.hpp"
 
+#include "base/shared/checked.hpp"
 #include "base/shared/half.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 

@@ -1,5 +1,5 @@
 // Runs independent tasks on threads; emulation, data preparation and cost models use it.
-#include "monet/base/parallel.hpp"
+#include "base/shared/parallel.hpp"
 
 #include "monet/base/stop.hpp"
 #include "monet/base/warnings.hpp"

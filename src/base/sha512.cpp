@@ -1,5 +1,5 @@
 // SHA-512 (FIPS 180-4) of byte strings; identifies input files and recipes whose results are kept.
-#include "monet/base/sha512.hpp"
+#include "base/shared/sha512.hpp"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 // String helpers: trimming, splitting, and hints for mistyped names; used by every reader of input
 // files.
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,9 @@
 // Volume of a union of boxes; tiling and scheduling count the distinct elements of a tensor with
 // it.
-#include "monet/base/union_volume.hpp"
+#include "base/shared/union_volume.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Typed access to YAML maps, lists and scalars, with problems reported at their locations. Every
 // reader of a YAML document uses it.
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
+
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>

@@ -1,9 +1,9 @@
 // Plans the backward pass of a network's products on an NPU; the backward command calls it.
-#include "monet/core_cost/backward_network.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/core_cost/backward.hpp"
 #include "monet/core_cost/core_cost.hpp"
 
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
 // Helpers of CoreProblem, the loop nest that core_cost() evaluates.
-#include "monet/core_cost/problem.hpp"
+#include "base/shared/checked.hpp"
 
-#include "monet/base/checked.hpp"
+#include "monet/core_cost/core_cost.hpp"
 
 #include <algorithm>
 

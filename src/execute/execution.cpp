@@ -1,14 +1,14 @@
 // Execution: runs a graph operator by operator on this machine, with rounding.
+#include "base/shared/checked.hpp"
+#include "base/shared/rng.hpp"
 #include "execute/host_memory.hpp"
 #include "execute/kernels/kernel.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,9 @@
 // Random numbers for the tensors that a graph expects from outside.
 
+#include "execute/shared/generator.hpp"
+
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 
 #include <algorithm>
 #include <array>

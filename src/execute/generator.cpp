@@ -1,9 +1,8 @@
 // NumberGenerator: random numbers by name, seed and index, for filling tensors and drawing masks.
-#include "monet/execute/generator.hpp"
+#include "execute/shared/generator.hpp"
 
 #include "base/shared/fnv1a.hpp"
-
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
 
 namespace monet {
 

@@ -1,8 +1,9 @@
 // Predicts the host memory of an execution before anything is allocated.
 #include "execute/host_memory.hpp"
 
+#include "numerics/shared/exact_sum.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/numerics/exact_sum.hpp"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,9 @@
 // Energy and area of floating-point and integer arithmetic by number format and technology node.
 // pricing.cpp calls it for cores that leave these figures out.
-#include "monet/hardware/arithmetic_model.hpp"
+#include "hardware/shared/memory_model.hpp"
+#include "hardware/shared/technology.hpp"
 
-#include "monet/hardware/memory_model.hpp"
-#include "monet/hardware/technology.hpp"
+#include "monet/hardware/mac_design.hpp"
 
 #include <algorithm>
 #include <cmath>

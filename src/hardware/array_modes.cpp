@@ -1,6 +1,6 @@
 // Chooses the mode of a core's array for an operator, from the formats of the multiplied operands.
 // The cost model reads the mode's size, dataflow and energy.
-#include "monet/hardware/array_modes.hpp"
+#include "hardware/shared/array_modes.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/imc_array.hpp"

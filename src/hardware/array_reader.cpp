@@ -1,7 +1,7 @@
 // Reads `operational_array:` of a core file; core_reader.cpp calls it.
+#include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/workload/element_type.hpp"
 
 #include <fmt/core.h>

@@ -2,9 +2,10 @@
 // The readers build it; scheduling and cost models query it.
 #include "monet/hardware/chip.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/imc_array.hpp"
 
 #include <fmt/core.h>

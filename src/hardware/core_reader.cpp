@@ -1,11 +1,11 @@
 // Reads one core file into a Core. system_reader.cpp calls it for every core of a chip.
 #include "hardware/core_reader.hpp"
 
+#include "base/shared/text.hpp"
 #include "hardware/pricing.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
-#include "monet/hardware/dataflow.hpp"
+#include "monet/hardware/chip.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>

@@ -1,8 +1,8 @@
 // Checks the dataflow of every core against the loops of a workload and the width of the array.
 // Runs after chip and workload are read and reports problems with a hint.
-#include "monet/hardware/dataflow.hpp"
+#include "base/shared/text.hpp"
 
-#include "monet/base/text.hpp"
+#include "monet/hardware/chip.hpp"
 
 #include <fmt/core.h>
 

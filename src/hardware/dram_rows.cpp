@@ -1,9 +1,9 @@
 // Counts the DRAM rows that a transfer of a box of a tensor opens, and the cycles that this costs.
 // The scheduler prices off-chip transfers with it.
-#include "monet/hardware/dram_rows.hpp"
+#include "base/shared/checked.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/units.hpp"
+#include "monet/hardware/core.hpp"
 
 #include <vector>
 
@@ -53,7 +53,7 @@ std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
   std::int64_t offset = 0;          // first bit of the box
   std::int64_t span = element_bits; // from the first bit of a block to its last
   std::int64_t pitch = element_bits;
-  std::vector<Level> apart; // innermost first: blocks that share no row
+  std::vector<Level> levels; // innermost first: blocks that share no row
   for (std::size_t a = box.size(); a-- > 0;) {
     offset = checked_add(offset, checked_multiply(box[a].begin, pitch));
     const std::int64_t count = box[a].size();
@@ -61,27 +61,27 @@ std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
       // No row fits between two blocks: every row from the first to the last is touched. Outer
       // axes leave gaps no smaller than inner ones, so no separated level precedes this case.
       span = checked_add(checked_multiply(count - 1, pitch), span);
-    } else if (count > 1 && !apart.empty() && apart.back().count * apart.back().pitch == pitch) {
-      apart.back().count *= count;
+    } else if (count > 1 && !levels.empty() && levels.back().count * levels.back().pitch == pitch) {
+      levels.back().count *= count;
     } else if (count > 1) {
-      apart.push_back({count, pitch});
+      levels.push_back({count, pitch});
     }
     pitch = checked_multiply(pitch, shape[a]);
   }
-  if (apart.empty())
-    apart.push_back({1, 0});
+  if (levels.empty())
+    levels.push_back({1, 0});
   std::int64_t combinations = 1;
-  for (std::size_t l = 1; l < apart.size(); ++l)
-    combinations = checked_multiply(combinations, apart[l].count);
+  for (std::size_t l = 1; l < levels.size(); ++l)
+    combinations = checked_multiply(combinations, levels[l].count);
   std::int64_t rows = 0;
   for (std::int64_t i = 0; i < combinations; ++i) {
     std::int64_t start = offset;
     std::int64_t rest = i;
-    for (std::size_t l = 1; l < apart.size(); ++l) {
-      start += rest % apart[l].count * apart[l].pitch;
-      rest /= apart[l].count;
+    for (std::size_t l = 1; l < levels.size(); ++l) {
+      start += rest % levels[l].count * levels[l].pitch;
+      rest /= levels[l].count;
     }
-    rows += rows_of_blocks(apart.front(), start % row_bits, span, row_bits);
+    rows += rows_of_blocks(levels.front(), start % row_bits, span, row_bits);
   }
   return rows;
 }

@@ -1,9 +1,9 @@
 // Reads the keys of arrays that compute in memory. core_reader.cpp and array_reader.cpp call it.
+#include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
+#include "hardware/shared/memory_model.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/hardware/imc_array.hpp"
-#include "monet/hardware/memory_model.hpp"
 
 #include <fmt/core.h>
 

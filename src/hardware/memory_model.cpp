@@ -1,11 +1,11 @@
 // Energy, area and access time of SRAM, register files and DRAM channels by size, word and node.
 // pricing.cpp calls it for memories that leave these figures out.
-#include "monet/hardware/memory_model.hpp"
+#include "hardware/shared/memory_model.hpp"
 
+#include "hardware/shared/technology.hpp"
 #include "hardware/sram_table.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/hardware/technology.hpp"
 
 #include <fmt/core.h>
 

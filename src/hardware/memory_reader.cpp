@@ -1,12 +1,12 @@
 // Reads one entry of `memories` of a core file, in either schema. core_reader.cpp calls it.
 #include "base/shared/names.hpp"
+#include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
+#include "hardware/shared/memory_model.hpp"
+#include "hardware/shared/technology.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/base/warnings.hpp"
-#include "monet/hardware/memory_model.hpp"
-#include "monet/hardware/technology.hpp"
 
 #include <fmt/format.h>
 

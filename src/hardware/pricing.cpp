@@ -2,12 +2,13 @@
 // The readers call price() last.
 #include "hardware/pricing.hpp"
 
+#include "hardware/shared/array_modes.hpp"
+#include "hardware/shared/memory_model.hpp"
+#include "hardware/shared/technology.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/hardware/arithmetic_model.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/imc_array.hpp"
-#include "monet/hardware/memory_model.hpp"
-#include "monet/hardware/technology.hpp"
+#include "monet/hardware/mac_design.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Reads `issue:` and `kernels:` of a core file into Core::program. core_reader.cpp calls it.
+#include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
+#include "hardware/shared/core_program.hpp"
 
-#include "monet/base/text.hpp"
-#include "monet/hardware/core_program.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>

@@ -1,8 +1,8 @@
 // Reads `core_memory_sharing` and `memory_aliases` of a system file. system_reader.cpp calls it.
 #include "hardware/sharing_reader.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/text.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 
 #include <fmt/core.h>
 

@@ -1,11 +1,11 @@
 // Reads a system file and the core files it names into a Chip; read_chip() begins here.
+#include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
+#include "hardware/shared/memory_model.hpp"
 #include "hardware/sharing_reader.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
-#include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // Scales energy, area and wire cost between technology nodes.
 // The arithmetic and memory models call it.
-#include "monet/hardware/technology.hpp"
+#include "hardware/shared/technology.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Multiplications that a unit-wave machine spends on a product, including partly filled tiles and
 // waves. Cost models of GPU-like cores call it.
-#include "monet/hardware/tile_waves.hpp"
+#include "monet/hardware/core.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,7 @@
 // Computes the figures of a modelled step (latency, energy, memory, off-chip traffic) from its
 // timeline, and finds the memories that operands bypass. model_step() uses it.
-#include "monet/model/figures.hpp"
-
 #include "monet/base/errors.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/schedule/tile_costs.hpp"
 #include "monet/training_graph/liveness.hpp"
 

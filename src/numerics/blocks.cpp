@@ -2,9 +2,9 @@
 // scales. gemm.cpp, the formats command and its report use it.
 #include "monet/numerics/blocks.hpp"
 
+#include "base/shared/checked.hpp"
 #include "base/shared/names.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"

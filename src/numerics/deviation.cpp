@@ -1,12 +1,11 @@
 // Deviation of numbers and products in a reduced format from those in double precision; the formats
 // command reports it.
-#include "monet/numerics/deviation.hpp"
-
+#include "base/shared/parallel.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
+#include "monet/numerics/mac.hpp"
 
 #include <algorithm>
 #include <cmath>

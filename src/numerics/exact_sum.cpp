@@ -1,6 +1,6 @@
 // Exact sum of doubles in a fixed-point accumulator; emulated units without rounding of sums use
 // it.
-#include "monet/numerics/exact_sum.hpp"
+#include "numerics/shared/exact_sum.hpp"
 
 #include <bit>
 #include <cmath>

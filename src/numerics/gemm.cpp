@@ -1,13 +1,13 @@
 // Matrix products by emulated units: packed for the inner loops, or one number at a time if no loop
 // supports the unit's arithmetic. The formats command calls it.
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
 #include "numerics/packed_operands.hpp"
+#include "numerics/shared/exact_sum.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"
-#include "monet/numerics/exact_sum.hpp"
 #include "monet/numerics/mac.hpp"
 
 #include <fmt/core.h>

@@ -3,9 +3,9 @@
 #include "numerics/shared/mac_engine.hpp"
 
 #include "base/shared/names.hpp"
+#include "base/shared/rng.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,7 @@
 // Converts whole operands to the numbers that a unit's multiplier reads, and collects their facts;
 // runs before the products.
+#include "base/shared/parallel.hpp"
 #include "numerics/shared/mac_engine.hpp"
-
-#include "monet/base/parallel.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // Packs the operands of a matrix product for the inner loops; gemm.cpp calls it.
 #include "numerics/packed_operands.hpp"
 
+#include "base/shared/parallel.hpp"
 #include "base/shared/transpose.hpp"
 
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"
 

@@ -1,10 +1,10 @@
 // Rounds whole tensors in single precision with the vector kernels; the execution of graphs calls
 // it.
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/units.hpp"
 #include "monet/numerics/blocks.hpp"
 

@@ -1,11 +1,10 @@
 // Rounds a number to a format: modes, saturation, and random bits. Reference for the vector
 // kernels.
-#include "monet/numerics/rounding.hpp"
-
 #include "base/shared/names.hpp"
+#include "base/shared/rng.hpp"
+#include "base/shared/text.hpp"
 
-#include "monet/base/rng.hpp"
-#include "monet/base/text.hpp"
+#include "monet/numerics/format.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Writes what `monet backward` found as JSON (docs/backward.schema.json); backward_table.cpp prints
 // tables from it.
-#include "monet/base/checked.hpp"
-#include "monet/report/backward_result.hpp"
-#include "monet/report/text.hpp"
+#include "base/shared/checked.hpp"
+#include "report/shared/backward_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // Statements, tables and CSV files of a study (study.json) for `monet backward --study`.
-#include "monet/report/backward_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/backward_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

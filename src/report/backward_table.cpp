@@ -1,7 +1,7 @@
 // Prints the tables of `monet backward` from the JSON of backward_json.cpp.
-#include "monet/base/text.hpp"
-#include "monet/report/backward_result.hpp"
-#include "monet/report/text.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/backward_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,13 +1,13 @@
 // Compares runs of two explorations (`monet explore --compare`) from their explore.json: fronts,
 // hypervolumes and best designs.
 #include "base/shared/pareto.hpp"
+#include "base/shared/text.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

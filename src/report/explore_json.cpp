@@ -1,14 +1,14 @@
 // Writes explore.json (docs/explore.schema.json), the result of an exploration. Its table and
 // comparisons are made from it.
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
+#include "explore/shared/sensitivity.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/explore/sensitivity.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <nlohmann/json.hpp>
 

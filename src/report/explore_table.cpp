@@ -1,10 +1,9 @@
 // Prints the tables of `monet explore` from explore.json, and defines the texts of
 // explore_text.hpp.
+#include "base/shared/text.hpp"
 #include "report/explore_text.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

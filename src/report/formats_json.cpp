@@ -1,10 +1,10 @@
 // Writes the JSON of `monet formats` (docs/formats.schema.json); formats_table.cpp prints tables
 // from it.
 #include "report/json_list.hpp"
+#include "report/shared/formats_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/numerics/blocks.hpp"
-#include "monet/report/formats_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

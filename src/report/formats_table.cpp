@@ -1,7 +1,7 @@
 // Prints the tables of `monet formats` from the JSON of formats_json.cpp.
-#include "monet/base/text.hpp"
-#include "monet/report/formats_result.hpp"
-#include "monet/report/text.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/formats_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,9 @@
 // Draws a training step as an SVG document for `monet graph --svg` and for the groups in
 // result.json.
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/text.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/format.h>
 

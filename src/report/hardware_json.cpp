@@ -1,12 +1,12 @@
 // Writes the area, peak power, arrays and memories of a chip's cores as JSON, for result.json and
 // `monet core`, and prints them as a table.
+#include "hardware/shared/array_modes.hpp"
+#include "hardware/shared/memory_model.hpp"
 #include "report/json_list.hpp"
+#include "report/shared/text.hpp"
 
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/imc_array.hpp"
-#include "monet/hardware/memory_model.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

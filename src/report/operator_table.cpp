@@ -1,12 +1,13 @@
 // Generates the table of supported operators that `monet graph --operators` prints
 // (docs/reference/operators.md).
-#include "monet/report/operator_table.hpp"
+#include "report/shared/operator_table.hpp"
+
+#include "workload/shared/fusion.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/fusion.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

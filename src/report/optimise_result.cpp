@@ -1,12 +1,12 @@
 // JSON and tables that compare steps before and after a search: figures, memory over time and
 // groups. Searches and `monet run` with `optimise:` write them.
-#include "monet/report/optimise_result.hpp"
+#include "report/shared/optimise_result.hpp"
 
+#include "base/shared/text.hpp"
+#include "report/shared/text.hpp"
 #include "report/timeline_json.hpp"
+#include "schedule/shared/bounds.hpp"
 
-#include "monet/base/text.hpp"
-#include "monet/report/text.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/training_graph/liveness.hpp"
 
 #include <fmt/core.h>
@@ -26,7 +26,7 @@ constexpr std::size_t kMoments = 1'000;
 constexpr std::size_t kLargestPicture = 4'000; ///< maximum number of operators of a picture
 
 /// Text with the percentage that `value` is of `of`: "12.3 k (85.0 %)".
-std::string beside(const std::string& text, double value, double of) {
+std::string with_share(const std::string& text, double value, double of) {
   return of > 0 ? fmt::format("{} ({:.1f} %)", text, 100 * value / of) : text;
 }
 
@@ -66,7 +66,7 @@ std::string compared_table(const Json& rows) {
         text = human_energy(value);
       else
         text = human_bytes(row.at(key).get<std::int64_t>());
-      cells.push_back(&row == &first ? text : beside(text, value, first.at(key).get<double>()));
+      cells.push_back(&row == &first ? text : with_share(text, value, first.at(key).get<double>()));
     }
     table.push_back(std::move(cells));
   }

@@ -1,9 +1,9 @@
 // Builds report.html: the embedded viewer (page.hpp) with the JSON of a result inserted.
 #include "report/page.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,16 +1,16 @@
 // Writes the JSON of one modelled step, the main part of result.json; docs/reference/result.md
 // describes every key.
+#include "hardware/shared/array_modes.hpp"
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
+#include "report/shared/text.hpp"
 #include "report/timeline_json.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
-#include "monet/model/figures.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,8 @@
 // JSON and table of `monet schedule --model stream-coala`; stream_result.hpp lists the keys.
+#include "base/shared/text.hpp"
 #include "report/json_list.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/stream_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/stream_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

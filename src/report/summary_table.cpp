@@ -1,7 +1,8 @@
 // Prints the closing tables of `monet run` and `monet schedule` from result.json.
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/text.hpp"
+
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // Makes text from user files safe for terminals, HTML and JSON, and aligns tables; used by all
 // reports.
-#include "monet/report/text.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -2,9 +2,9 @@
 #include "report/timeline_json.hpp"
 
 #include "report/json_list.hpp"
+#include "report/shared/text.hpp"
+#include "schedule/shared/bounds.hpp"
 
-#include "monet/report/text.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/training_graph/liveness.hpp"
 
 #include <nlohmann/json.hpp>

@@ -2,8 +2,9 @@
 // docs/reference/result.md describes them.
 #pragma once
 
+#include "schedule/shared/critical_path.hpp"
+
 #include "monet/report/result.hpp"
-#include "monet/schedule/critical_path.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -11,10 +11,10 @@
 //
 // Source: perfetto.dev, "Visualizing external trace formats" and the FAQ on overlapping events;
 // Trace Event Format, "Duration Events" and "Complete Events".
+#include "report/shared/text.hpp"
 #include "report/timeline_json.hpp"
 
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,10 @@
 // Checks the invariants of a tile graph. Recomputes them from boxes, independently of the code that
 // makes the graph.
 
+#include "base/shared/union_volume.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/base/union_volume.hpp"
 #include "monet/tiling/tiling.hpp"
 
 #include <fmt/core.h>

@@ -2,14 +2,14 @@
 // and assembles the tile graph with make_edges() and rank_tiles().
 #include "monet/tiling/tiling.hpp"
 
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
 #include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 #include "tiling/stacks/slices.hpp"
 #include "tiling/stacks/stacks.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <fmt/core.h>

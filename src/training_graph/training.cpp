@@ -1,6 +1,8 @@
 // Builds the training graph: forward, loss, backward, storage and update.
 #include "monet/training_graph/training.hpp"
 
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/forward/forward.hpp"
@@ -8,11 +10,9 @@
 #include "training_graph/gradients/differentiate.hpp"
 #include "training_graph/memory/storage.hpp"
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

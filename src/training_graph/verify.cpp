@@ -1,9 +1,9 @@
 // Checks the invariants of a finished training graph.
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

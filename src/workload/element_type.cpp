@@ -2,9 +2,8 @@
 // them.
 #include "monet/workload/element_type.hpp"
 
+#include "base/shared/checked.hpp"
 #include "base/shared/names.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/format.h>
 
@@ -173,7 +172,7 @@ BlockFormat block_of(ElementType type) {
 }
 std::int64_t core_bits_of(ElementType type) {
   const BlockFormat block = block_of(type);
-  return bits_of(type) + (block.beside ? 0 : ceil_div(block.scale_bits, block.size));
+  return bits_of(type) + (block.separate_scales ? 0 : ceil_div(block.scale_bits, block.size));
 }
 Bits storage_of(ElementType type, std::int64_t elements) {
   const BlockFormat block = block_of(type);

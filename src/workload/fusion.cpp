@@ -1,6 +1,6 @@
 // Restrictions on tiling fused operators, by operator type and loop nest; the table of supported
 // operators reports them.
-#include "monet/workload/fusion.hpp"
+#include "workload/shared/fusion.hpp"
 
 #include <algorithm>
 #include <array>

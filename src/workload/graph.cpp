@@ -2,9 +2,9 @@
 // later stage reads it.
 #include "monet/workload/graph.hpp"
 
+#include "base/shared/checked.hpp"
 #include "workload/operators/contract.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -59,7 +59,7 @@ Bits size_of(const Tensor& tensor) {
   if (block.scale_bits == 0 || count == 0)
     return {checked_multiply(count, bits_of(tensor.type))};
   const BlockScaling& blocks = *tensor.type.format().blocks;
-  if (block.beside) {
+  if (block.separate_scales) {
     const std::int64_t rows = extent_at(tensor, blocks.row_axis);
     const std::int64_t columns = extent_at(tensor, blocks.column_axis);
     const std::int64_t scales =

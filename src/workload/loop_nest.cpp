@@ -2,7 +2,7 @@
 // Tiling and cost models use them.
 #include "monet/workload/loop_nest.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -2,13 +2,13 @@
 // one pass, then builds the graph with its nests. The parts are in onnx/model.hpp.
 #include "monet/workload/onnx_reader.hpp"
 
+#include "base/shared/checked.hpp"
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/shared/operators.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,11 +1,11 @@
 // Reads the numbers of initialisers, also from external data, for stages that compute with them.
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -1,6 +1,6 @@
 // Folds views into the access maps of their readers (fold_views), so that views cost nothing;
 // training_graph/memory calls it.
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include "workload/operators/view_map.hpp"
 

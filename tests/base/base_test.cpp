@@ -1,11 +1,11 @@
+#include "base/shared/checked.hpp"
 #include "base/shared/fnv1a.hpp"
+#include "base/shared/sha512.hpp"
+#include "base/shared/text.hpp"
+#include "base/shared/union_volume.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
-#include "monet/base/text.hpp"
-#include "monet/base/union_volume.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>

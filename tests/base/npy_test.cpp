@@ -1,5 +1,6 @@
+#include "base/shared/npy.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/npy.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/shared/pareto.hpp"
-
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
 
 namespace monet::test {
 

@@ -1,6 +1,6 @@
-#include "monet/base/stop.hpp"
+#include "base/shared/parallel.hpp"
 
-#include "monet/base/parallel.hpp"
+#include "monet/base/stop.hpp"
 
 #include <gtest/gtest.h>
 

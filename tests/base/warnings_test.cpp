@@ -1,4 +1,5 @@
-#include "monet/base/parallel.hpp"
+#include "base/shared/parallel.hpp"
+
 #include "monet/base/warnings.hpp"
 
 #include <fmt/core.h>

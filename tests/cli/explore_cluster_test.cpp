@@ -1,10 +1,10 @@
 // monet explore of clusters and strategies: one table for any threads, processes and kills, and
 // designs that `monet cluster` models again.
+#include "base/shared/rng.hpp"
 #include "cli/run_monet.hpp"
 #include "report/json_schema.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // monet explore with a store: the same table after any kill, for any threads and processes; and
 // what it says of stores that cannot be used.
+#include "base/shared/rng.hpp"
 #include "cli/run_monet.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

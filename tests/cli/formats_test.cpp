@@ -1,11 +1,11 @@
 // monet formats: formats shown, numbers and arrays rounded, products emulated.
 #include "base/archive.hpp"
+#include "base/shared/npy.hpp"
+#include "base/shared/rng.hpp"
 #include "cli/run_monet.hpp"
 #include "report/json_schema.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/npy.hpp"
-#include "monet/base/rng.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // kill -9 at any moment: files are whole or not there, and stores go on to the same table. And how
 // soon the tool ends when it is asked to.
+#include "base/shared/rng.hpp"
 #include "cli/run_monet.hpp"
 #include "level.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

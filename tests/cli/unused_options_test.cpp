@@ -1,9 +1,9 @@
 // An option that is given changes a figure of the result, or is a warning there.
+#include "base/shared/sha512.hpp"
 #include "cli/run_monet.hpp"
 #include "level.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

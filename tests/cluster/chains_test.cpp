@@ -1,10 +1,10 @@
 // Small chains of operators of all kinds, divided along an axis drawn at random.
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

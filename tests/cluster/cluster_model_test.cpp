@@ -3,13 +3,13 @@
 #include "cluster/a100s.hpp"
 #include "cluster/networks.hpp"
 #include "level.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster_step.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/step_mode.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

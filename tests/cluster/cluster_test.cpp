@@ -1,7 +1,7 @@
 // Cluster files: what is read, what is refused, and sizes that change.
 #include "monet/base/errors.hpp"
 #include "monet/cluster/cluster.hpp"
-#include "monet/cluster/device.hpp"
+#include "monet/cluster/kernel_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // that shares nothing with the closed forms: it moves contributions, and time passes on ports.
 #pragma once
 
-#include "monet/cluster/collectives.hpp"
+#include "cluster/shared/collectives.hpp"
 
 #include <string>
 #include <vector>

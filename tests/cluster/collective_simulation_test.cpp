@@ -1,9 +1,8 @@
 // The closed forms against step lists of sends and receives: what arrives, when, and that it does.
+#include "base/shared/rng.hpp"
 #include "cluster/cluster_of.hpp"
 #include "cluster/collective_simulation.hpp"
 #include "level.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

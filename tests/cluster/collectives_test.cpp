@@ -1,9 +1,9 @@
 // Collectives against their closed forms (docs/explanation/collectives.md), with numbers worked
 // out by hand, and tables against their points.
 #include "cluster/cluster_of.hpp"
+#include "cluster/shared/collectives.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/cluster/collectives.hpp"
 
 #include <gtest/gtest.h>
 

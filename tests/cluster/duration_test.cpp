@@ -1,5 +1,5 @@
 #include "monet/base/errors.hpp"
-#include "monet/cluster/duration.hpp"
+#include "monet/cluster/cluster.hpp"
 
 #include <gtest/gtest.h>
 

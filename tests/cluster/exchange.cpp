@@ -1,6 +1,7 @@
 #include "cluster/exchange.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>

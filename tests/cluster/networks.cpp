@@ -1,7 +1,8 @@
 #include "cluster/networks.hpp"
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -2,10 +2,10 @@
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
 #include "level.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // Plans of parallelism against modelling every strategy.
+#include "base/shared/rng.hpp"
+#include "base/shared/text.hpp"
 #include "cluster/networks.hpp"
 #include "cluster/step/bounds.hpp"
 #include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/core_cost/core_cost.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "cluster/networks.hpp"
+#include "cluster/shared/stages.hpp"
 
 #include "monet/cluster/pipeline.hpp"
-#include "monet/cluster/stages.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,10 +1,9 @@
 // A pipeline's stages compute together what one device computes.
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
+#include "cluster/shared/stages.hpp"
 #include "level.hpp"
-
-#include "monet/cluster/stages.hpp"
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // What ranks share of attention, of casts of weights, of states and of tied tables, against closed
 // forms; and sizes at which nothing may end.
 #include "cluster/a100s.hpp"
+#include "cluster/shared/collectives.hpp"
 #include "level.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/warnings.hpp"
-#include "monet/cluster/collectives.hpp"
 #include "monet/cluster/planner.hpp"
 
 #include <gtest/gtest.h>

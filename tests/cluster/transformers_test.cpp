@@ -2,9 +2,9 @@
 #include "cluster/networks.hpp"
 #include "cluster/ranks.hpp"
 #include "level.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

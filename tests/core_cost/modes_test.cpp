@@ -2,8 +2,8 @@
 // published.
 #include "core_cost/cores.hpp"
 #include "hardware/least_squares.hpp"
+#include "hardware/shared/array_modes.hpp"
 
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>

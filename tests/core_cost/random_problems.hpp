@@ -1,10 +1,9 @@
 // Random cores, problems and unrollings, small enough to enumerate.
 #pragma once
 
-#include "core_cost/search/spatial_choice.hpp"
+#include "base/shared/rng.hpp"
 #include "core_cost/cores.hpp"
-
-#include "monet/base/rng.hpp"
+#include "core_cost/search/spatial_choice.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,8 @@
 // The cache gives the same costs to one thread and to several, whoever asks first.
+#include "base/shared/parallel.hpp"
 #include "core_cost/random_problems.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 
 #include <gtest/gtest.h>

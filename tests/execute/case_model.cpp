@@ -1,8 +1,7 @@
 #include "execute/case_model.hpp"
 
+#include "execute/shared/generator.hpp"
 #include "workload/models.hpp"
-
-#include "monet/execute/generator.hpp"
 
 #include <nlohmann/json.hpp>
 

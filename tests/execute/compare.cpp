@@ -1,6 +1,6 @@
 #include "execute/compare.hpp"
 
-#include "monet/execute/generator.hpp"
+#include "execute/shared/generator.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
+#include "execute/shared/generator.hpp"
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 
 #include <gtest/gtest.h>
 

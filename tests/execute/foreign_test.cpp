@@ -1,9 +1,9 @@
 // Gradients of convolutions that other tools spell out: what is fused computes the same numbers
 // where the file computes a gradient, and a gradient where it does not.
+#include "execute/shared/generator.hpp"
 #include "workload/models.hpp"
 
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

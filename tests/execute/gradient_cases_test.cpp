@@ -3,10 +3,10 @@
 // gradients must agree, however the step stores its activations, with views and with views folded.
 #include "execute/case_model.hpp"
 #include "execute/compare.hpp"
+#include "execute/shared/generator.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -1,12 +1,12 @@
 // Losses against PyTorch, and dropout against its definition.
 #include "execute/compare.hpp"
+#include "execute/shared/generator.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 #include "execute/network_case.hpp"
 
+#include "execute/shared/generator.hpp"
+
 #include "monet/base/yaml.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

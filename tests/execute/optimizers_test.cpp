@@ -1,9 +1,10 @@
 // Steps of every optimiser against PyTorch's, fused and unfused.
+#include "execute/shared/generator.hpp"
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

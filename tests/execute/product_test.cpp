@@ -1,11 +1,10 @@
 // The fast product against a loop over every iteration, on random nests with padding, strides,
 // reductions and batch loops.
+#include "base/shared/rng.hpp"
 #include "execute/walk/operand.hpp"
 #include "execute/walk/product.hpp"
 #include "execute/walk/product_plan.hpp"
-
-#include "monet/base/rng.hpp"
-#include "monet/numerics/exact_sum.hpp"
+#include "numerics/shared/exact_sum.hpp"
 
 #include <gtest/gtest.h>
 

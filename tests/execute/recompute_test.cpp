@@ -1,10 +1,10 @@
 // Plans of recomputation as operators of the graph: same numbers, bit for bit, and the peak that
 // the plan promises.
+#include "base/shared/rng.hpp"
 #include "execute/step_results.hpp"
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_writer.hpp"

@@ -1,11 +1,11 @@
 // Sharpness-aware minimisation: steps against PyTorch's, and what a step is made of.
+#include "execute/shared/generator.hpp"
 #include "training_graph/read_options.hpp"
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/training_graph/liveness.hpp"
 #include "monet/training_graph/training.hpp"
 

@@ -1,13 +1,13 @@
 // Sparse gradients of embeddings: steps against PyTorch's, and against dense gradients.
+#include "execute/shared/generator.hpp"
 #include "training_graph/read_options.hpp"
 #include "training_graph/tiny_network.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/update_formula.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

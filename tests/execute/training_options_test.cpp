@@ -2,12 +2,12 @@
 // with words; nothing is an internal error or no number, minimal storage is no larger than
 // PyTorch's, and how results are stored, offloaded, views folded or updates written changes no
 // gradient.
+#include "base/shared/rng.hpp"
 #include "execute/training_case.hpp"
 #include "level.hpp"
 #include "training_graph/host_traffic.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,10 @@
 // Transformers made from their sizes, executed: against the network of a file, against difference
 // quotients, and against what the mixture of experts promises.
+#include "workload/shared/views.hpp"
+
 #include "monet/execute/execute.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/transformer.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // Walks over nests block by block and row by row, against a loop over every iteration: the same
 // bits, for sums add up in the order of the loops.
+#include "base/shared/rng.hpp"
 #include "execute/walk/context.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,8 @@
 // everything: for tests of the store and of the loop around it.
 #pragma once
 
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/explore/explore.hpp"
 
 #include <fmt/format.h>

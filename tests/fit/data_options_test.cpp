@@ -1,7 +1,7 @@
 #include "fit/image_files.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/fit/data_options.hpp"
+#include "monet/fit/dataset.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

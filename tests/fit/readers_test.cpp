@@ -1,7 +1,7 @@
 #include "fit/image_files.hpp"
+#include "fit/shared/readers.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/fit/readers.hpp"
 
 #include <gtest/gtest.h>
 

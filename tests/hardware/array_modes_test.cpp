@@ -1,6 +1,7 @@
 // Modes of an array: which formats they take, and the core as it works in one.
+#include "hardware/shared/array_modes.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/chip.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/read_hardware.hpp"

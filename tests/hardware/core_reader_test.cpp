@@ -1,8 +1,8 @@
 #include "base/archive.hpp"
 #include "hardware/core_text.hpp"
+#include "hardware/shared/core_program.hpp"
 
 #include "monet/base/warnings.hpp"
-#include "monet/hardware/core_program.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>

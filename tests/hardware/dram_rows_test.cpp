@@ -1,6 +1,6 @@
 // Rows counted against every bit of a tensor, and their cost against banks simulated cycle by
 // cycle.
-#include "monet/hardware/dram_rows.hpp"
+#include "monet/hardware/core.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,8 +1,9 @@
 // Arrays that compute in memory, worked out by hand from the parts: NAND2 0.7 fF, 0.614 um2,
 // 0.0478 ns; an exclusive or 1.5, 2.4 and 2.4 times that; a flip-flop 3 and 6 times; 0.9 V.
+#include "hardware/shared/memory_model.hpp"
+
 #include "monet/hardware/chip.hpp"
 #include "monet/hardware/imc_array.hpp"
-#include "monet/hardware/memory_model.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>

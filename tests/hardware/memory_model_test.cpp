@@ -1,9 +1,9 @@
+#include "base/shared/rng.hpp"
+#include "hardware/shared/memory_model.hpp"
+#include "hardware/shared/technology.hpp"
 #include "hardware/sram_table.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/hardware/memory_model.hpp"
-#include "monet/hardware/technology.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
+#include "hardware/shared/memory_model.hpp"
+#include "hardware/shared/technology.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/hardware/arithmetic_model.hpp"
-#include "monet/hardware/memory_model.hpp"
+#include "monet/hardware/mac_design.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/hardware/technology.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Blocks that share a scale: reference files bit for bit, and what the standard says of the edges.
+#include "base/shared/rng.hpp"
 #include "numerics/fixture.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/numerics/blocks.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+#include "numerics/shared/exact_sum.hpp"
+
 #include "monet/numerics/blocks.hpp"
-#include "monet/numerics/deviation.hpp"
-#include "monet/numerics/exact_sum.hpp"
+#include "monet/numerics/mac.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/archive.hpp"
-
-#include "monet/base/npy.hpp"
+#include "base/shared/npy.hpp"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 // Units against reference files, exhaustive tables, and the same unit in arithmetic of fractions.
+#include "base/shared/rng.hpp"
 #include "numerics/fixture.hpp"
+#include "numerics/shared/exact_sum.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
-#include "monet/base/rng.hpp"
-#include "monet/numerics/exact_sum.hpp"
 #include "monet/numerics/mac.hpp"
 
 #include <gtest/gtest.h>

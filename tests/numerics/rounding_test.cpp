@@ -1,6 +1,7 @@
 // Rounding against the sorted list of a format's numbers, which knows nothing of bits.
-#include "monet/base/rng.hpp"
-#include "monet/numerics/rounding.hpp"
+#include "base/shared/rng.hpp"
+
+#include "monet/numerics/format.hpp"
 
 #include <gtest/gtest.h>
 

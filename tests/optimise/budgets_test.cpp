@@ -4,13 +4,13 @@
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "training_graph/tiny_network.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,15 +2,15 @@
 #include "level.hpp"
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
+#include "schedule/shared/bounds.hpp"
 #include "training_graph/tiny_network.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/optimise/joint.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

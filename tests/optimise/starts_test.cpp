@@ -1,6 +1,7 @@
 // What searches begin with: the choice of `monet schedule`, which no limit ends, and progress that
 // stays within its total.
 #include "level.hpp"
+#include "optimise/shared/pairing.hpp"
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 
@@ -11,7 +12,6 @@
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/joint.hpp"
-#include "monet/optimise/pairing.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/stacks_file.hpp"
 

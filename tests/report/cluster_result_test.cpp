@@ -1,9 +1,9 @@
 // Results of a step on a cluster, from one that is made by hand.
 #include "report/json_schema.hpp"
+#include "report/shared/cluster_result.hpp"
 #include "report/trace_rules.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/report/cluster_result.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

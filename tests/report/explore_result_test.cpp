@@ -1,11 +1,11 @@
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
 #include "report/json_schema.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
+#include "report/shared/optimise_result.hpp"
 #include "training_graph/tiny_network.hpp"
-
-#include "monet/report/optimise_result.hpp"
 
 #include <gtest/gtest.h>
 

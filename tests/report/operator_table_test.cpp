@@ -1,6 +1,7 @@
 // docs/reference/operators.md is generated from the code's own tables.
+#include "report/shared/operator_table.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/report/operator_table.hpp"
 
 #include <gtest/gtest.h>
 

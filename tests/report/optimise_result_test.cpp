@@ -1,7 +1,6 @@
 #include "report/hand_made_step.hpp"
-
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/search_result.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/search_result.hpp"
 
 #include <gtest/gtest.h>
 

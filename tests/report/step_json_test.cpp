@@ -1,13 +1,13 @@
 #include "level.hpp"
 #include "report/hand_made_step.hpp"
 #include "report/json_schema.hpp"
+#include "report/shared/text.hpp"
 #include "report/timeline_json.hpp"
 #include "schedule/fixed_costs.hpp"
 #include "schedule/random_cases.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/report/text.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

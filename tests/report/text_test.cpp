@@ -1,4 +1,4 @@
-#include "monet/report/text.hpp"
+#include "report/shared/text.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -2,16 +2,16 @@
 // reader. The mutations are a function of a fixed seed, so a failure names an input that can be
 // made again.
 #include "base/input_cases.hpp"
+#include "base/shared/rng.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/core_cost/layers.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

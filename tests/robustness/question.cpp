@@ -1,16 +1,16 @@
 #include "robustness/question.hpp"
 
+#include "hardware/shared/array_modes.hpp"
 #include "robustness/searches.hpp"
 #include "schedule/random_cases.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stage.hpp"
 #include "monet/base/yaml.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/report/result.hpp"
 #include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

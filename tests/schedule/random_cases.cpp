@@ -2,8 +2,7 @@
 
 #include "schedule/fixed_costs.hpp"
 #include "tiling/shared/grid.hpp"
-
-#include "monet/tiling/turns.hpp"
+#include "tiling/shared/turns.hpp"
 
 #include <set>
 

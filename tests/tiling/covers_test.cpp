@@ -8,7 +8,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/tiling/allocation.hpp"
-#include "monet/tiling/covers.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

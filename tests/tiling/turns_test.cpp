@@ -2,9 +2,9 @@
 // tiles.
 #include "schedule/random_cases.hpp"
 #include "schedule/small_steps.hpp"
+#include "tiling/shared/turns.hpp"
 
-#include "monet/tiling/covers.hpp"
-#include "monet/tiling/turns.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
 // What a step moves between the device and the host, counted from its operators.
 #pragma once
 
+#include "workload/shared/views.hpp"
+
 #include "monet/workload/graph.hpp"
-#include "monet/workload/views.hpp"
 
 #include <cstdint>
 #include <set>

@@ -1,10 +1,10 @@
 // Structure of training steps: what is emitted, what is left out, who owns what.
 #include "training_graph/tiny_network.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/update_formula.hpp"
 
 #include <gtest/gtest.h>
 

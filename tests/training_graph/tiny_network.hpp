@@ -1,8 +1,9 @@
 // Small networks written by hand for tests.
 #pragma once
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/workload/graph.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,9 @@
 // ONNX models written in a few lines, and graphs made by hand.
 #pragma once
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/workload/graph.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <onnx/onnx_pb.h>
 

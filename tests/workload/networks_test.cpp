@@ -1,8 +1,9 @@
 // The reference networks. Facts in tests/fixtures/networks.json were counted by PyTorch,
 // layer by layer.
+#include "workload/shared/views.hpp"
+
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,8 @@
 // ONNX's own test models (Debian package libonnx-testdata), where installed: each is read, or
 // refused with words that name the node or tensor at fault.
+#include "workload/shared/fusion.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/fusion.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,11 @@
 // Transformers made from their sizes: parameters as published, nests, problems with places.
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
+
 #include "monet/base/yaml.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
-#include "monet/workload/operators.hpp"
 #include "monet/workload/transformer.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

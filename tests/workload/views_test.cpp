@@ -1,7 +1,6 @@
 // Folded access maps against the elements that chains of views show, enumerated.
 #include "workload/models.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -4,11 +4,11 @@
 #include "commands/commands.hpp"
 #include "commands/core_layers.hpp"
 #include "pipeline.hpp"
+#include "report/shared/backward_result.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/core_cost/backward_network.hpp"
+#include "monet/core_cost/backward.hpp"
 #include "monet/hardware/read_hardware.hpp"
-#include "monet/report/backward_result.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -2,8 +2,9 @@
 // backward_study.cpp derives the figures of a study.
 #include "commands/backward_sheets.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/parallel.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
+
 #include "monet/base/stop.hpp"
 
 #include <fmt/format.h>

@@ -2,11 +2,11 @@
 // figures from the sheets of backward_sheets.cpp and writes study.json.
 #include "commands/backward_sheets.hpp"
 #include "pipeline.hpp"
+#include "report/shared/backward_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/report/backward_result.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 #include "commands/backward.hpp"
 
-#include "monet/core_cost/backward_network.hpp"
+#include "monet/core_cost/backward.hpp"
 
 #include <map>
 #include <string>

@@ -1,9 +1,9 @@
 // Reads the file of a study of `monet backward`: networks, machines and choices. backward_study.cpp
 // evaluates the study.
+#include "base/shared/text.hpp"
 #include "commands/backward_study.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
 

@@ -3,8 +3,7 @@
 #include "options/cluster_experiment.hpp"
 #include "options/unused_options.hpp"
 #include "pipeline.hpp"
-
-#include "monet/report/cluster_result.hpp"
+#include "report/shared/cluster_result.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

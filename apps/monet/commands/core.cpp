@@ -1,13 +1,13 @@
 // monet core: what every layer of a network costs on one core, whatever the rest of the chip.
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/core_layers.hpp"
 #include "pipeline.hpp"
+#include "report/shared/text.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/text.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

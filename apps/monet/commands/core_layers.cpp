@@ -3,13 +3,13 @@
 #include "commands/core_layers.hpp"
 
 #include "console.hpp"
+#include "hardware/shared/array_modes.hpp"
 #include "pipeline.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

@@ -1,16 +1,16 @@
 #include "commands/execute.hpp"
 
+#include "base/shared/npy.hpp"
+#include "base/shared/text.hpp"
 #include "commands/step_numbers.hpp"
 #include "options/command_line.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/npy.hpp"
-#include "monet/base/text.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,12 +2,12 @@
 #include "commands/explore.hpp"
 
 #include "commands/commands.hpp"
+#include "report/shared/text.hpp"
 #include "version.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/explore/mpi_runner.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 

@@ -2,11 +2,11 @@
 // stores.
 #include "commands/explore.hpp"
 #include "pipeline.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,13 +1,13 @@
 // Writes the results of monet explore: explore.json, the table, the report, and reports of designs.
 #include "commands/explore.hpp"
 #include "pipeline.hpp"
+#include "report/shared/cluster_result.hpp"
+#include "report/shared/explore_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/explore/space.hpp"
-#include "monet/report/cluster_result.hpp"
-#include "monet/report/explore_result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>

@@ -1,15 +1,15 @@
 // monet formats: number formats, and numbers, arrays and products of matrices in them.
+#include "base/shared/npy.hpp"
+#include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "options/formats_options.hpp"
 #include "pipeline.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/npy.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/base/text.hpp"
 #include "monet/numerics/blocks.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,21 +1,21 @@
 // monet graph: the training graph of a network, its statistics, and its export as ONNX.
+#include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/execute.hpp"
 #include "options/network_options.hpp"
 #include "options/unused_options.hpp"
 #include "pipeline.hpp"
+#include "report/shared/operator_table.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/text.hpp"
+#include "training_graph/shared/operand_roles.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
-#include "monet/report/operator_table.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/training_graph/liveness.hpp"
-#include "monet/training_graph/operand_roles.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/imported_steps.hpp"
 #include "monet/workload/onnx_writer.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

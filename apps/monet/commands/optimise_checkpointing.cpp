@@ -1,11 +1,11 @@
 // monet optimise checkpointing: which stored activations are made again.
+#include "base/shared/text.hpp"
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
+#include "report/shared/optimise_result.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
-#include "monet/report/optimise_result.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 #include "monet/workload/onnx_writer.hpp"

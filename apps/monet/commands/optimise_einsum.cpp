@@ -1,11 +1,11 @@
 // monet optimise fusion --model einsum: maps the network's Einsums with the reference engine for
 // fused cascades.
 #include "commands/optimise.hpp"
+#include "report/shared/einsum_result.hpp"
 
 #include "monet/core_cost/layers.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/einsum_mapper.hpp"
-#include "monet/report/einsum_result.hpp"
 #include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>

@@ -2,13 +2,13 @@
 // the previous search produced.
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 
 #include <fmt/core.h>

@@ -2,11 +2,11 @@
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 #include "options/paired_steps.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/optimise/joint.hpp"
-#include "monet/report/text.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/training_graph/insert_recompute.hpp"

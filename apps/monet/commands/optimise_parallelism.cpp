@@ -1,11 +1,11 @@
 // monet optimise parallelism: how a training step is best divided over the devices of a cluster.
+#include "base/shared/text.hpp"
 #include "commands/optimise.hpp"
 #include "options/cluster_experiment.hpp"
+#include "report/shared/cluster_result.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
-#include "monet/report/cluster_result.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

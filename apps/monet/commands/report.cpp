@@ -1,11 +1,11 @@
 // monet report RESULT.json: the page again, from a result.
 #include "commands/commands.hpp"
+#include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/report/result.hpp"
-#include "monet/report/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

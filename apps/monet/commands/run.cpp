@@ -1,11 +1,10 @@
 // monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
+#include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/optimise.hpp"
 #include "options/network_options.hpp"
 #include "pipeline.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,11 +1,11 @@
 // monet schedule --model stream-coala: schedules the network with the reference scheduler.
 #include "commands/schedule.hpp"
 #include "pipeline.hpp"
+#include "report/shared/stream_result.hpp"
 
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/reference/stream_costs.hpp"
-#include "monet/report/stream_result.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/tiling/tiling.hpp"
 

@@ -1,11 +1,11 @@
 // Sets the numbers that a step is executed with (step_numbers.hpp), for `monet graph --execute`.
 #include "commands/step_numbers.hpp"
 
+#include "base/shared/npy.hpp"
+#include "base/shared/text.hpp"
 #include "console.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/npy.hpp"
-#include "monet/base/text.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>

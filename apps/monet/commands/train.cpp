@@ -4,13 +4,13 @@
 #include "options/formats_options.hpp"
 #include "options/memory_budget.hpp"
 #include "pipeline.hpp"
+#include "report/shared/text.hpp"
+#include "report/shared/train_result.hpp"
 
 #include "monet/base/files.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/fit/checkpoint.hpp"
 #include "monet/fit/run.hpp"
-#include "monet/report/text.hpp"
-#include "monet/report/train_result.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 #include "options/backward_options.hpp"
 
+#include "base/shared/text.hpp"
 #include "options/command_line.hpp"
 
-#include "monet/base/text.hpp"
-#include "monet/core_cost/backward_network.hpp"
+#include "monet/core_cost/backward.hpp"
 
 #include <fmt/core.h>
 

@@ -2,9 +2,9 @@
 // strategy reads the same experiments.
 #include "options/cluster_experiment.hpp"
 
+#include "base/shared/checked.hpp"
 #include "pipeline.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/cluster/cluster.hpp"

@@ -2,7 +2,7 @@
 // distribution of the network over the devices.
 #pragma once
 
-#include "monet/cluster/device.hpp"
+#include "monet/cluster/kernel_table.hpp"
 #include "monet/cluster/planner.hpp"
 #include "monet/cluster/strategy.hpp"
 #include "monet/explore/step_settings.hpp"

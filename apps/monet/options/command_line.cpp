@@ -2,9 +2,8 @@
 // chosen subcommand.
 #include "options/command_line.hpp"
 
+#include "base/shared/text.hpp"
 #include "console.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <CLI/CLI.hpp>
 

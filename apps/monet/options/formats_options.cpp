@@ -1,10 +1,10 @@
 #include "options/formats_options.hpp"
 
+#include "base/shared/text.hpp"
 #include "console.hpp"
 #include "options/command_line.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>

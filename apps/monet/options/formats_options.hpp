@@ -2,9 +2,10 @@
 // units of the library that they select.
 #pragma once
 
+#include "report/shared/formats_result.hpp"
+
 #include "monet/numerics/blocks.hpp"
 #include "monet/numerics/mac.hpp"
-#include "monet/report/formats_result.hpp"
 
 #include <cstdint>
 #include <optional>

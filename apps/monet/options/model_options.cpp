@@ -1,9 +1,8 @@
 #include "options/model_options.hpp"
 
+#include "base/shared/text.hpp"
 #include "console.hpp"
 #include "options/command_line.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,10 @@
 #include "options/network_options.hpp"
 
+#include "base/shared/text.hpp"
 #include "console.hpp"
 #include "options/command_line.hpp"
 #include "options/experiment.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>

@@ -2,10 +2,10 @@
 
 #include "options/command_line.hpp"
 #include "options/unused_options.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -5,10 +5,10 @@
 #include "console.hpp"
 #include "options/network_options.hpp"
 #include "pipeline.hpp"
+#include "report/shared/search_result.hpp"
 
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/search.hpp"
-#include "monet/report/search_result.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -2,8 +2,8 @@
 // searches (paired_steps.hpp).
 #include "options/paired_steps.hpp"
 
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

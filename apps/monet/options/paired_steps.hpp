@@ -2,10 +2,10 @@
 // They serve searches that choose pairs layer by layer.
 #pragma once
 
+#include "optimise/shared/pairing.hpp"
 #include "options/optimise_options.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/optimise/pairing.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

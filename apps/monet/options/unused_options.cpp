@@ -2,9 +2,10 @@
 // warn about them.
 #include "options/unused_options.hpp"
 
+#include "report/shared/cluster_result.hpp"
+#include "training_graph/shared/unused_options.hpp"
+
 #include "monet/base/warnings.hpp"
-#include "monet/report/cluster_result.hpp"
-#include "monet/training_graph/unused_options.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/cluster/cluster.hpp"
-#include "monet/cluster/device.hpp"
+#include "monet/cluster/kernel_table.hpp"
 #include "monet/cluster/pipeline.hpp"
 #include "monet/cluster/strategy.hpp"
 #include "monet/training_graph/training.hpp"

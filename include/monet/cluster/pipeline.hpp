@@ -7,7 +7,7 @@
 // gradient needs its backward pass. Parts on different stages communicate through sends.
 #pragma once
 
-#include "monet/cluster/duration.hpp"
+#include "monet/cluster/cluster.hpp"
 
 #include <compare>
 #include <cstdint>

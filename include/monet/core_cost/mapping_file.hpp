@@ -4,7 +4,7 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/hardware/dataflow.hpp"
+#include "monet/hardware/chip.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <map>

@@ -1,7 +1,6 @@
 // Store of design results in an SQLite file: one row per design, crash-safe.
 #pragma once
 
-#include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
 
 #include <functional>

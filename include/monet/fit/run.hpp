@@ -2,7 +2,7 @@
 // run, from which it can be resumed.
 #pragma once
 
-#include "monet/fit/data_options.hpp"
+#include "monet/fit/dataset.hpp"
 #include "monet/fit/study.hpp"
 #include "monet/training_graph/training.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monet/execute/execute.hpp"
-#include "monet/fit/data_options.hpp"
+#include "monet/fit/dataset.hpp"
 #include "monet/training_graph/options.hpp"
 
 #include <cstdint>

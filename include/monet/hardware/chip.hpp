@@ -2,10 +2,14 @@
 // file.
 #pragma once
 
+#include "monet/base/errors.hpp"
 #include "monet/hardware/core.hpp"
 
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -112,5 +116,18 @@ OffchipPort offchip_port(const Chip& chip);
 /// Checks invariants: ids in range, positive bandwidths, a memory for every operand of a compute
 /// core. Throws InternalError if one is violated.
 void verify(const Chip& chip);
+
+using LoopNames = std::set<std::string, std::less<>>;
+
+/// Adds a problem for each unrolled loop that exists neither in the workload nor in any convolution
+/// or matrix product.
+void check_loops(std::span<const Unrolling> unrollings, const LoopNames& workload,
+                 const SourceLoc& where, ProblemList& problems);
+/// Checks the loops of the dataflows of all cores of a chip, with the same rule.
+void check_loops(const Chip& chip, const LoopNames& workload, ProblemList& problems);
+
+/// Adds a problem if the unrollings have more iterations than the array dimension has positions.
+void check_width(std::span<const Unrolling> unrollings, const ArrayDim& dim, const SourceLoc& where,
+                 ProblemList& problems);
 
 } // namespace monet

@@ -4,23 +4,76 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/base/ids.hpp"
+#include "monet/base/interval.hpp"
 #include "monet/base/units.hpp"
-#include "monet/hardware/dram_rows.hpp"
 #include "monet/hardware/mac_design.hpp"
 #include "monet/numerics/blocks.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace monet {
 
+/// Units of a device and the shapes of the tiles that they compute.
+struct TileWaves {
+  struct TileShape {
+    double rows = 0;
+    double columns = 0;
+    double share = 1; ///< maximum share of the peak for a tile of this shape
+  };
+  static constexpr std::size_t kMaxTileShapes = 12;
+  double units = 1;
+  std::array<TileShape, kMaxTileShapes> tiles{};
+  std::size_t tile_count = 0; ///< 0: no tiles, no waves
+  double fill = 0;            ///< start and end of a tile, as a number of reduction steps
+};
+
+/// Size of a product: `batch` products of rows x sums by sums x columns, each at least 1.
+struct ProductSize {
+  double rows = 1;
+  double columns = 1;
+  double sums = 1;
+  double batch = 1;
+};
+
+/// Number of multiplications that the units perform for a product, including idle ones, with the
+/// best tile shape. If one wave is not full, the reduction is also split. Without tiles, the
+/// multiplications of the product itself.
+double worked_multiplications(const TileWaves& waves, const ProductSize& product);
+
+/// Organisation of a DRAM into banks, each with one open row at a time. Consecutive rows of a
+/// transfer are in alternating banks, so that the next rows are opened while one is read or
+/// written.
+struct DramRows {
+  std::int64_t banks = 1;
+  std::int64_t row_bits = 1; ///< bits of one row over all devices and channels of the port
+  std::int64_t t_row = 0;    ///< cycles to precharge a bank and activate another row
+
+  friend bool operator==(const DramRows&, const DramRows&) = default;
+};
+
+/// Number of rows that hold a box of a contiguous row-major tensor whose element 0 is at the
+/// beginning of a row. The box is a number of contiguous runs; each row counts once, even if it
+/// holds several runs. 0 for an empty box.
+std::int64_t rows_of_box(const Box& box, std::span<const std::int64_t> shape,
+                         std::int64_t element_bits, std::int64_t row_bits);
+
+/// Additional cycles of a transfer beyond the `stream_cycles` > 0 in which its bits cross the port,
+/// if they lie in equal parts in `rows` > 0 rows. The first row costs t_row. With c cycles of bits
+/// per row, every `banks` rows then need max(banks x c, t_row + c) cycles, since a bank opens its
+/// next row once the previous one has been transferred. Not modelled: rows open at the start, other
+/// transfers in the same banks, refresh, read-write turnaround.
+std::int64_t row_overhead(const DramRows& dram, std::int64_t rows, std::int64_t stream_cycles);
+
 struct ImcArray;    // monet/hardware/imc_array.hpp
-struct CoreProgram; // monet/hardware/core_program.hpp
+struct CoreProgram; // hardware/shared/core_program.hpp
 
 /// Operands of memories; by convention I1 = activations, I2 = weights, O = outputs.
 enum class MemoryOperand { I1, I2, O };

@@ -5,7 +5,7 @@
 
 #include "monet/base/yaml.hpp"
 #include "monet/hardware/chip.hpp"
-#include "monet/hardware/tile_waves.hpp"
+#include "monet/hardware/core.hpp"
 
 #include <functional>
 #include <string>

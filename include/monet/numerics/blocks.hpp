@@ -2,7 +2,7 @@
 // (Open Compute Project 2023, "OCP microscaling formats (MX)", version 1.0).
 #pragma once
 
-#include "monet/numerics/rounding.hpp"
+#include "monet/numerics/format.hpp"
 
 #include <array>
 #include <compare>

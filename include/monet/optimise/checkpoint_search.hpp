@@ -2,7 +2,10 @@
 // genetic algorithm of the original study for comparison.
 #pragma once
 
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/recompute_problem.hpp"
+#include "monet/optimise/search.hpp"
+#include "monet/schedule/timeline.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -10,6 +13,86 @@
 #include <vector>
 
 namespace monet {
+
+/// Cost of one run of each operator when operators run one after another.
+struct OperatorCosts {
+  /// Cycles per operator, during which a core runs it or its data move.
+  std::vector<std::int64_t> cycles;
+  /// Energy per operator, of compute, memories and links, in units of 1/64 pJ.
+  std::vector<std::int64_t> energy;
+};
+
+/// Computes the costs from a layer-by-layer schedule of the step. Leakage, which belongs to the
+/// whole step, is excluded.
+OperatorCosts operator_costs(const Timeline& timeline, const TrainingGraph& step);
+
+/// The recomputation problem of a step, in the order of its graph. Live bytes are those of
+/// find_liveness(). A buffer is a piece of memory with all its views and all tensors that overwrite
+/// it in place. Parameters, states and constants are always live. Operator 0 provides the inputs;
+/// the others are the graph's.
+struct CheckpointSpace {
+  RecomputeProblem problem;     ///< with the costs passed to checkpoint_space()
+  std::vector<TensorId> tensor; ///< per buffer: the first tensor in it
+  /// Per operator: 1 in the backward part, 2 for an update, else 0.
+  std::vector<std::uint8_t> backward;
+  std::vector<std::uint32_t> micro; ///< per operator: its micro-batch, from 0
+  /// Per buffer: whether it is produced before the backward part and read in it.
+  std::vector<std::uint8_t> needed;
+};
+
+/// Makes the recomputation problem of a step; `costs` is indexed by the graph's operators.
+/// Operators of the forward part may run again unless they cannot (recompute_obstacle) or produce
+/// one of the `pinned` tensors. A tensor that is stored although no gradient reads it (by PyTorch
+/// or the user) has one more read, at the operator where find_liveness() frees it.
+CheckpointSpace checkpoint_space(const TrainingGraph& step, std::span<const std::int64_t> costs,
+                                 std::span<const TensorId> pinned = {});
+
+/// Runs of the graph's operators in a plan, for with_recomputation().
+std::vector<OpId> runs_of(const RecomputePlan& plan);
+/// Removes runs whose results are not read; neither the peak nor the cost increases.
+RecomputePlan without_idle_runs(const RecomputeProblem& problem, const RecomputePlan& plan);
+
+/// Per buffer: whether the plan carries its content from the forward part into the backward part.
+std::vector<std::uint8_t> carried(const CheckpointSpace& space, const RecomputePlan& plan);
+/// Bytes of the carried buffers, in the micro-batch with the maximum. They equal
+/// TrainingGraph::stored_bytes of the rewritten step under StorePolicy::minimal.
+std::int64_t stored_bytes(const CheckpointSpace& space, const RecomputePlan& plan);
+
+/// Makes the plan that carries only the buffers with `stored` set into the backward part. Every
+/// other buffer is recomputed once, before its first reader there, after its operands. Returns
+/// nullopt if another buffer is needed and cannot be recomputed.
+std::optional<RecomputePlan> plan_storing(const CheckpointSpace& space,
+                                          std::span<const std::uint8_t> stored);
+
+/// Upper limit on a second cost of the runs.
+struct CostLimit {
+  std::span<const std::int64_t> costs; ///< per operator of the problem
+  std::int64_t limit = 0;              ///< on the sum over all runs
+};
+
+/// Options of solve_stored().
+struct StoredOptions {
+  std::optional<CostLimit> limit;
+  const RecomputePlan* start = nullptr; ///< initial plan; may be null
+  std::int64_t nodes = 1000;            ///< maximum nodes of branch and bound
+  double gap = 1e-6;                    ///< relative gap at which the search ends
+};
+
+/// Finds the cheapest plan with stored_bytes() <= `bytes` by 0/1 programming. A buffer that the
+/// backward part needs is stored or recomputed, and so are the buffers that its recomputation
+/// needs. The bound is valid for all plans, since each must run at least those operators again.
+RecomputeResult solve_stored(const CheckpointSpace& space, std::int64_t bytes,
+                             const SearchControl& control, const StoredOptions& options = {});
+
+/// Bound for all plans within a budget, derived from the first run of operator `at`. A buffer that
+/// was produced before and is read later is either live at that moment or recomputed after it.
+struct MomentBound {
+  double cost = 0;         ///< no plan within the budget costs less
+  bool infeasible = false; ///< true: no plan is within the budget (proven)
+};
+/// Computes the bound for the first run of operator `at`.
+MomentBound moment_bound(const RecomputeProblem& problem, std::uint32_t at, std::int64_t budget,
+                         const SearchControl& control);
 
 /// Measure of memory that a budget limits.
 enum class CheckpointMemory {

@@ -3,8 +3,8 @@
 
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/optimise/known_schedules.hpp"
-#include "monet/tiling/covers.hpp"
+#include "monet/optimise/search.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <cstdint>
 #include <functional>

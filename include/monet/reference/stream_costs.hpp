@@ -4,7 +4,7 @@
 #pragma once
 
 #include "monet/base/errors.hpp"
-#include "monet/reference/stream_coala.hpp"
+#include "monet/reference/stream_tiles.hpp"
 
 #include <optional>
 #include <string>
@@ -72,7 +72,7 @@ CostTable read_core_costs(const std::vector<std::string>& paths);
 Costs core_costs(const CostTable& table, const Workload& workload, const Chip& chip);
 
 /// Computes the cost of every tile with our own model of ZigZag 3.8, called as the reference calls
-/// it (see monet/core_cost/streamed_cost.hpp). Throws InputError without an off-chip memory, and
+/// it (see core_cost/shared/streamed_cost.hpp). Throws InputError without an off-chip memory, and
 /// InfeasibleError naming the layer if no mapping fits.
 Costs core_costs(const Workload& workload, const Chip& chip);
 

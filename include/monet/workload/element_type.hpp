@@ -167,7 +167,7 @@ struct BlockFormat {
   std::int64_t scale_bits = 0;
   std::int64_t rows = 1; ///< rows of `size` elements; 1 in vectors with power-of-two scales
   /// Whether scales are stored separately from the elements, and blocks at an edge are not padded.
-  bool beside = false;
+  bool separate_scales = false;
 };
 /// Block format of a type.
 BlockFormat block_of(ElementType type);

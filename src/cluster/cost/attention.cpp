@@ -1,9 +1,9 @@
 // Counts the floating-point operations of a rank's step, and finds causal masks and the products
 // that they apply to. Used by blocks.cpp, kernels.cpp and layout.cpp.
 #include "cluster/cost/costs.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/cluster/partition.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <array>

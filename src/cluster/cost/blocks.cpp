@@ -4,9 +4,9 @@
 
 #include "cluster/cost/costs.hpp"
 #include "cluster/cost/layout.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,9 @@
 // by operator, in which identical layers are modelled once. Read by the step and the planner.
 #pragma once
 
+#include "cluster/shared/collectives.hpp"
+
 #include "monet/cluster/cluster_step.hpp"
-#include "monet/cluster/collectives.hpp"
 
 #include <compare>
 #include <cstdint>

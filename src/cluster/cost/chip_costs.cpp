@@ -1,9 +1,9 @@
 // Costs of a rank's operators on a modelled chip: models the step without its collectives, and
 // divides time and energy among the operators. Called by blocks.cpp.
 #include "cluster/cost/costs.hpp"
+#include "cluster/shared/stages.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/cluster/stages.hpp"
 #include "monet/optimise/step_mode.hpp"
 
 #include <algorithm>

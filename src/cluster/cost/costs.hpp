@@ -4,9 +4,9 @@
 
 #include "cluster/cost/blocks.hpp"
 #include "cluster/cost/layout.hpp"
+#include "cluster/shared/stages.hpp"
 
 #include "monet/cluster/kernel_table.hpp"
-#include "monet/cluster/stages.hpp"
 #include "monet/core_cost/core_cost.hpp"
 #include "monet/hardware/chip.hpp"
 #include "monet/training_graph/training.hpp"

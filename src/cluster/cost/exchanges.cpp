@@ -2,9 +2,8 @@
 // blocks.cpp.
 #include "cluster/cost/costs.hpp"
 #include "cluster/partition/sums.hpp"
-
-#include "monet/cluster/collectives.hpp"
-#include "monet/workload/operators.hpp"
+#include "cluster/shared/collectives.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,10 +3,10 @@
 #include "cluster/cost/layout.hpp"
 
 #include "cluster/cost/costs.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,9 @@
 // The step of one rank of a strategy, and its division into blocks. Read by the cost models.
 #pragma once
 
+#include "cluster/shared/stages.hpp"
+
 #include "monet/cluster/cluster_step.hpp"
-#include "monet/cluster/stages.hpp"
 
 #include <cstdint>
 #include <set>

@@ -1,9 +1,8 @@
 // The device of a cluster: reads its kernel table or chip, and overrides figures of a table. Called
 // by the cluster commands and by exploration.
-#include "monet/cluster/device.hpp"
-
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
+#include "monet/cluster/kernel_table.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>

@@ -2,9 +2,9 @@
 // other parts of the cluster stage read its result.
 #include "monet/cluster/cluster.hpp"
 
+#include "base/shared/checked.hpp"
 #include "cluster/network/points.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 
 #include <fmt/core.h>

@@ -1,8 +1,8 @@
 // Tables of measured collectives: reads them and interpolates times between their points. Used by
 // collectives.cpp for tiers that have a table.
-#include "monet/cluster/collective_table.hpp"
-
 #include "cluster/network/points.hpp"
+
+#include "monet/cluster/cluster.hpp"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 // Chooses the algorithm of a collective, and models the hierarchical one, which runs a flat
 // algorithm on each level in turn, on chunks of the message. Called by the cost models of a step.
-#include "monet/cluster/collectives.hpp"
+#include "cluster/shared/collectives.hpp"
 
 #include "cluster/network/flat_algorithms.hpp"
 

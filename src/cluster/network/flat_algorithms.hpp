@@ -2,7 +2,7 @@
 // of its levels. Used by collectives.cpp.
 #pragma once
 
-#include "monet/cluster/collectives.hpp"
+#include "cluster/shared/collectives.hpp"
 
 namespace monet {
 

@@ -1,7 +1,8 @@
 // Places a group of ranks on the tiers of a cluster. The collective algorithms read the placement.
+#include "cluster/shared/collectives.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/units.hpp"
-#include "monet/cluster/collectives.hpp"
 
 #include <algorithm>
 

@@ -2,8 +2,9 @@
 // of kernels.
 #include "cluster/network/points.hpp"
 
+#include "base/shared/text.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -3,10 +3,10 @@
 #include "cluster/partition/choose.hpp"
 #include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

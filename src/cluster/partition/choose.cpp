@@ -3,9 +3,9 @@
 #include "cluster/partition/choose.hpp"
 
 #include "cluster/partition/sums.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

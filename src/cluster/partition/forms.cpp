@@ -2,8 +2,9 @@
 // Used by axis_pass.cpp and choose.cpp.
 #include "cluster/partition/forms.hpp"
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,11 +1,11 @@
 // Partitions a training step over a mesh of devices, axis by axis, and records the origins of
 // tensors. Called by cost/layout.cpp.
+#include "base/shared/checked.hpp"
 #include "cluster/partition/forms.hpp"
 #include "cluster/partition/sums.hpp"
+#include "workload/shared/operators.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <array>

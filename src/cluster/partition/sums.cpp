@@ -2,9 +2,10 @@
 // explicit. Used by choose.cpp, axis_pass.cpp and partition.cpp.
 #include "cluster/partition/sums.hpp"
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/training_graph/training.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <array>

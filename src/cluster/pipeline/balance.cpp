@@ -1,6 +1,7 @@
 // Cuts a list of layers into contiguous parts whose largest cost is minimal. Called where a model's
 // blocks are assigned to the stages of a pipeline (step/chunks.cpp).
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/cluster/pipeline.hpp"
 

@@ -1,7 +1,8 @@
 // Assigns each operator of a training step to a part of the model, a pass and a micro-batch. Called
 // by cost/layout.cpp, whose layout the cost models read.
+#include "cluster/shared/stages.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/cluster/stages.hpp"
 
 #include <fmt/core.h>
 

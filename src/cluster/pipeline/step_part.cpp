@@ -1,7 +1,8 @@
 // Extracts some operators of a training step as a step, with other operators' results as inputs.
 // Used by the costs of chips (cost/chip_costs.cpp).
+#include "cluster/shared/stages.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/cluster/stages.hpp"
 #include "monet/training_graph/training.hpp"
 
 #include <algorithm>

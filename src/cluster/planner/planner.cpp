@@ -2,12 +2,12 @@
 // no bound is below the best result. `monet optimise parallelism` reports its result.
 #include "monet/cluster/planner.hpp"
 
+#include "base/shared/parallel.hpp"
 #include "cluster/cost/blocks.hpp"
 #include "cluster/step/bounds.hpp"
 #include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/core_cost/core_cost.hpp"
 

@@ -46,10 +46,10 @@ BlockTimes times_of(const Block& block, const ParallelStrategy& strategy, double
   const double recompute = time(block.recompute).total;
   const double input = time(block.backward).total;
   const double weight = split ? 0 : time(block.weight).total;
-  const double apart = recompute + input + weight;
-  if (apart > 0) {
-    times.share_of_recompute = recompute / apart;
-    times.share_of_weight = weight / apart;
+  const double all_shares = recompute + input + weight;
+  if (all_shares > 0) {
+    times.share_of_recompute = recompute / all_shares;
+    times.share_of_weight = weight / all_shares;
   }
   return times;
 }

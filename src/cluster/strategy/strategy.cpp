@@ -2,7 +2,8 @@
 // step. Read by the planner, the cost models and exploration.
 #include "monet/cluster/strategy.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>

@@ -1,8 +1,9 @@
 // Finds the memories that a layer bypasses since its data come from the previous layer or go to the
 // next; the layer cost command uses it.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
+
 #include "monet/core_cost/layers.hpp"
-#include "monet/hardware/array_modes.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,7 +1,8 @@
-// The products of a network as pairs of gradients, see monet/core_cost/gemms.hpp.
+// The products of a network as pairs of gradients, see monet/core_cost/backward.hpp.
 
-#include "monet/base/checked.hpp"
-#include "monet/core_cost/gemms.hpp"
+#include "base/shared/checked.hpp"
+
+#include "monet/core_cost/backward.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,8 @@
-// GEMM tables: a network as a list of products, see monet/core_cost/gemms.hpp.
+// GEMM tables: a network as a list of products, see monet/core_cost/backward.hpp.
 
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
-#include "monet/core_cost/gemms.hpp"
+#include "monet/core_cost/backward.hpp"
 
 #include <fmt/core.h>
 

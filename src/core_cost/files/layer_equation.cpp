@@ -2,7 +2,7 @@
 // layers_onnx.cpp use it.
 #include "core_cost/files/layer_equation.hpp"
 
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
 
 #include <algorithm>
 

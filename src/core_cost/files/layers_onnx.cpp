@@ -1,9 +1,9 @@
 // Operators of a network in the conventions of ZigZag's ONNX reader: which loops, in which order,
 // on which operands. The first spatial entry of kernel_shape, strides and dilations goes with the
 // last axis (FX, OX), as there.
+#include "base/shared/checked.hpp"
 #include "core_cost/files/layer_equation.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/core_cost/layers.hpp"
 
 #include <fmt/core.h>

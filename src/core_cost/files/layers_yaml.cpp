@@ -1,8 +1,8 @@
 // YAML workloads of ZigZag: one entry per layer, with an equation over its operands.
+#include "base/shared/text.hpp"
 #include "core_cost/files/layer_equation.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/core_cost/layers.hpp"
 

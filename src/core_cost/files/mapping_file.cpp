@@ -2,8 +2,9 @@
 // entries.
 #include "monet/core_cost/mapping_file.hpp"
 
+#include "base/shared/text.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

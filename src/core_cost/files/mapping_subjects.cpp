@@ -1,10 +1,11 @@
 // Checks that the names and unrollings of a mapping file fit the network, after mapping_file.cpp
 // has read it.
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/units.hpp"
 #include "monet/base/warnings.hpp"
 #include "monet/core_cost/mapping_file.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

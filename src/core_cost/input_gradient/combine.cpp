@@ -2,9 +2,8 @@
 // of input gradients use it.
 #include "core_cost/input_gradient/combine.hpp"
 
+#include "base/shared/checked.hpp"
 #include "core_cost/input_gradient/input_gradient.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 
@@ -83,14 +82,14 @@ void add_cost(const CoreCost& one, std::int64_t times, std::span<const std::size
 }
 
 Core with_less_memory(const Core& core, std::span<const ProblemOperand> operands,
-                      const std::function<std::int64_t(std::size_t)>& beside,
+                      const std::function<std::int64_t(std::size_t)>& extra,
                       std::string_view whose) {
   Core smaller = core;
   for (Memory& memory : smaller.memories) {
     std::int64_t others = 0;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (smaller.top(operands[i].memory) == &memory)
-        others = checked_add(others, beside(i));
+        others = checked_add(others, extra(i));
     }
     const std::int64_t taken = ceil_div(others, instances(core, memory));
     if (taken > 0 && taken >= memory.size.value) {

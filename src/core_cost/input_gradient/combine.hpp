@@ -24,7 +24,7 @@ void add_cost(const CoreCost& one, std::int64_t times, std::span<const std::size
 /// the data kept while a part runs. Throws InfeasibleError, with the operand's name, if no memory
 /// is left.
 Core with_less_memory(const Core& core, std::span<const ProblemOperand> operands,
-                      const std::function<std::int64_t(std::size_t)>& beside,
+                      const std::function<std::int64_t(std::size_t)>& extra,
                       std::string_view whose);
 
 /// Keeps the best cost by the objective, including transfers; ties go to the first.

@@ -2,14 +2,14 @@
 // the cost cache call core_cost_with().
 #include "core_cost/input_gradient/input_gradient.hpp"
 
-#include "core_cost/input_gradient/apart.hpp"
+#include "base/shared/checked.hpp"
 #include "core_cost/input_gradient/combine.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 #include "core_cost/model/nest_model.hpp"
 #include "core_cost/search/mapping_search.hpp"
+#include "hardware/shared/array_modes.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/core.h>
 

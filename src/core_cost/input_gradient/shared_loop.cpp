@@ -1,9 +1,8 @@
 // cost_in_parts(): runs several products for one part of a shared loop after another.
-#include "core_cost/input_gradient/apart.hpp"
+#include "base/shared/checked.hpp"
 #include "core_cost/input_gradient/combine.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 #include "core_cost/model/nest_model.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 
@@ -168,12 +167,12 @@ std::optional<CoreCost> cost_in_parts(const CoreProblem& problem, std::uint32_t 
   CoreCost sum;
   sum.offchip.resize(operands);
   sum.resident.resize(operands);
-  const Core beside = parts.core_beside(part);
-  add_cost(cost_apart(part, beside, options, solve), whole, {}, sum);
+  const Core remaining_core = parts.core_beside(part);
+  add_cost(cost_apart(part, remaining_core, options, solve), whole, {}, sum);
   std::optional<CoreProblem> last;
   if (rest > 0) {
     last = part_of(problem, dim, rest);
-    add_cost(cost_apart(*last, beside, options, solve), 1, {}, sum);
+    add_cost(cost_apart(*last, remaining_core, options, solve), 1, {}, sum);
   }
   for (std::size_t i = 0; i < operands; ++i) {
     const ProblemOperand& operand = problem.operands[i];

@@ -2,7 +2,8 @@
 // costs the forms.
 #include "core_cost/input_gradient/transposed.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/interval.hpp"
 
 #include <algorithm>
@@ -73,10 +74,10 @@ std::optional<TransposedAxis> read_axis(const CoreProblem& problem, const Transp
     const AffineTerm& t = expr.terms[1 - position];
     const auto gradient_axis = alone_on_axis(problem, transposed.gradient, p.dim);
     const auto weight_axis = alone_on_axis(problem, transposed.weight, t.dim);
-    const bool apart = uses_of(problem.operands[transposed.gradient], t.dim).count == 0 &&
-                       uses_of(problem.operands[transposed.weight], p.dim).count == 0 &&
-                       uses_of(output, p.dim).count == 1 && uses_of(output, t.dim).count == 1;
-    if (!gradient_axis || !weight_axis || !apart || p.coefficient < 1 || t.coefficient < 1)
+    const bool independent = uses_of(problem.operands[transposed.gradient], t.dim).count == 0 &&
+                             uses_of(problem.operands[transposed.weight], p.dim).count == 0 &&
+                             uses_of(output, p.dim).count == 1 && uses_of(output, t.dim).count == 1;
+    if (!gradient_axis || !weight_axis || !independent || p.coefficient < 1 || t.coefficient < 1)
       continue;
     TransposedAxis axis{a,     *gradient_axis, *weight_axis,  p.dim,
                         t.dim, p.coefficient,  t.coefficient, expr.offset};

@@ -44,7 +44,7 @@ BackwardMapping::Product describe(const Structure& s, const Tile& tile, int prod
     const int loop = position(s, product, absent_dim(operand));
     bool once = s.once[at(product)][at(place)];
     int depth = once ? loop : kDims;
-    if (operand == BackwardOperand::dy && s.dy != DyUse::apart) {
+    if (operand == BackwardOperand::dy && s.dy != DyUse::separate) {
       const bool whole = s.form != Form::shared;
       depth = whole ? 0 : s.dy == DyUse::block ? s.shared : std::min(loop, s.shared);
     }
@@ -71,7 +71,7 @@ BackwardMapping mapping_of(const PairProblem& problem, const Chosen& chosen) {
                      : BackwardMapping::Form::shared;
   mapping.shared = first.form == Form::shared ? first.shared : 0;
   mapping.dw_first = first.first() == kDw;
-  mapping.dy_kept = first.dy != DyUse::apart;
+  mapping.dy_kept = first.dy != DyUse::separate;
   for (const Choice& choice : chosen.programs) {
     const Structure& s = choice.structure;
     if (s.uses(kDx))

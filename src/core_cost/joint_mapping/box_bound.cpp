@@ -143,7 +143,7 @@ StructureBound::StructureBound(const PairProblem& problem, const Structure& stru
 
 void StructureBound::count_traffic(const PairProblem& problem) {
   const auto units = static_cast<double>(problem.move_units);
-  const bool common = s_.dy != DyUse::apart;
+  const bool common = s_.dy != DyUse::separate;
   for (std::size_t d = kDims + 1; d-- > 0;) {
     const bool base = d == kDims;
     std::array<std::int64_t, kDims> parts{1, 1, 1};
@@ -168,7 +168,7 @@ void StructureBound::add_crossings(const PairProblem& problem, int product) {
     const BackwardOperand operand = operand_of(product, place);
     Crossing& c = crossings_[at(product)][at(place)];
     c.absent = absent_dim(operand);
-    c.common = operand == BackwardOperand::dy && s_.dy != DyUse::apart;
+    c.common = operand == BackwardOperand::dy && s_.dy != DyUse::separate;
     c.result = place == kResult;
     c.elements = 1;
     for (int d = 0; d < kDims; ++d) {

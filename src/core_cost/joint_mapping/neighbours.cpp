@@ -1,6 +1,7 @@
 // The paper's guess of a partition scheme: what is fastest for layers of similar dimensions.
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/core_cost/backward.hpp"
 
 #include <algorithm>

@@ -86,7 +86,7 @@ bool Plan::first_touch(const Position& place) const {
 bool Plan::reads_dy(const Position& place) const {
   const bool starts = place.index[1] == 0;
   switch (structure_.dy) {
-  case DyUse::apart:
+  case DyUse::separate:
     return starts || !structure_.once[at(place.product)][at(dy_place(place.product))];
   case DyUse::block:
     return place.product == structure_.first() && (starts || position_[kDx][1] < structure_.shared);

@@ -16,11 +16,11 @@ enum class Form {
 
 /// How products fetch dY.
 enum class DyUse {
-  apart,  ///< each product for itself, by its flag `once`
-  block,  ///< once per iteration of the shared loops, for both: their part of dY stays meanwhile
-  once,   ///< once at all: it stays as long as the loop over k runs. In `single` and `lockstep`
-          ///< all of it stays all the time
-  present ///< `single` only: it is there, all of it, since the product before
+  separate, ///< each product for itself, by its flag `once`
+  block,    ///< once per iteration of the shared loops, for both: their part of dY stays meanwhile
+  once,     ///< once at all: it stays as long as the loop over k runs. In `single` and `lockstep`
+            ///< all of it stays all the time
+  present   ///< `single` only: it is there, all of it, since the product before
 };
 
 /// Structure of a plan: everything except the sizes of tiles.
@@ -33,7 +33,7 @@ struct Structure {
   /// By product and place: true if every element is moved once and held while the loop over the
   /// dimension it lacks runs; false if it is moved in every step.
   std::array<std::array<bool, 3>, 2> once{};
-  DyUse dy = DyUse::apart;
+  DyUse dy = DyUse::separate;
   /// Without time (TileTiming::none): order of the elements inside a tile, outermost first, for
   /// operands moved in every step. Only the data of one such loop iteration are held.
   std::array<std::array<int, kDims>, 2> inner{};

@@ -19,11 +19,11 @@ int position(const Structure& structure, int product, int dim) {
 Shape::Shape(const PairProblem& problem, const Structure& structure) : problem_(&problem) {
   for (const int product : {kDx, kDw}) {
     for (int place = 0; place < 3 && structure.uses(product); ++place) {
-      if (operand_of(product, place) != BackwardOperand::dy || structure.dy == DyUse::apart)
+      if (operand_of(product, place) != BackwardOperand::dy || structure.dy == DyUse::separate)
         hold_own(structure, product, place);
     }
   }
-  if (structure.dy != DyUse::apart)
+  if (structure.dy != DyUse::separate)
     hold_dy(structure);
   if (problem.update && structure.uses(kDw))
     add_term(BackwardOperand::dw, problem.update_held, structure.form == Form::lockstep ? 0 : 2,
@@ -132,7 +132,7 @@ struct DyPasses {
 DyPasses dy_passes(const Structure& s, std::int64_t parts_of_k) {
   DyPasses passes;
   switch (s.dy) {
-  case DyUse::apart:
+  case DyUse::separate:
     if (s.uses(kDx))
       passes.by[kDx] = s.once[kDx][0] ? 1 : parts_of_k;
     if (s.uses(kDw))

@@ -68,7 +68,7 @@ void add_flags(const PairProblem& problem, Structure base, std::vector<Structure
     for (int place = 0; place < 3 && base.uses(product); ++place) {
       const bool dy = operand_of(product, place) == BackwardOperand::dy;
       base.once[at(product)][at(place)] = true;
-      if ((!dy || base.dy == DyUse::apart) && may_come_again(problem, base, product, place))
+      if ((!dy || base.dy == DyUse::separate) && may_come_again(problem, base, product, place))
         open.push_back({product, place});
     }
   }
@@ -89,7 +89,7 @@ std::vector<Order> inner_orders(const Structure& s, int product) {
   std::array<bool, kDims> again{};
   for (int place = 0; place < 3 && s.uses(product); ++place) {
     const BackwardOperand operand = operand_of(product, place);
-    const bool own = operand != BackwardOperand::dy || s.dy == DyUse::apart;
+    const bool own = operand != BackwardOperand::dy || s.dy == DyUse::separate;
     if (own && !s.once[at(product)][at(place)])
       again[at(absent_dim(operand))] = true;
   }
@@ -127,7 +127,7 @@ bool keeps_factor(const Structure& s, int product, int place) {
   const int loop = position(s, product, absent_dim(operand));
   const bool between_steps = loop == kDims - 1 && s.form != Form::shared;
   const bool shared_step = loop == kDims - 1 && s.shared == kDims;
-  if (operand == BackwardOperand::dy && s.dy != DyUse::apart)
+  if (operand == BackwardOperand::dy && s.dy != DyUse::separate)
     return s.dy == DyUse::once && !shared_step;
   return s.once[at(product)][at(place)] && !between_steps && !shared_step;
 }
@@ -201,13 +201,13 @@ std::vector<Structure> shared_structures(const PairProblem& problem, int shared,
   s.dw_first = dw_first;
   std::vector<Structure> out;
   const int loop = position(s, kDx, absent_dim(BackwardOperand::dy));
-  for (const DyUse dy : {DyUse::once, DyUse::block, DyUse::apart}) {
+  for (const DyUse dy : {DyUse::once, DyUse::block, DyUse::separate}) {
     // A block that changes with every iteration over k differs from one that stays. A block outside
     // k, or directly outside it, does not.
     if (dy == DyUse::block && loop >= shared - 1)
       continue;
     // Taking turns with all loops in common, a tile of dY is there for both.
-    if (dy == DyUse::apart && shared == kDims)
+    if (dy == DyUse::separate && shared == kDims)
       continue;
     s.dy = dy;
     add_choices(problem, s, out);
@@ -224,7 +224,7 @@ std::vector<Structure> interleaved_structures(const PairProblem& problem, const 
   s.order = {dx, dw};
   s.dw_first = dw_first;
   std::vector<Structure> out;
-  for (const DyUse dy : {DyUse::once, DyUse::apart}) {
+  for (const DyUse dy : {DyUse::once, DyUse::separate}) {
     s.dy = dy;
     add_choices(problem, s, out);
   }

@@ -146,7 +146,7 @@ private:
                   const TileSpace& tiles, bool given_retention = false) {
     Chosen chosen;
     const auto add = [&](int product, const std::vector<Order>& orders) {
-      Structures structures = singles(problem_, product, orders, DyUse::apart);
+      Structures structures = singles(problem_, product, orders, DyUse::separate);
       if (given_retention)
         structures = kept(std::move(structures));
       chosen.programs.push_back(required(structures, tiles, orders.size() > 1));
@@ -188,7 +188,7 @@ private:
   /// Tries one product after the other, each fetching all of dY, or with dY kept for both.
   void try_sequences(Chosen& best) {
     for (const auto& [before, after] :
-         {std::pair(DyUse::apart, DyUse::apart), std::pair(DyUse::once, DyUse::present)}) {
+         {std::pair(DyUse::separate, DyUse::separate), std::pair(DyUse::once, DyUse::present)}) {
       for (const int first : {kDx, kDw}) {
         if (first == kDw && problem_.update)
           continue;

@@ -2,9 +2,8 @@
 // use it.
 #include "core_cost/model/imc_work.hpp"
 
+#include "base/shared/checked.hpp"
 #include "core_cost/model/set_order.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <optional>
 

@@ -1,7 +1,8 @@
 // Classifies loops by operand and counts touched elements; the basis of the array model.
 #include "core_cost/model/nest_model.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

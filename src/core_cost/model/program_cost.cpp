@@ -2,7 +2,7 @@
 // them.
 #include "core_cost/model/program_cost.hpp"
 
-#include "monet/hardware/core_program.hpp"
+#include "hardware/shared/core_program.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // Costs of a programmed core in addition to its products: instructions of processors, waves of
-// tiles and starts of kernels (monet/hardware/core_program.hpp).
+// tiles and starts of kernels (hardware/shared/core_program.hpp).
 #pragma once
 
 #include "core_cost/model/data_movement.hpp"

@@ -2,7 +2,7 @@
 // costs rely on it.
 #include "core_cost/model/set_order.hpp"
 
-#include "monet/base/sha512.hpp"
+#include "base/shared/sha512.hpp"
 
 #include <cstdint>
 

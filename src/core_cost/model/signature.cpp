@@ -1,9 +1,9 @@
 // Key of everything that the cost of a problem depends on; the cost cache uses it.
 #include "base/shared/bytes.hpp"
+#include "hardware/shared/array_modes.hpp"
+#include "hardware/shared/core_program.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/hardware/array_modes.hpp"
-#include "monet/hardware/core_program.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,6 +2,7 @@
 // calls it.
 #include "core_cost/search/mapping_search.hpp"
 
+#include "base/shared/checked.hpp"
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/model/imc_work.hpp"
 #include "core_cost/model/program_cost.hpp"
@@ -11,7 +12,6 @@
 #include "core_cost/search/temporal_order.hpp"
 #include "core_cost/zigzag/spatial_generator.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

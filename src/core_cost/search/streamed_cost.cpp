@@ -1,6 +1,6 @@
 // Cost of a tile with streamed operands as the reference (Stream) computes it; the schedule uses it
 // in that mode.
-#include "monet/core_cost/streamed_cost.hpp"
+#include "core_cost/shared/streamed_cost.hpp"
 
 #include "core_cost/model/candidate.hpp"
 #include "core_cost/model/loading.hpp"

@@ -2,12 +2,12 @@
 // cycles, operands stream once per pass through the core's top memory, and whichever takes longer
 // sets the pace.
 
+#include "base/shared/checked.hpp"
 #include "core_cost/model/nest_model.hpp"
 #include "core_cost/search/mapping_search.hpp"
+#include "hardware/shared/core_program.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/hardware/core_program.hpp"
 
 #include <fmt/core.h>
 

@@ -3,10 +3,10 @@
 #include "core_cost/zigzag/spatial_generator.hpp"
 
 #include "base/shared/divisors.hpp"
+#include "base/shared/text.hpp"
 #include "core_cost/model/set_order.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -2,8 +2,7 @@
 // of full length.
 #include "execute/kernels/kernel.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,6 @@
 // Reading and adding at indices that other tensors hold. Negative indices count from the end.
 #include "execute/kernels/walk.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -2,9 +2,8 @@
 // operands may be views.
 #include "execute/kernels/pointwise.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/execute/generator.hpp"
-#include "monet/workload/operators.hpp"
+#include "execute/shared/generator.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,6 @@
 // Views and copies: every element of the result is an element of the input, or zero.
+#include "base/shared/checked.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <numeric>
 

@@ -1,7 +1,6 @@
 // Operators that cut, join, pad, repeat or rearrange.
+#include "base/shared/checked.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <numeric>
 

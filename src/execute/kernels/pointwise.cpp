@@ -4,7 +4,7 @@
 // pointwise_activation.cpp.
 #include "execute/kernels/pointwise.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <numbers>
 

@@ -1,8 +1,7 @@
 // Pooling over windows and over everything. Padding never wins a maximum; what an average divides
 // by is counted as PyTorch does.
 #include "execute/kernels/walk.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

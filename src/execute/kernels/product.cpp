@@ -2,9 +2,8 @@
 #include "execute/walk/product.hpp"
 
 #include "base/shared/fnv1a.hpp"
+#include "base/shared/rng.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/base/rng.hpp"
 
 namespace monet {
 

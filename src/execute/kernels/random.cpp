@@ -1,7 +1,6 @@
 // Random numbers: those of the result's name and the step's seed.
 #include "execute/kernels/kernel.hpp"
-
-#include "monet/execute/generator.hpp"
+#include "execute/shared/generator.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -1,10 +1,9 @@
 // Interpolation: along every axis an output is a weighted sum of inputs; the gradient shares out dY
 // by the same weights.
+#include "base/shared/checked.hpp"
 #include "execute/kernels/cubic.hpp"
 #include "execute/kernels/walk.hpp"
-
-#include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -2,8 +2,7 @@
 // PyTorch has not) of samples that lie evenly in it. A sample up to a pixel beyond the border is
 // the border's, one farther away is zero.
 #include "execute/kernels/walk.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

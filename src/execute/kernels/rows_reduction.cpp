@@ -1,7 +1,6 @@
 // Reductions and their gradients. A row is what is reduced to one element.
+#include "base/shared/checked.hpp"
 #include "execute/kernels/pointwise.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <cmath>
 

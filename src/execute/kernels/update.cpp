@@ -1,9 +1,9 @@
 // Optimiser updates: the formulas of workload/update_formula.hpp, element by element.
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 

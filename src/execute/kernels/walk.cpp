@@ -1,7 +1,8 @@
 // Helpers of kernels that follow operands of a nest one by one.
 #include "execute/kernels/walk.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 

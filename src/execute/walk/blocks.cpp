@@ -1,7 +1,7 @@
 // Walks over a loop nest by blocks of its innermost loop.
+#include "base/shared/checked.hpp"
 #include "execute/walk/context.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"
 
 #include <algorithm>

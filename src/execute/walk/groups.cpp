@@ -1,7 +1,7 @@
 // Walks over a loop nest by groups of iterations, each gathered into rows.
+#include "base/shared/checked.hpp"
 #include "execute/walk/context.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Maps an operand of a loop nest to strides and bounds.
 #include "execute/walk/operand.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>

@@ -107,11 +107,11 @@ bool is_apart(const Access& output, std::size_t loop) {
 }
 
 /// What an outer loop is to the output.
-enum class Part { apart, shared, reduced };
+enum class Part { unshared, shared, reduced };
 Part part_of(const ProductPlan& plan, const LoopNest& nest, std::size_t loop) {
   if (plan.maps[0].strides[loop] == 0)
     return Part::reduced;
-  return is_apart(nest.operands[0], loop) ? Part::apart : Part::shared;
+  return is_apart(nest.operands[0], loop) ? Part::unshared : Part::shared;
 }
 
 void choose_inner_loops(const LoopNest& nest, ProductPlan& plan) {
@@ -138,14 +138,14 @@ void choose_inner_loops(const LoopNest& nest, ProductPlan& plan) {
   plan.by_reduced = strides_along(plan, plan.reduced);
   plan.rows_apart = !plan.row || is_apart(nest.operands[0], *plan.row);
   // Reduced loops inside, so that the output stays in cache.
-  for (const Part part : {Part::apart, Part::shared, Part::reduced}) {
+  for (const Part part : {Part::unshared, Part::shared, Part::reduced}) {
     for (std::size_t d = 0; d < nest.dims.size(); ++d) {
       if (d == plan.vector || d == plan.row || d == plan.reduced || part_of(plan, nest, d) != part)
         continue;
       plan.outer.push_back(d);
       plan.outer_sizes.push_back(nest.dims[d].size);
     }
-    if (part == Part::apart)
+    if (part == Part::unshared)
       plan.apart_outer = plan.outer.size();
   }
 }

@@ -1,10 +1,10 @@
 // A product's nest as four kinds of loops, for whatever computes it.
 #pragma once
 
+#include "base/shared/parallel.hpp"
 #include "base/shared/transpose.hpp"
 #include "execute/walk/operand.hpp"
 
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/workload/graph.hpp"
 
@@ -117,16 +117,16 @@ void for_each_block(const ProductPlan& plan, const FactorPointers<Real>& start, 
       product *= size;
     return product;
   };
-  const std::int64_t apart = count(sizes.first(plan.apart_outer));
+  const std::int64_t unshared = count(sizes.first(plan.apart_outer));
   const std::int64_t summed = count(sizes.subspan(plan.apart_outer));
   constexpr std::int64_t kRowsOfTask = 4;
   constexpr std::int64_t kTasksOfJob = 4;
   std::int64_t pieces = 1;
-  if (jobs != 1 && plan.rows_apart && apart < 2 * kTasksOfJob)
+  if (jobs != 1 && plan.rows_apart && unshared < 2 * kTasksOfJob)
     pieces = std::clamp<std::int64_t>(plan.row_size / kRowsOfTask, 1, 2 * kTasksOfJob);
   const std::int64_t rows =
       ((plan.row_size + pieces - 1) / pieces + kRowsOfTask - 1) / kRowsOfTask * kRowsOfTask;
-  parallel_for(static_cast<std::size_t>(apart * pieces), jobs, [&](std::size_t task) {
+  parallel_for(static_cast<std::size_t>(unshared * pieces), jobs, [&](std::size_t task) {
     Integers point(sizes.size(), 0);
     auto rest = static_cast<std::int64_t>(task) / pieces;
     for (std::size_t d = plan.apart_outer; d-- > 0;) {

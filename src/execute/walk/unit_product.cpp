@@ -1,10 +1,10 @@
 // Products by an emulated multiply-accumulate unit; kernels/product.cpp calls it.
 #include "execute/walk/product.hpp"
 #include "execute/walk/product_plan.hpp"
+#include "numerics/shared/exact_sum.hpp"
 #include "numerics/shared/mac_engine.hpp"
 
 #include "monet/execute/execute.hpp"
-#include "monet/numerics/exact_sum.hpp"
 
 #include <functional>
 #include <memory>

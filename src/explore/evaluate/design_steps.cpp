@@ -2,8 +2,9 @@
 // training that designs choose. The evaluator of chips (evaluator.cpp) calls this.
 #include "explore/evaluate/design_steps.hpp"
 
+#include "optimise/shared/step_bounds.hpp"
+
 #include "monet/base/stop.hpp"
-#include "monet/optimise/step_bounds.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/imported_steps.hpp"
 

@@ -2,9 +2,10 @@
 // evaluator of chips calls this for spaces with `accuracy:`.
 #include "explore/evaluate/short_trainings.hpp"
 
+#include "base/shared/sha512.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/fit/run.hpp"
 

@@ -2,7 +2,7 @@
 // machines with the same data layout.
 #pragma once
 
-#include "monet/explore/strategy.hpp"
+#include "monet/explore/explore.hpp"
 
 #include <cstdint>
 #include <exception>

@@ -1,9 +1,8 @@
 // A pool of threads that evaluate designs from one queue and collect the results.
 #pragma once
 
-#include "monet/explore/design.hpp"
-#include "monet/explore/evaluator.hpp"
-#include "monet/explore/strategy.hpp"
+#include "monet/explore/explore.hpp"
+#include "monet/explore/space.hpp"
 
 #include <atomic>
 #include <chrono>

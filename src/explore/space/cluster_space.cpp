@@ -1,10 +1,10 @@
 // Builds the cluster, workload and parallel strategy of a design from the sections of its space.
 // The evaluator of clusters (evaluate/cluster_evaluator.cpp) and the file export use this.
+#include "base/shared/checked.hpp"
 #include "base/shared/yaml_overlay.hpp"
 #include "explore/space/template.hpp"
 #include "explore/space/yaml_template.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/files.hpp"
 #include "monet/explore/space.hpp"
 #include "monet/explore/step_settings.hpp"

@@ -1,10 +1,9 @@
 // Extracts objective values and metrics from results and bounds of designs. Strategies and reports
 // call this.
-#include "monet/explore/design.hpp"
-
 #include "base/shared/pareto.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/explore/space.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // call this.
 #include "explore/space/expression.hpp"
 
-#include "monet/base/text.hpp"
+#include "base/shared/text.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // Conversion between a design's id and the indices of its parameters' values.
 #pragma once
 
-#include "monet/explore/design.hpp"
+#include "monet/explore/space.hpp"
 
 #include <cstdint>
 #include <vector>

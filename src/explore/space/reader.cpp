@@ -1,10 +1,10 @@
 // Reads a space file into a Space; docs/reference/space-file.md describes every key. Commands call
 // parse_space() or read_space() before an exploration.
 #include "base/shared/fnv1a.hpp"
+#include "base/shared/text.hpp"
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

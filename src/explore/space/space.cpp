@@ -2,11 +2,11 @@
 // export of designs call this.
 #include "monet/explore/space.hpp"
 
+#include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 #include "explore/space/mixed_radix.hpp"
 #include "explore/space/template.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>

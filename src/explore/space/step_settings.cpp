@@ -2,8 +2,9 @@
 // short-training settings. The reader of space files (reader.cpp) calls this.
 #include "monet/explore/step_settings.hpp"
 
+#include "base/shared/text.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/imported_steps.hpp"
 

@@ -4,7 +4,7 @@
 #include "explore/space/expression.hpp"
 #include "explore/space/yaml_template.hpp"
 
-#include "monet/cluster/device.hpp"
+#include "monet/cluster/kernel_table.hpp"
 #include "monet/explore/space.hpp"
 
 #include <cstddef>

@@ -2,9 +2,8 @@
 // files and Space use this.
 #include "explore/space/yaml_template.hpp"
 
+#include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -4,7 +4,6 @@
 
 #include "explore/store/sqlite.hpp"
 
-#include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
 #include "monet/explore/store.hpp"
 

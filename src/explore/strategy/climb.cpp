@@ -37,7 +37,7 @@ public:
     if (known_.empty())
       return first();
     for (const std::optional<Merit>& best : best_) {
-      std::vector<DesignId> near = beside(best->second);
+      std::vector<DesignId> near = neighbours(best->second);
       if (budget_ > 0 && near.size() > budget_ - known_.size())
         near.resize(budget_ - known_.size());
       if (!near.empty())
@@ -72,7 +72,7 @@ private:
   }
 
   /// Unknown neighbours of a design: one parameter moves to its previous or next value.
-  std::vector<DesignId> beside(DesignId id) {
+  std::vector<DesignId> neighbours(DesignId id) {
     std::vector<DesignId> near;
     std::vector<std::uint32_t> choices = designs_.choices(id);
     for (std::size_t p = 0; p < choices.size(); ++p) {

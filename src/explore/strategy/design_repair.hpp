@@ -1,8 +1,9 @@
 // Finds designs near a given one that satisfy the constraints and are not taken.
 #pragma once
 
-#include "monet/base/rng.hpp"
-#include "monet/explore/strategy.hpp"
+#include "base/shared/rng.hpp"
+
+#include "monet/explore/explore.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,13 +2,13 @@
 // on a front. A design is skipped when results dominate its lower bounds on every front. Bounds
 // rise during an evaluation, so most evaluations are given up before their end.
 // docs/explanation/exploration.md proves that the fronts are those of all designs.
+#include "base/shared/parallel.hpp"
 #include "explore/strategy/design_fronts.hpp"
 #include "explore/strategy/main_effects.hpp"
 #include "explore/strategy/shuffled.hpp"
 #include "explore/strategy/strategies.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 
 #include <fmt/core.h>
 

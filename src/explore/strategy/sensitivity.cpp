@@ -1,6 +1,6 @@
 // Computes the sensitivity of the objectives to each parameter from evaluated designs: shares of
 // the variance and medians per value. Reports of explorations show it.
-#include "monet/explore/sensitivity.hpp"
+#include "explore/shared/sensitivity.hpp"
 
 #include "monet/base/errors.hpp"
 

@@ -1,7 +1,7 @@
 // A random permutation of the numbers below a count that needs little memory.
 #pragma once
 
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
 
 #include <cstdint>
 #include <utility>

@@ -1,11 +1,10 @@
 // The set of designs that strategies search, and the table of strategies by name. Commands call
 // make_strategy() and pass the strategy to explore().
-#include "monet/explore/strategy.hpp"
-
 #include "explore/space/mixed_radix.hpp"
 #include "explore/strategy/strategies.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/explore/explore.hpp"
 
 #include <array>
 #include <limits>

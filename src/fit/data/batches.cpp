@@ -1,6 +1,7 @@
 // Draws the order of an epoch's images and cuts it into batches. The training loop calls it.
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/fit/dataset.hpp"
 
 #include <fmt/core.h>

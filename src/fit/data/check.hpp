@@ -1,7 +1,7 @@
 // Checks of sizes and labels in image files.
 #pragma once
 
-#include "monet/fit/readers.hpp"
+#include "fit/shared/readers.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 // Reads `data:` of a training run into DataOptions. The study reader calls it.
-#include "monet/fit/data_options.hpp"
+#include "base/shared/text.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
+#include "monet/fit/dataset.hpp"
 
 #include <fmt/core.h>
 

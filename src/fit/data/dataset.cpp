@@ -1,8 +1,9 @@
 // Dataset: statistics, scaling and augmentation of images. The training loop reads batches from it.
 #include "monet/fit/dataset.hpp"
 
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,8 @@
 // Loads the images of a run from its DataOptions; the training loop calls it once.
+#include "fit/shared/readers.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/fit/data_options.hpp"
-#include "monet/fit/readers.hpp"
+#include "monet/fit/dataset.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,8 @@
 // Reads images and labels from .npy files. load.cpp calls it for `format: npy`.
+#include "base/shared/npy.hpp"
 #include "fit/data/check.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/npy.hpp"
 
 #include <fmt/core.h>
 

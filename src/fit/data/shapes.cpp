@@ -1,9 +1,10 @@
 // Generates labelled images of shapes, for runs without image files. load.cpp calls it for
 // `format: generated`.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/fit/dataset.hpp"
 

@@ -2,12 +2,12 @@
 // The training loop calls it.
 #include "monet/fit/checkpoint.hpp"
 
+#include "base/shared/npy.hpp"
+#include "base/shared/text.hpp"
 #include "fit/loop/initial.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/npy.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>

@@ -2,11 +2,12 @@
 // it before the first step.
 #include "fit/loop/initial.hpp"
 
+#include "base/shared/npy.hpp"
+#include "execute/shared/generator.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/npy.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/base/warnings.hpp"
-#include "monet/execute/generator.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <fmt/format.h>

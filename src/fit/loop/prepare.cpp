@@ -1,8 +1,9 @@
 // Builds the graphs of a training step and of a test, and finds their image inputs. run.cpp
 // executes them.
+#include "base/shared/sha512.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/base/sha512.hpp"
 #include "monet/fit/dataset.hpp"
 #include "monet/fit/run.hpp"
 #include "monet/training_graph/training.hpp"

@@ -1,10 +1,10 @@
 // The training loop: feeds batches, runs steps, detects numbers that are not finite, runs tests.
 #include "monet/fit/run.hpp"
 
+#include "base/shared/rng.hpp"
 #include "fit/loop/initial.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/fit/dataset.hpp"
 
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 // Reads experiment.yaml of training runs into a TrainStudy; the train command calls it.
 #include "monet/fit/study.hpp"
 
+#include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/training_graph/training.hpp"
 
 #include <fmt/core.h>

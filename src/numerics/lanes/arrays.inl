@@ -152,8 +152,8 @@ void short_blocks(const BlockRun& run, const LaneGrid<float>& grid) {
   for (std::ptrdiff_t i = 0; i < count; i += kWidth) {
     const Vec<float> x = load_some(run.in + i, count - i);
     Sig<float> most = (Sig<float>)magnitude<float>(x);
-    for (std::int32_t apart = 1; apart < length; apart *= 2) {
-      const Sig<float> other = taken(most, place ^ apart);
+    for (std::int32_t distance = 1; distance < length; distance *= 2) {
+      const Sig<float> other = taken(most, place ^ distance);
       most = other > most ? other : most;
     }
     const Sig<float> field = most >> 23;

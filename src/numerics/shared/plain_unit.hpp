@@ -2,9 +2,9 @@
 // supports the unit.
 #pragma once
 
+#include "numerics/shared/exact_sum.hpp"
 #include "numerics/shared/panel.hpp"
 
-#include "monet/numerics/exact_sum.hpp"
 #include "monet/numerics/mac.hpp"
 
 #include <cstdint>

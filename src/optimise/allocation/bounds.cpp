@@ -2,10 +2,10 @@
 // plan; the allocation search uses them to skip plans.
 #include "optimise/allocation/loads.hpp"
 #include "optimise/bounds/shared_links.hpp"
+#include "optimise/shared/step_bounds.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/units.hpp"
-#include "monet/optimise/step_bounds.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <cmath>

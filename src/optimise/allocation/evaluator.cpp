@@ -1,9 +1,9 @@
 // Lists each operator's core choices, and tiles and schedules allocation plans; the allocation
 // search and its bounds use it.
+#include "base/shared/parallel.hpp"
 #include "base/shared/pareto.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/optimise/allocation.hpp"
 

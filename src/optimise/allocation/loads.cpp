@@ -2,9 +2,9 @@
 // other operators' choices; AllocationBounds is built on it.
 #include "optimise/allocation/loads.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/parallel.hpp"
-#include "monet/schedule/bounds.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/parallel.hpp"
+#include "schedule/shared/bounds.hpp"
 
 #include <algorithm>
 #include <atomic>

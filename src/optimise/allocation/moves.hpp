@@ -1,7 +1,8 @@
 // Random changes of an allocation, and simple allocations to start from.
 #pragma once
 
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/optimise/allocation.hpp"
 
 #include <cstdint>

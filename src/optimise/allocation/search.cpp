@@ -1,11 +1,11 @@
 // Searches for the best core allocation by branch and bound, a genetic algorithm or local search;
 // optimise and the joint search call it.
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
 #include "optimise/allocation/moves.hpp"
 #include "optimise/shared/nsga2.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/base/stage.hpp"
 #include "monet/optimise/allocation.hpp"
 

@@ -2,16 +2,16 @@
 // step's whole work; step_bounds() uses them.
 #include "optimise/bounds/core_work.hpp"
 
+#include "hardware/shared/array_modes.hpp"
+#include "hardware/shared/core_program.hpp"
 #include "optimise/bounds/product_energy.hpp"
 #include "optimise/bounds/step_cone.hpp"
 #include "optimise/milp/milp_model.hpp"
+#include "schedule/shared/bounds.hpp"
 #include "tiling/shared/grid.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/hardware/array_modes.hpp"
-#include "monet/hardware/core_program.hpp"
-#include "monet/schedule/bounds.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,9 @@
 // Minimum cycles and energy of an operator on each type of core, for any tiling.
 #pragma once
 
+#include "optimise/shared/step_bounds.hpp"
+
 #include "monet/hardware/chip.hpp"
-#include "monet/optimise/step_bounds.hpp"
 
 #include <vector>
 

@@ -20,7 +20,7 @@
 // along such an axis, which may count twice.
 #include "optimise/bounds/product_energy.hpp"
 
-#include "monet/schedule/bounds.hpp"
+#include "schedule/shared/bounds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -250,10 +250,10 @@ private:
     constexpr double kTwo = 0.64; // minimum share of counts rounded two or three times
     constexpr double kThree = 0.512;
     const double lanes = rounded_share(std::max(1.0, used));
-    const double apart = rounded_share(std::max(1.0, used / share));
+    const double rounded = rounded_share(std::max(1.0, used / share));
     const bool below = o.served >= lanes_.all; // all lanes are below the innermost memory
-    const double low_part = below ? apart : o.served > 1 ? kTwo : lanes;
-    const double high_part = below || (o.served <= 1 && o.shared >= lanes_.all) ? apart : kThree;
+    const double low_part = below ? rounded : o.served > 1 ? kTwo : lanes;
+    const double high_part = below || (o.served <= 1 && o.shared >= lanes_.all) ? rounded : kThree;
     const double again = 1 / reuse;
     // Sums that stay in the memory are read back, except the first time.
     const double low = o.use / held + o.fill * again + o.back * (1 - again);

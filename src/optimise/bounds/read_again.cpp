@@ -2,8 +2,8 @@
 // uses them.
 #include "optimise/bounds/read_again.hpp"
 
-#include "monet/schedule/bounds.hpp"
-#include "monet/workload/operators.hpp"
+#include "schedule/shared/bounds.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 

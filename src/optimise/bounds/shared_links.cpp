@@ -1,8 +1,8 @@
 // Lower bound on the busiest link that divides a chip; allocation bounds use it.
 #include "optimise/bounds/shared_links.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/schedule/bounds.hpp"
+#include "base/shared/checked.hpp"
+#include "schedule/shared/bounds.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -48,7 +48,7 @@ private:
   std::vector<std::size_t> part_;
 };
 
-bool apart(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
+bool are_disjoint(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
   return std::ranges::none_of(
       a, [&](std::size_t part) { return std::ranges::binary_search(b, part); });
 }
@@ -108,12 +108,12 @@ double busiest_link_cycles(const TrainingGraph& step, const Chip& chip,
     };
     crossing.assign(graph.tensors().size(), 0);
     for (std::size_t t = 0; t < crossing.size(); ++t) {
-      if (apart(maker(TensorId(t)), offchip))
+      if (are_disjoint(maker(TensorId(t)), offchip))
         crossing[t] = static_cast<double>(compulsory.written[t]);
     }
     for (const SureRead& need : needs) {
       double& bits = crossing[need.tensor.index()];
-      if (need.bits > bits && apart(maker(need.tensor), of_op[need.op]))
+      if (need.bits > bits && are_disjoint(maker(need.tensor), of_op[need.op]))
         bits = need.bits;
     }
     const double sum = std::accumulate(crossing.begin(), crossing.end(), 0.0);

@@ -1,13 +1,13 @@
 // Lower bounds on a step's latency, energy, off-chip traffic and memory for any tiling and
 // schedule; certificates of the searches use them.
-#include "monet/optimise/step_bounds.hpp"
+#include "optimise/shared/step_bounds.hpp"
 
 #include "optimise/bounds/core_work.hpp"
 #include "optimise/bounds/read_again.hpp"
 #include "optimise/bounds/step_cone.hpp"
+#include "schedule/shared/bounds.hpp"
 
 #include "monet/base/stop.hpp"
-#include "monet/schedule/bounds.hpp"
 
 #include <algorithm>
 #include <cmath>

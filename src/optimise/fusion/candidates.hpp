@@ -5,7 +5,7 @@
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/tiling/covers.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <optional>
 #include <vector>

@@ -2,8 +2,9 @@
 // evaluates its plans here.
 #include "optimise/fusion/evaluate.hpp"
 
+#include "base/shared/parallel.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/tiling/allocation.hpp"
 

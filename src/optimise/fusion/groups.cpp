@@ -2,8 +2,9 @@
 // the best ones; FusionSearch builds its plans from them.
 #include "optimise/fusion/groups.hpp"
 
-#include "monet/base/parallel.hpp"
-#include "monet/tiling/covers.hpp"
+#include "base/shared/parallel.hpp"
+
+#include "monet/tiling/tiling.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -47,10 +48,10 @@ FusionPlan plan_of(const FusionGroups& groups) {
 
 const GroupKind::Choice* GroupKind::best(const FusionWeights& weights) const {
   const Choice* best = nullptr;
-  double least = apart ? weights.of(*apart) : 0.0;
+  double least = layer_by_layer ? weights.of(*layer_by_layer) : 0.0;
   for (const Choice& choice : choices) {
     const double value = weights.of(choice.figures);
-    if (apart && value < least) {
+    if (layer_by_layer && value < least) {
       least = value;
       best = &choice;
     }
@@ -60,7 +61,7 @@ const GroupKind::Choice* GroupKind::best(const FusionWeights& weights) const {
 
 double GroupKind::gain(const FusionWeights& weights) const {
   const Choice* found = best(weights);
-  return found == nullptr ? 0.0 : weights.of(*apart) - weights.of(found->figures);
+  return found == nullptr ? 0.0 : weights.of(*layer_by_layer) - weights.of(found->figures);
 }
 
 FusionSegments::FusionSegments(const FusionProblem& problem, const FusionEvaluator& evaluator,
@@ -133,7 +134,7 @@ FusionSegments::Effort FusionSegments::solve(GroupKind& kind,
       done.tiles += static_cast<double>(figures->tiles);
     return figures;
   };
-  kind.apart = schedule({});
+  kind.layer_by_layer = schedule({});
   std::vector<OpId> all;
   for (std::size_t m = 0; m < kind.example.size(); ++m)
     all.emplace_back(m);

@@ -44,8 +44,8 @@ struct GroupKind {
   std::int64_t occurrences = 0;
   double potential = 0; ///< bits passed between members, times occurrences
   bool evaluated = false;
-  std::optional<StepFigures> apart; ///< layer by layer, as a separate step
-  std::vector<Choice> choices;      ///< choices that can be scheduled
+  std::optional<StepFigures> layer_by_layer; ///< layer by layer, as a separate step
+  std::vector<Choice> choices;               ///< choices that can be scheduled
 
   /// The best choice if it improves on the layer-by-layer plan, otherwise null.
   const Choice* best(const FusionWeights& weights) const;

@@ -4,10 +4,10 @@
 
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/moves.hpp"
+#include "optimise/shared/step_bounds.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/optimise/step_bounds.hpp"
 #include "monet/tiling/allocation.hpp"
 
 #include <algorithm>

@@ -1,10 +1,9 @@
 // Cache of schedule figures, keyed by everything a schedule depends on; step_mode reuses figures
 // across similar chips.
-#include "monet/optimise/known_schedules.hpp"
-
 #include "base/shared/bytes.hpp"
 
 #include "monet/core_cost/core_cost.hpp"
+#include "monet/optimise/search.hpp"
 
 #include <algorithm>
 #include <map>

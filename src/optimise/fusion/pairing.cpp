@@ -1,10 +1,11 @@
 // Searches for products whose gradients run as one paired operator; optimise uses it for training
 // steps.
-#include "monet/optimise/pairing.hpp"
+#include "optimise/shared/pairing.hpp"
+
+#include "base/shared/parallel.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -5,10 +5,10 @@
 #include "base/shared/names.hpp"
 #include "optimise/fusion/candidates.hpp"
 #include "optimise/fusion/improve.hpp"
+#include "tiling/shared/turns.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/tiling/turns.hpp"
 
 #include <fmt/format.h>
 
@@ -102,9 +102,9 @@ public:
 
   /// Runs all ways, then a brief search from the best. Layer by layer influences neither, so
   /// results do not depend on it.
-  StepChoice run_and_search(const std::optional<TilingOptions>& apart) {
-    if (apart)
-      consider("layer by layer", *apart, false);
+  StepChoice run_and_search(const std::optional<TilingOptions>& unfused) {
+    if (unfused)
+      consider("layer by layer", *unfused, false);
     const std::optional<double> apart_value = std::exchange(best_, std::nullopt);
     const StepFigures figures = choice_.figures;
     try_ways(false);
@@ -113,7 +113,7 @@ public:
     if (apart_value && (!best_ || *apart_value <= *best_)) {
       best_ = apart_value;
       choice_.figures = figures;
-      choice_.tiling = *apart;
+      choice_.tiling = *unfused;
     }
     if (!best_)
       throw InfeasibleError(why_not_);
@@ -289,15 +289,15 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
                 control);
   TilingOptions fused = options.tiling;
   fused.mode = TilingMode::fused;
-  TilingOptions apart = options.tiling;
-  apart.mode = TilingMode::layer_by_layer;
-  apart.stacks.reset();
-  apart.slices.clear();
-  apart.idle.clear();
+  TilingOptions unfused = options.tiling;
+  unfused.mode = TilingMode::layer_by_layer;
+  unfused.stacks.reset();
+  unfused.slices.clear();
+  unfused.idle.clear();
   const bool free = !options.tiling.stacks && !gives_slices(options.tiling.mapping);
   if (mode == StepMode::layer_by_layer || !free) {
     if (mode != StepMode::fused)
-      choice.add("layer by layer", apart);
+      choice.add("layer by layer", unfused);
     if (mode != StepMode::layer_by_layer)
       choice.add("stacks", fused);
     return choice.run();
@@ -306,7 +306,8 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
     choice.add_groups(fused);
     choice.add_turns(fused);
     choice.add("stacks", fused);
-    return choice.run_and_search(mode == StepMode::automatic ? std::optional(apart) : std::nullopt);
+    return choice.run_and_search(mode == StepMode::automatic ? std::optional(unfused)
+                                                             : std::nullopt);
   }
   FusionCovers::Estimates estimates = shared->covers.plans(chip, options.tiling);
   choice.add("stacks", fused.with(shared->covers.stacks_by_memory(chip, options.tiling)));
@@ -314,7 +315,7 @@ StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOp
     choice.add("groups 1", fused.with(std::move(estimates.plans.front())),
                kMissed * estimates.cycles.front());
   if (mode == StepMode::automatic)
-    choice.add("layer by layer", apart, estimates.cycles_apart);
+    choice.add("layer by layer", unfused, estimates.cycles_apart);
   return choice.run();
 }
 

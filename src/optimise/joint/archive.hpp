@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/model/model_step.hpp"
-#include "monet/tiling/covers.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <cstdint>
 #include <functional>

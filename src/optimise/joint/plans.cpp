@@ -2,8 +2,9 @@
 // with them.
 #include "optimise/joint/plans.hpp"
 
+#include "optimise/shared/recompute_search.hpp"
+
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/optimise/recompute_search.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Recomputation plans over a range of memory amounts, for the joint search.
 #pragma once
 
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 
 #include <cstdint>
 #include <functional>

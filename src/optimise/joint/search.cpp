@@ -1,16 +1,16 @@
 // The joint search. It starts from baselines and recomputation plans, runs the group and core
 // searches alone, then both for the best results at falling amounts of memory. The memory budget
 // finally selects the result.
+#include "base/shared/parallel.hpp"
 #include "optimise/joint/archive.hpp"
 #include "optimise/joint/plans.hpp"
+#include "optimise/shared/step_bounds.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
 #include "monet/optimise/allocation.hpp"
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/joint.hpp"
-#include "monet/optimise/step_bounds.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
@@ -474,13 +474,15 @@ private:
     const Tried* best = archive_.best(budget());
     if (best == nullptr)
       nothing_found();
-    const auto apart = [](const JointWay& way) { return way.mode == TilingMode::layer_by_layer; };
+    const auto is_unfused = [](const JointWay& way) {
+      return way.mode == TilingMode::layer_by_layer;
+    };
     const Tried* fused = archive_.best(budget(), once);
     if (fused == nullptr)
       fused = archive_.best(JointArchive::kAnyMemory, once);
-    const Tried* checkpointed = archive_.best(budget(), apart);
+    const Tried* checkpointed = archive_.best(budget(), is_unfused);
     if (checkpointed == nullptr)
-      checkpointed = archive_.least(apart);
+      checkpointed = archive_.least(is_unfused);
     result_.base = point_of(archive_.tried().front());
     result_.fused = point_of(*fused);
     result_.checkpointed = point_of(*checkpointed);

@@ -1,8 +1,9 @@
 // solve_chain(): optimal recomputation of a chain of layers by dynamic programming over parts and
 // memory; checkpoint_chain.cpp plans steps with it.
-#include "monet/optimise/chain_dp.hpp"
+#include "optimise/shared/chain_dp.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <algorithm>

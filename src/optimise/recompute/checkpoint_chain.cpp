@@ -2,8 +2,8 @@
 // checkpoint_search.cpp starts from these plans.
 #include "optimise/recompute/checkpoint_chain.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/optimise/chain_dp.hpp"
+#include "base/shared/checked.hpp"
+#include "optimise/shared/chain_dp.hpp"
 
 #include <algorithm>
 

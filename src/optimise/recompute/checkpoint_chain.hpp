@@ -1,7 +1,7 @@
 // Recomputation plans of steps whose forward part is a chain of blocks.
 #pragma once
 
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 
 #include <cstddef>
 #include <vector>

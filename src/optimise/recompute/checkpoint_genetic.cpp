@@ -1,8 +1,8 @@
 // The original study's genetic choice of recomputed activations, and exact plans that dominate it;
 // the checkpoint search and its comparisons use it.
+#include "base/shared/checked.hpp"
 #include "optimise/shared/nsga2.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 

@@ -3,12 +3,12 @@
 #include "monet/optimise/checkpoint_search.hpp"
 
 #include "optimise/recompute/checkpoint_chain.hpp"
+#include "optimise/shared/recompute_exact.hpp"
+#include "optimise/shared/recompute_search.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/optimise/recompute_exact.hpp"
-#include "monet/optimise/recompute_heuristics.hpp"
-#include "monet/optimise/recompute_search.hpp"
-#include "monet/optimise/window_bound.hpp"
+#include "monet/optimise/recompute_problem.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Builds the recomputation problem of a training step and converts plans between both; all
 // checkpoint searches start here.
 #include "monet/base/errors.hpp"
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
 

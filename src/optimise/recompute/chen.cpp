@@ -2,7 +2,7 @@
 // recomputation heuristics.
 #include "optimise/recompute/dtr.hpp"
 
-#include "monet/optimise/recompute_heuristics.hpp"
+#include "monet/optimise/recompute_problem.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Simulated dynamic tensor rematerialisation.
 #pragma once
 
-#include "monet/optimise/recompute_heuristics.hpp"
+#include "monet/optimise/recompute_problem.hpp"
 
 namespace monet {
 

@@ -4,9 +4,8 @@
 #include "optimise/recompute/model.hpp"
 #include "optimise/recompute/stage_relaxation.hpp"
 #include "optimise/recompute/state_search.hpp"
-
-#include "monet/optimise/recompute_exact.hpp"
-#include "monet/optimise/window_bound.hpp"
+#include "optimise/shared/recompute_exact.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include <algorithm>
 #include <cmath>

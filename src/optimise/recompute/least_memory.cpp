@@ -1,8 +1,9 @@
 // Finds the minimum memory with a plan by bisection between an infeasible and a sufficient budget;
 // adds it to the rows of budgets.
+#include "optimise/shared/recompute_search.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/optimise/recompute_search.hpp"
 
 #include <algorithm>
 #include <utility>

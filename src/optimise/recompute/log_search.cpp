@@ -2,9 +2,9 @@
 // it.
 #include "monet/optimise/log_search.hpp"
 
-#include "monet/optimise/recompute_exact.hpp"
-#include "monet/optimise/recompute_search.hpp"
-#include "monet/optimise/window_bound.hpp"
+#include "optimise/shared/recompute_exact.hpp"
+#include "optimise/shared/recompute_search.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include <algorithm>
 #include <chrono>

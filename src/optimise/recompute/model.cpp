@@ -2,7 +2,7 @@
 // plan. StageProgram is built from the result.
 #include "optimise/recompute/model.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 #include <limits>

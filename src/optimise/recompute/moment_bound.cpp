@@ -6,7 +6,7 @@
 #include "optimise/milp/milp_model.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 
 #include <algorithm>
 #include <cmath>

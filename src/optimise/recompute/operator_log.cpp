@@ -1,10 +1,9 @@
 // Reads operator logs of recorded training runs as recomputation problems; log_search.cpp plans
 // them.
-#include "monet/optimise/operator_log.hpp"
-
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/base/ids.hpp"
+#include "monet/optimise/log_search.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

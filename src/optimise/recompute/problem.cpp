@@ -1,6 +1,7 @@
 // Replays and validates recomputation plans and computes their memory and cost; all searches
 // evaluate plans here.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/optimise/recompute_problem.hpp"
 

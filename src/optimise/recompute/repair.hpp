@@ -1,9 +1,9 @@
 // Makes a recomputation plan fit its budget and removes unneeded runs.
 #pragma once
 
+#include "base/shared/rng.hpp"
 #include "optimise/recompute/state.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/optimise/search.hpp"
 
 #include <vector>

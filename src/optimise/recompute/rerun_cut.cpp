@@ -2,7 +2,8 @@
 // window_bound.cpp use them.
 #include "optimise/recompute/rerun_cut.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/ids.hpp"
 

@@ -1,10 +1,10 @@
 // Local search for recomputation plans within a budget: parallel chains remove runs and repair the
 // plan; log and checkpoint searches use it.
+#include "base/shared/parallel.hpp"
 #include "optimise/recompute/repair.hpp"
+#include "optimise/shared/recompute_search.hpp"
 
-#include "monet/base/parallel.hpp"
-#include "monet/optimise/recompute_heuristics.hpp"
-#include "monet/optimise/recompute_search.hpp"
+#include "monet/optimise/recompute_problem.hpp"
 
 #include <algorithm>
 
@@ -90,12 +90,14 @@ private:
     const std::uint64_t kind = random_.below(4);
     const std::uint64_t most = 1 + random_.below(1 + std::min<std::uint64_t>(40, runs.size() / 2));
     const auto distance = [&](const Run& run) {
-      const auto apart = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
+      const auto steps_between = [](std::uint32_t a, std::uint32_t b) {
+        return a > b ? a - b : b - a;
+      };
       if (kind == 0)
-        return apart(run.first, pivot.first);
+        return steps_between(run.first, pivot.first);
       if (kind == 1)
-        return apart(run.second, pivot.second);
-      return apart(run.first, pivot.first) + apart(run.second, pivot.second);
+        return steps_between(run.second, pivot.second);
+      return steps_between(run.first, pivot.first) + steps_between(run.second, pivot.second);
     };
     std::vector<Run> chosen = runs;
     if (chosen.size() > most) {

@@ -1,11 +1,11 @@
 // Choice of buffers carried into the backward part within a limit of bytes; the checkpoint search
 // calls it.
+#include "base/shared/checked.hpp"
 #include "optimise/milp/milp_model.hpp"
 #include "optimise/recompute/rerun_cut.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/optimise/checkpointing.hpp"
+#include "monet/optimise/checkpoint_search.hpp"
 
 #include <algorithm>
 #include <cmath>

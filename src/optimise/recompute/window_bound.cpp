@@ -1,10 +1,9 @@
 // Bounds recomputation cost by disjoint windows of operators, each a minimum cut; exact.cpp and
 // checkpoint_search.cpp use it.
-#include "monet/optimise/window_bound.hpp"
+#include "optimise/shared/window_bound.hpp"
 
+#include "base/shared/checked.hpp"
 #include "optimise/recompute/rerun_cut.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,8 +1,9 @@
 // NSGA-II, the genetic algorithm of the allocation and checkpoint searches; declared in nsga2.hpp.
 #include "optimise/shared/nsga2.hpp"
 
+#include "base/shared/parallel.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/optimise/search.hpp"
 
 #include <compare>

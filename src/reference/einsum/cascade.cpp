@@ -1,6 +1,7 @@
 // Builds and checks cascades of Einsums from YAML layers, matrix products or graphs. The mapper
 // (mapper.cpp) searches mappings of them.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/layers.hpp"
 #include "monet/reference/einsum_mapper.hpp"

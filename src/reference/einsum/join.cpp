@@ -294,10 +294,11 @@ RemainingBound make_to_go(const JoinGraph& graph, std::vector<std::int64_t> buff
     for (const Edge& edge : step.layer.edges) {
       const RowGroup& group = step.rows->groups[edge.group];
       correction(graph.nodes(e)[edge.from], group, step.uses, shift);
-      const std::int64_t beside = held[e][edge.from] + shift.back();
+      const std::int64_t bits_held = held[e][edge.from] + shift.back();
       std::size_t row = 0; // sorted by DRAM bits: the first row that fits is the best
       for (std::size_t k = width; k-- > 0;) {
-        while (row < group.size() && beside + group.row(row)[group.stride() - 1] > to_go.buffers[k])
+        while (row < group.size() &&
+               bits_held + group.row(row)[group.stride() - 1] > to_go.buffers[k])
           ++row;
         const std::int64_t rest = to_go.least[e + 1][edge.to * width + k];
         if (row == group.size() || rest == kMax)

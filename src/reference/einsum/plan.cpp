@@ -29,9 +29,9 @@ struct Demand {
 
 struct State {
   std::int64_t dram = 0;
-  double total = 0;        ///< lower bound of `dram` plus the rest
-  std::int64_t bits = 0;   ///< of tensors that stay in the buffer
-  std::int64_t beside = 0; ///< of stored tensors not used by the last run
+  double total = 0;             ///< lower bound of `dram` plus the rest
+  std::int64_t bits = 0;        ///< of tensors that stay in the buffer
+  std::int64_t stored_bits = 0; ///< of stored tensors not used by the last run
   /// Index of the bit sets of tensor places: whole in the buffer, below loops; in both: anywhere.
   std::uint32_t words = 0;
   std::uint32_t from = kNone;
@@ -189,14 +189,15 @@ private:
       const State& state = stage.states[i];
       const std::uint64_t* const places = stage.words.data() + state.words;
       bool agrees = true;
-      std::int64_t beside = state.bits;
+      std::int64_t stored_bits = state.bits;
       for (std::size_t w = 0; w < width_ && agrees; ++w) {
         const std::uint64_t asked = demand.asked[w] & ~(places[w] & places[width_ + w]);
         agrees = (places[w] & asked) == (demand.held[w] & asked) &&
                  (places[width_ + w] & asked) == (demand.held[width_ + w] & asked);
         for (std::uint64_t used = places[w] & ~places[width_ + w] & demand.used[w]; used != 0;
              used &= used - 1)
-          beside -= problem_.stored[64 * w + static_cast<std::size_t>(std::countr_zero(used))].bits;
+          stored_bits -=
+              problem_.stored[64 * w + static_cast<std::size_t>(std::countr_zero(used))].bits;
       }
       if (!agrees)
         continue;
@@ -205,17 +206,17 @@ private:
         const Run& run = problem_.table.runs[r];
         if (!useful_[r] || (!pieces && (run.open_begin || run.open_end)))
           continue;
-        follow(at, i, r, beside, next);
+        follow(at, i, r, stored_bits, next);
       }
     }
   }
 
-  void follow(std::uint32_t at, std::uint32_t i, std::uint32_t r, std::int64_t beside,
+  void follow(std::uint32_t at, std::uint32_t i, std::uint32_t r, std::int64_t stored_bits,
               Words& places) {
     const Run& run = problem_.table.runs[r];
     const State& state = stages_[at].states[i];
-    const auto fits =
-        std::ranges::upper_bound(run.points, problem_.buffer_bits - beside, {}, &Run::Point::peak);
+    const auto fits = std::ranges::upper_bound(run.points, problem_.buffer_bits - stored_bits, {},
+                                               &Run::Point::peak);
     if (fits == run.points.begin())
       return;
     State next;
@@ -255,7 +256,7 @@ private:
     Stage& to = stages_[2 * run.end + (run.open_end ? 1U : 0U)];
     next.words = static_cast<std::uint32_t>(to.words.size());
     next.from = i;
-    next.beside = beside;
+    next.stored_bits = stored_bits;
     next.choice = {r, static_cast<std::uint32_t>(fits - run.points.begin() - 1)};
     next.proper = state.proper && !run.open_begin && !run.open_end;
     to.words.insert(to.words.end(), places.begin(), places.end());
@@ -307,7 +308,7 @@ private:
       const State& here = stages_[at].states[state];
       const Run& run = problem_.table.runs[here.choice.run];
       best_.runs.push_back(here.choice);
-      best_.peak = std::max(best_.peak, run.points[here.choice.point].peak + here.beside);
+      best_.peak = std::max(best_.peak, run.points[here.choice.point].peak + here.stored_bits);
       state = here.from;
       at = 2 * run.begin + (run.open_begin ? 1U : 0U);
     }

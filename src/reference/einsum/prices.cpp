@@ -66,7 +66,7 @@ Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(p
       const std::size_t first = priced.agreed.size();
       each_use(k, priced.agreed);
       if (crossing.place == StorageLevel::buffer) {
-        priced.apart += problem.stored[k].bits;
+        priced.stored_bits += problem.stored[k].bits;
         continue;
       }
       for (std::size_t i = first; i < priced.agreed.size(); ++i)
@@ -80,7 +80,7 @@ Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(p
           continue;
         listed[k] = true;
         each_use(k, priced.free_uses);
-        priced.apart += problem.stored[k].bits;
+        priced.stored_bits += problem.stored[k].bits;
       }
     }
     runs_.push_back(std::move(priced));
@@ -99,7 +99,7 @@ double Prices::run_price(std::size_t r, std::uint32_t& point) const {
   double best = kInfinite;
   for (std::uint32_t p = 0; p < run.points.size(); ++p) {
     const double cost = static_cast<double>(run.points[p].dram) +
-                        price * static_cast<double>(run.points[p].peak - priced.apart);
+                        price * static_cast<double>(run.points[p].peak - priced.stored_bits);
     if (cost < best) {
       best = cost;
       point = p;
@@ -261,7 +261,7 @@ double Prices::slopes(std::vector<double>& capacity, std::vector<double>& agreem
   for (std::size_t at = 0; at != goal && chosen_run_[at] != kNone;) {
     const std::uint32_t r = chosen_run_[at];
     const Run& run = problem_.table.runs[r];
-    const std::int64_t own = run.points[chosen_point_[at]].peak - runs_[r].apart;
+    const std::int64_t own = run.points[chosen_point_[at]].peak - runs_[r].stored_bits;
     for (std::uint32_t e = run.begin; e < run.end; ++e)
       capacity[e] += static_cast<double>(own) / unit_;
     for (const std::uint32_t use : runs_[r].agreed)

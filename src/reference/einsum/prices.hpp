@@ -15,7 +15,7 @@ struct PricedRun {
   /// The earliest first use of a tensor below loops: those loops began there or earlier.
   std::uint32_t since = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> free_uses; ///< uses of tensors whose place is not fixed
-  std::int64_t apart = 0;               ///< bits of stored tensors in its peak, priced separately
+  std::int64_t stored_bits = 0;         ///< bits of stored tensors in its peak, priced separately
 };
 
 class Prices {

@@ -1,10 +1,9 @@
 // Writes cluster.json (docs/cluster.schema.json), the result of one step on a cluster. Tables and
 // the trace are made from it.
+#include "base/shared/text.hpp"
 #include "report/cluster/cluster_text.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/cluster_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/cluster_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

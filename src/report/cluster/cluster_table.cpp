@@ -1,9 +1,8 @@
 // Prints the tables of `monet cluster` from cluster.json.
+#include "base/shared/text.hpp"
 #include "report/cluster/cluster_text.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/cluster_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/cluster_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // Texts of times, rates and passes of cluster.json, for its tables and its trace.
 #include "report/cluster/cluster_text.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/text.hpp"
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -2,9 +2,8 @@
 // describes the viewers' requirements. Slices of a thread do not overlap and last at least 1 ns. A
 // pass without length delays the slices after it; a send without length is left out.
 #include "report/cluster/cluster_text.hpp"
-
-#include "monet/report/cluster_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/cluster_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,11 +1,10 @@
 // Writes the result of `monet optimise parallelism` (docs/optimise.schema.json) and prints its
 // table.
+#include "base/shared/text.hpp"
 #include "report/cluster/cluster_text.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/report/cluster_result.hpp"
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/cluster_result.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // JSON and table of `monet optimise allocation` (docs/optimise.schema.json).
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,9 @@
 // JSON and tables of `monet optimise checkpointing` (docs/optimise.schema.json).
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
+
 #include "monet/base/units.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
 #include "monet/training_graph/liveness.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // JSON and table of `monet optimise fusion --model einsum` (docs/optimise.schema.json).
-#include "monet/report/einsum_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/einsum_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

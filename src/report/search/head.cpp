@@ -1,6 +1,6 @@
 // Members that begin the JSON of every search (SearchHead), and texts of its bound and gap.
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // JSON and table of `monet optimise joint` (docs/optimise.schema.json).
-#include "monet/base/text.hpp"
-#include "monet/report/optimise_result.hpp"
-#include "monet/report/search_result.hpp"
-#include "monet/report/text.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/optimise_result.hpp"
+#include "report/shared/search_result.hpp"
+#include "report/shared/text.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // Writes result.json (docs/train.schema.json), the table and the CSV file of `monet train`.
-#include "monet/base/text.hpp"
-#include "monet/report/text.hpp"
-#include "monet/report/train_result.hpp"
+#include "base/shared/text.hpp"
+#include "report/shared/text.hpp"
+#include "report/shared/train_result.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // Draws the loss and accuracy curves of `monet train` as an SVG document.
-#include "monet/report/text.hpp"
-#include "monet/report/train_result.hpp"
+#include "report/shared/text.hpp"
+#include "report/shared/train_result.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Finds the chain of runs and transfers that determines the latency of a finished schedule, by
 // walking back from its end. verify() checks that the chain has no gap.
-#include "monet/schedule/critical_path.hpp"
+#include "schedule/shared/critical_path.hpp"
 
 #include <algorithm>
 #include <array>

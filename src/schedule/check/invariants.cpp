@@ -1,13 +1,13 @@
 // Checks the invariants of a timeline. Recomputes them from the timeline's lists alone, without the
 // scheduler's state; model_step() calls verify() after scheduling where stages are verified.
 #include "schedule/check/network_invariants.hpp"
+#include "schedule/shared/bounds.hpp"
+#include "schedule/shared/critical_path.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/schedule/bounds.hpp"
-#include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -2,8 +2,9 @@
 // verify() in invariants.cpp calls it.
 #include "schedule/check/network_invariants.hpp"
 
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

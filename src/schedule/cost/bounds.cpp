@@ -1,8 +1,8 @@
 // Lower bounds on the latency and off-chip traffic of any schedule of given tiles. verify() checks
 // that no timeline beats them.
-#include "monet/schedule/bounds.hpp"
+#include "schedule/shared/bounds.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,11 @@
 // Builds the core problem of a tile: sizes without names, the operands that are streamed from the
 // off-chip memory, and the core's share of that memory's bandwidth. tile_costs.cpp solves it.
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/hardware/array_modes.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 
@@ -123,7 +124,7 @@ struct Placed {
 
 /// Bits of the scales that are stored with the elements of an operand.
 std::int64_t scales_beside(ElementType type, const ProblemOperand& operand) {
-  if (!block_of(type).beside)
+  if (!block_of(type).separate_scales)
     return 0;
   const std::int64_t elements = checked_product(operand.extents);
   return storage_of(type, elements).value - checked_multiply(elements, bits_of(type));

@@ -2,12 +2,12 @@
 // operator. The scheduler places tiles by these costs.
 #include "monet/schedule/tile_costs.hpp"
 
+#include "base/shared/parallel.hpp"
+#include "hardware/shared/array_modes.hpp"
 #include "schedule/cost/tile_classes.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/parallel.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/core.h>
 

@@ -2,8 +2,9 @@
 // tile that it places.
 #include "schedule/placement/data_mover.hpp"
 
+#include "base/shared/union_volume.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/union_volume.hpp"
 
 #include <fmt/core.h>
 

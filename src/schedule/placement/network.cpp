@@ -2,7 +2,8 @@
 // data_mover.cpp requests them.
 #include "schedule/placement/network.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

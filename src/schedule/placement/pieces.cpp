@@ -2,9 +2,10 @@
 // event scheduler builds this once, before it places tiles.
 #include "schedule/placement/pieces.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "schedule/shared/bounds.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/schedule/bounds.hpp"
 
 #include <algorithm>
 

@@ -2,10 +2,11 @@
 // and removes them.
 #include "schedule/placement/residency.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "schedule/shared/bounds.hpp"
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/schedule/bounds.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 // requests.
 #include "schedule/placement/row_counter.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 
@@ -78,17 +78,17 @@ std::int64_t RowCounter::of_needs(std::span<const OperandRequest> needs, TileId 
     find(needs.front(), reader);
     return count(needs.front().tensor, box_, bits);
   }
-  std::int64_t apart = 0;
+  std::int64_t total = 0;
   Box all;
   for (const OperandRequest& need : needs) {
     find(need, reader);
-    apart += count(need.tensor, box_, need.missing);
+    total += count(need.tensor, box_, need.missing);
     widen(all, box_);
   }
   const Tensor& tensor = graph_.tensor(needs.front().tensor);
   if (storage_of(tensor.type, volume(all)) != bits)
-    return apart;
-  return std::min(apart, count(needs.front().tensor, all, bits));
+    return total;
+  return std::min(total, count(needs.front().tensor, all, bits));
 }
 
 std::int64_t RowCounter::of_piece(PieceId piece, TensorId tensor, Bits bits) {

@@ -2,7 +2,7 @@
 // from finished timelines. The event scheduler and DataMover feed it.
 #include "schedule/placement/timeline_writer.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 #include <array>

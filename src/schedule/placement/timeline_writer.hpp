@@ -4,8 +4,8 @@
 
 #include "schedule/cost/intern_table.hpp"
 #include "schedule/placement/network.hpp"
+#include "schedule/shared/bounds.hpp"
 
-#include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/schedule/timeline.hpp"
 

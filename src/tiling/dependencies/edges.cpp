@@ -1,12 +1,12 @@
 // Builds the dependencies between tiles: data that are read, chains of tiles that add up, and
 // storage that is overwritten. make_tiles() calls it after all tiles exist.
+#include "base/shared/union_volume.hpp"
 #include "tiling/dependencies/written_grid.hpp"
 #include "tiling/shared/grid.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/base/union_volume.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -354,9 +354,9 @@ private:
   /// directly before it, but waits for the one before that. Other fetches and operators of the same
   /// stack are not counted.
   void add_wait_of_fetch(OpId fetch) {
-    std::size_t beside = 1;
+    std::size_t extra_fetches = 1;
     for (std::size_t i = fetch.index(); i-- > 0;) {
-      if (is_fetch(graph_.op(OpId(i))) || together(OpId(i), fetch) || beside-- > 0)
+      if (is_fetch(graph_.op(OpId(i))) || together(OpId(i), fetch) || extra_fetches-- > 0)
         continue;
       tiles_.anti_dependences.push_back({OpId(i), fetch, {}});
       return;

@@ -1,13 +1,12 @@
 // Finds the cheapest fusion plans of a step: a dynamic program over the order of operators, on the
 // group prices of price.cpp.
-#include "monet/tiling/covers.hpp"
-
 #include "base/shared/bytes.hpp"
 #include "tiling/fusion_estimate/groups.hpp"
 #include "tiling/fusion_estimate/price.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/tiling/allocation.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,9 +51,9 @@ public:
 
   void begin() {
     if (cycles_) {
-      const std::vector<double> apart = cycles_({});
-      for (std::size_t i = 0; i < apart.size(); ++i)
-        pricer_.learn(OpId(i), {}, apart[i]);
+      const std::vector<double> unfused = cycles_({});
+      for (std::size_t i = 0; i < unfused.size(); ++i)
+        pricer_.learn(OpId(i), {}, unfused[i]);
     }
     price_all();
   }
@@ -110,8 +109,8 @@ private:
       total[end] += updates;
       for (; next < priced_.size() && group(priced_[next]).end == end; ++next) {
         const NeighbourGroup& own = group(priced_[next]);
-        const double apart = own.updates ? 0.0 : saved[end] - saved[own.begin];
-        const double with = total[own.begin] + apart + weights.of(priced_[next].price);
+        const double unfused = own.updates ? 0.0 : saved[end] - saved[own.begin];
+        const double with = total[own.begin] + unfused + weights.of(priced_[next].price);
         // Ties are won by the last way: smaller slices overlap better than estimated. An operator
         // that runs alone must gain something by slices.
         const double enough = own.members.size() == 1 ? 1 - 1e-9 : 1 + 1e-9;

@@ -8,7 +8,7 @@
 
 #include "monet/base/stop.hpp"
 #include "monet/base/units.hpp"
-#include "monet/tiling/covers.hpp"
+#include "monet/tiling/tiling.hpp"
 
 #include <algorithm>
 #include <unordered_map>

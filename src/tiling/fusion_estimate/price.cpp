@@ -2,13 +2,13 @@
 // overlap. The search in covers.cpp calls it for every group.
 #include "tiling/fusion_estimate/price.hpp"
 
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
 #include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 #include "tiling/stacks/working_set.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/stop.hpp"
-#include "monet/hardware/array_modes.hpp"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,8 @@
 // builds tile graphs with it.
 #include "tiling/shared/grid.hpp"
 
+#include "base/shared/checked.hpp"
 #include "tiling/partition/split.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <numeric>

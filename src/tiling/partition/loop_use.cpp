@@ -1,8 +1,8 @@
 // Decides whether a loop may be cut into disjoint parts, into parts that add up, or not at all. All
 // cuts of the tiling stage are checked here.
+#include "base/shared/checked.hpp"
 #include "tiling/partition/split.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/tiling/tiling.hpp"
 
 #include <algorithm>

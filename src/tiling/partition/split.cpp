@@ -2,8 +2,9 @@
 // tiling.cpp calls it for every operator.
 #include "tiling/partition/split.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/hardware/array_modes.hpp"
+#include "base/shared/checked.hpp"
+#include "hardware/shared/array_modes.hpp"
+
 #include "monet/tiling/tiling.hpp"
 
 #include <fmt/core.h>

@@ -2,9 +2,9 @@
 // before slices are divided over cores.
 #include "tiling/stacks/stacks.hpp"
 
+#include "base/shared/checked.hpp"
 #include "tiling/partition/split.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 

@@ -2,9 +2,9 @@
 // for one graph.
 #include "monet/tiling/stacks_file.hpp"
 
+#include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // Finds the operators of a step that can run image by image (in turns), and converts fusion plans
 // for one turn to plans for the whole step.
-#include "monet/tiling/turns.hpp"
+#include "tiling/shared/turns.hpp"
 
 #include "tiling/partition/split.hpp"
 #include "tiling/stacks/slices.hpp"

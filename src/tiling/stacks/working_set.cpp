@@ -2,9 +2,8 @@
 // fusion estimates use it.
 #include "tiling/stacks/working_set.hpp"
 
+#include "base/shared/checked.hpp"
 #include "tiling/partition/split.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <unordered_set>

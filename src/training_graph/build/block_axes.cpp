@@ -1,7 +1,6 @@
 // Finds the axes that products sum over, along which blocks must lie; block_copies.cpp uses them.
 #include "training_graph/build/block_copies.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,9 +2,8 @@
 #include "training_graph/build/block_copies.hpp"
 
 #include "training_graph/build/rebuild.hpp"
-
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include <fmt/core.h>
 
@@ -161,7 +160,7 @@ private:
       return known->second;
     const TensorId to = add_copy(id, axis, reader.phase);
     const Tensor& from = source_.tensor(id);
-    Operator op = beside(reader, from.name, kRequantise);
+    Operator op = made_like(reader, from.name, kRequantise);
     op.inputs = {id};
     op.outputs = {to};
     made_.add_operator(std::move(op));
@@ -173,7 +172,7 @@ private:
     return op.forward_op ? made_.first_copy(*op.forward_op) : std::nullopt;
   }
 
-  Operator beside(const Operator& other, const std::string& of, std::string_view op_type) const {
+  Operator made_like(const Operator& other, const std::string& of, std::string_view op_type) const {
     Operator op;
     op.name = fmt::format("{}.{}", of, op_type);
     op.op_type = op_type;
@@ -196,7 +195,7 @@ private:
   /// Output `i` is computed as it comes and then quantised, once for the tensor and for each copy.
   void quantise(Operator& op, std::size_t i, std::vector<Operator>& behind) {
     const TensorId id = *op.outputs[i];
-    Operator made = beside(op, source_.tensor(id).name, kQuantise);
+    Operator made = made_like(op, source_.tensor(id).name, kQuantise);
     made.outputs = {id};
     for (const int axis : wanted_[id.index()]) {
       const TensorId copy = add_copy(id, axis, op.phase);

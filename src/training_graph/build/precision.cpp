@@ -1,8 +1,7 @@
 // Adds casts of weights before products of another type, when the forward graph is built.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/scaled_casts.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <map>
 

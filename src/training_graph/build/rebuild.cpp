@@ -1,8 +1,8 @@
 // GraphRewriter and name patterns, for passes that write a graph anew.
 #include "training_graph/build/rebuild.hpp"
 
-#include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
+#include "base/shared/text.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,12 +1,12 @@
 // Adds scaled casts to fp8 before chosen products, when the forward graph is built.
 #include "training_graph/build/scaled_casts.hpp"
 
+#include "base/shared/checked.hpp"
 #include "training_graph/build/rebuild.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

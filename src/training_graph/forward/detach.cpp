@@ -1,8 +1,7 @@
 // Detaches tensors, so that no gradient passes them, before the forward part is built.
+#include "base/shared/text.hpp"
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -2,9 +2,9 @@
 #include "training_graph/forward/forward.hpp"
 
 #include "training_graph/build/scaled_casts.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

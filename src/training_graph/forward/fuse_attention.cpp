@@ -2,8 +2,7 @@
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/forward/forward.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <numeric>

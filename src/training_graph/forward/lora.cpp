@@ -3,8 +3,7 @@
 // that is added. A has the geometry of the operator, B is a product of single positions.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // What each kind of loss computes, of one output.
+#include "base/shared/checked.hpp"
 #include "training_graph/forward/loss.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

@@ -1,9 +1,9 @@
 // Selects the trained parameters and their layers from the options, before differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/warnings.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 
@@ -79,27 +79,27 @@ void warn_of_equal_weights(const Graph& network) {
     const auto id = network.find_tensor(name);
     return id && is_weight(network.tensor(*id));
   };
-  std::vector<const EqualWeights*> apart;
+  std::vector<const EqualWeights*> unshared;
   for (const EqualWeights& pair : network.equal_weights) {
     if (!is_parameter(pair.of))
       continue;
     if (!pair.is_tied && is_parameter(pair.name))
-      apart.push_back(&pair);
+      unshared.push_back(&pair);
     if (pair.is_tied)
       warn(tensor_in(network, pair.name),
            relation_text(pair) + ", bit for bit: both are trained as one parameter",
            "to train them apart set `trainable: {ties: none}`");
   }
-  if (apart.empty())
+  if (unshared.empty())
     return;
   std::string text;
-  for (std::size_t i = 0; i < std::min(apart.size(), kNamed); ++i)
-    text += (i == 0 ? "" : ", ") + relation_text(*apart[i]);
-  if (apart.size() > kNamed)
-    text += fmt::format(" and {} more", apart.size() - kNamed);
+  for (std::size_t i = 0; i < std::min(unshared.size(), kNamed); ++i)
+    text += (i == 0 ? "" : ", ") + relation_text(*unshared[i]);
+  if (unshared.size() > kNamed)
+    text += fmt::format(" and {} more", unshared.size() - kNamed);
   warn({network.origin, 0, 0, ""}, text + ", bit for bit: they are trained apart",
        fmt::format("to train them as one parameter set `trainable: {{ties: ['{}']}}`",
-                   apart.front()->name));
+                   unshared.front()->name));
 }
 
 void keep_layers(const Graph& network, const LayerRange& range, std::vector<bool>& trained) {

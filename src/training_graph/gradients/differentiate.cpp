@@ -1,12 +1,12 @@
 // Finds the needed gradients and emits the backward operators with the rules.
 #include "training_graph/gradients/differentiate.hpp"
 
+#include "base/shared/text.hpp"
 #include "training_graph/gradients/gradient_path.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

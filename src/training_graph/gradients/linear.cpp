@@ -2,9 +2,9 @@
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/views.hpp"
 
 #include <numeric>
 #include <optional>

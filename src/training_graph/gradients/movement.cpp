@@ -11,20 +11,20 @@ namespace {
 void tile(GradientContext& context) {
   const Integers shape = context.input_shape(0);
   const Integers whole = context.dy_shape();
-  Integers apart;
+  Integers split_shape;
   Integers axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (whole[i] != shape[i]) {
-      axes.push_back(static_cast<std::int64_t>(apart.size()));
-      apart.push_back(whole[i] / std::max<std::int64_t>(shape[i], 1));
+      axes.push_back(static_cast<std::int64_t>(split_shape.size()));
+      split_shape.push_back(whole[i] / std::max<std::int64_t>(shape[i], 1));
     }
-    apart.push_back(shape[i]);
+    split_shape.push_back(shape[i]);
   }
   if (axes.empty()) {
     context.give(0, context.dy());
     return;
   }
-  const TensorId parts = context.reshape(context.dy(), apart);
+  const TensorId parts = context.reshape(context.dy(), split_shape);
   context.emit({"ReduceSum", {parts, context.integers(axes)}, {{"keepdims", std::int64_t{0}}}});
 }
 

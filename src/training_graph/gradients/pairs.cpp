@@ -1,9 +1,9 @@
 // Merges the two gradients of a product into one ProductGrad, after differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/core.h>
 

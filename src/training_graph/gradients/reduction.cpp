@@ -1,9 +1,8 @@
 // Reductions over axes. dY, with its reduced axes put back as axes of size 1, is broadcast to X;
 // where the derivative is one and the same for all elements of a sum it is applied while dY is
 // small.
+#include "base/shared/checked.hpp"
 #include "training_graph/gradients/rules.hpp"
-
-#include "monet/base/checked.hpp"
 
 namespace monet {
 

@@ -1,9 +1,9 @@
 // Finds tables with sparse gradients and merges their parts, for the update.
+#include "base/shared/text.hpp"
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

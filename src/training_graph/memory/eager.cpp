@@ -1,12 +1,11 @@
 // Finds the storages that PyTorch's autograd keeps; storage.cpp calls it for pytorch_eager.
+#include "base/shared/text.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
 #include "training_graph/memory/storage.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <array>

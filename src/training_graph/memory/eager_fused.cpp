@@ -1,8 +1,7 @@
 // Finds chains that are one operator in PyTorch, for eager.cpp.
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <array>

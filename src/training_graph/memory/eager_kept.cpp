@@ -2,8 +2,7 @@
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/memory/eager_parts.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,8 +1,7 @@
 // Copies the part of a forward result that the backward part reads, to store less.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/memory/storage.hpp"
-
-#include "monet/workload/views.hpp"
+#include "workload/shared/views.hpp"
 
 #include <map>
 #include <set>

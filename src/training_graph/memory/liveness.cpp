@@ -2,10 +2,10 @@
 #include "monet/training_graph/liveness.hpp"
 
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,9 +2,9 @@
 #include "training_graph/forward/repeat_pass.hpp"
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/workload/views.hpp"
 
 #include <algorithm>
 #include <map>

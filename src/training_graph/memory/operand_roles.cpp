@@ -1,7 +1,7 @@
 // Elements and bits that a step's operands take, by role.
-#include "monet/training_graph/operand_roles.hpp"
+#include "training_graph/shared/operand_roles.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 #include <map>

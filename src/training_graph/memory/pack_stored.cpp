@@ -1,10 +1,9 @@
 // Packs stored masks and indices into their smallest form.
+#include "base/shared/checked.hpp"
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/memory/storage.hpp"
-
-#include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <array>

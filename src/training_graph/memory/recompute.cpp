@@ -1,11 +1,11 @@
 // Recomputes stored tensors in the backward part, chosen by pattern or by cost.
+#include "base/shared/text.hpp"
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
-#include "monet/base/text.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

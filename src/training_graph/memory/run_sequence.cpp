@@ -1,8 +1,9 @@
 // RunSequence: writes a graph anew with some operators run several times.
 #include "training_graph/memory/run_sequence.hpp"
 
+#include "workload/shared/views.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/views.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // Exact allocation search below a height; static_allocator.cpp calls it.
 #include "training_graph/memory/skyline_search.hpp"
 
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
 
 #include <algorithm>
 #include <array>

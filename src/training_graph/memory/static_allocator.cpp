@@ -1,11 +1,10 @@
 // Places buffers with known lifetimes: first-fit, repair, then exact search.
-#include "monet/training_graph/static_allocator.hpp"
-
+#include "base/shared/checked.hpp"
 #include "training_graph/memory/skyline_search.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 #include "monet/base/units.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,10 @@
 // Finds the stored tensors of a step and the owner of every byte.
 #include "training_graph/memory/storage.hpp"
 
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,6 @@
 // training.yaml -> TrainingOptions.
+#include "base/shared/text.hpp"
 #include "training_graph/options/reader.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/format.h>
 

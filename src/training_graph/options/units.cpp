@@ -1,7 +1,6 @@
 // The parts of `precision:` that only the execution of a step sees: units of products, rounding.
+#include "base/shared/text.hpp"
 #include "training_graph/options/reader.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/format.h>
 

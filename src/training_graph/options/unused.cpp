@@ -1,7 +1,8 @@
 // Reports options of a training file that change nothing in the step.
+#include "training_graph/shared/unused_options.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/warnings.hpp"
-#include "monet/training_graph/unused_options.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,9 @@
 // Emits the update of one parameter by its optimiser; UpdateEmitter calls it.
+#include "base/shared/checked.hpp"
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/update_formula.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
-#include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,7 @@
 // A fused update as the chain of ONNX operators that its formula lists. Costs and numbers are those
 // of the chain: every operator reads and writes whole tensors.
 #include "training_graph/update/optimizer.hpp"
-
-#include "monet/workload/update_formula.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include <fmt/core.h>
 

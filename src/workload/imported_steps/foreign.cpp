@@ -1,9 +1,9 @@
 // Converts an imported training step to the form of generated ones: operators in phase order, and
 // one operator per convolution gradient. The public entry is recognise_training_step().
 #include "workload/imported_steps/parts.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/workload/imported_steps.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <algorithm>
 #include <array>

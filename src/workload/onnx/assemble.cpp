@@ -1,9 +1,8 @@
 // Builds the Graph, with its loop nests, from nodes and values of known shapes; last step of
 // onnx_reader.cpp.
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/text.hpp"
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <limits>

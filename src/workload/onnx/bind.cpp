@@ -1,7 +1,6 @@
 // Binds symbolic dimensions of graph inputs to sizes from the options, before shapes are inferred.
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

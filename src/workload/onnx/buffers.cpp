@@ -120,13 +120,13 @@ bool is_monotone(const Numbers& numbers, const std::vector<Use>& uses) {
 }
 
 bool is_symmetric(const double* matrix, std::int64_t n) {
-  const double beside = matrix[1];
+  const double off_diagonal = matrix[1];
   bool varies = false;
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < i; ++j) {
       if (matrix[i * n + j] != matrix[j * n + i])
         return false;
-      varies = varies || matrix[i * n + j] != beside;
+      varies = varies || matrix[i * n + j] != off_diagonal;
     }
   }
   return varies && !is_diagonal(matrix, n);

@@ -1,9 +1,9 @@
 // Checks a node before shape inference. libonnx's inference functions divide by strides, keep axes
 // in 32 bits and follow permutations without checks.
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

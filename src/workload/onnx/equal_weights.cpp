@@ -1,9 +1,8 @@
 // Finds initialisers with equal numbers, bit for bit, or transposed: an exporter may write one
 // parameter twice if it has two readers. parse.cpp collects them; tie_weights.cpp decides.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <onnx/onnx_pb.h>
 

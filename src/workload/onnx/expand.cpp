@@ -1,9 +1,8 @@
 // Replaces a node by several simpler ones; onnx_reader.cpp calls it for composite nodes.
 #include "workload/onnx/expand.hpp"
 
+#include "base/shared/checked.hpp"
 #include "workload/shared/einsum_equation.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/format.h>
 

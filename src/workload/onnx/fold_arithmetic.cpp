@@ -1,8 +1,7 @@
 // Folds arithmetic, comparisons, reductions and ranges; part of the table in fold.cpp. Integers are
 // exact (64 bits, wrapping); other types are computed in double.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/fold_kernels.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,8 @@
 // Helpers for folding constants: strided walks over row-major numbers, and the inputs of a node.
 #pragma once
 
+#include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/checked.hpp"
 
 namespace monet::onnx_file {
 

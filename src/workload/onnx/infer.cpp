@@ -1,11 +1,10 @@
 // Infers the output shapes of one node, in the form of opset 17: by libonnx's inference function of
 // the newest definition, or by rules below where libonnx has no function. Nodes are inferred one by
 // one with the known constants, so chains of shape arithmetic need no second pass.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 #include "workload/shared/einsum_equation.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 #include <onnx/defs/schema.h>

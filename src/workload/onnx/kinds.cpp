@@ -1,9 +1,8 @@
 // Decides which values are trained, inputs, or buffers. ONNX does not specify it, so the decision
 // follows from the readers of each value. onnx_reader.cpp calls it before inference.
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/checked.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

@@ -44,14 +44,14 @@ private:
 /// zeros after the -1 refer to the axes before the new axis was added.
 std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node) {
   const Node* repeated = makers.input(&node, 0, "Expand");
-  const Node* apart = makers.input(repeated, 0, "Unsqueeze");
-  if (node.op_type != "Reshape" || makers.input(apart, 0, "SequenceAt") == nullptr)
+  const Node* unsqueeze = makers.input(repeated, 0, "Unsqueeze");
+  if (node.op_type != "Reshape" || makers.input(unsqueeze, 0, "SequenceAt") == nullptr)
     return std::nullopt;
   const Integers shape = makers.integers(&node, 1);
   const auto open = std::find(shape.begin(), shape.end(), -1);
   const std::int64_t axis = open - shape.begin();
-  const Integers axes =
-      apart->inputs.size() > 1 ? makers.integers(apart, 1) : apart->attributes.integers("axes");
+  const Integers axes = unsqueeze->inputs.size() > 1 ? makers.integers(unsqueeze, 1)
+                                                     : unsqueeze->attributes.integers("axes");
   const bool meant = std::count(open, shape.end(), 0) > 0 && axes == std::vector{axis + 1};
   return meant ? std::optional(axis) : std::nullopt;
 }

@@ -1,10 +1,9 @@
 // Expresses operators that opset 17 lacks: AffineGrid (opset 20) as a product with grid
 // coordinates, CenterCropPad (18) as Slice and Pad, Col2Im (18) as a scattered sum. expand.cpp
 // calls it.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/fold_kernels.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,8 @@
 // Rewrites nodes of other opsets in the form of opset 17, so that later stages see one form per
 // operator. onnx_reader.cpp calls it before inference.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,8 @@
 // Rewrites nodes of opsets 18 to 22 in the form of opset 17; normalise.cpp calls it. Operators that
 // opset 17 lacks are in newer_operators.cpp.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,6 @@
 // Builds a partial graph of a network with unknown operators, used for reports only.
 #include "workload/onnx/model.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <array>

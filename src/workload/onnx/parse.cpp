@@ -1,9 +1,8 @@
 // Converts a ModelProto to a Model, the first step of onnx_reader.cpp. Checks form only: sizes,
 // types, counts.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>

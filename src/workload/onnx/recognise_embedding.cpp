@@ -60,12 +60,12 @@ std::optional<std::string> part_of(const Chains& chains, const std::string& name
 }
 
 std::optional<Bag> bag_of(const Chains& chains, const std::string& row, Chains::Members& members) {
-  const Node* apart = made_along(chains, row, "Unsqueeze", 0, members);
+  const Node* unsqueezed = made_along(chains, row, "Unsqueeze", 0, members);
   const Node* joined = nullptr;
   Bag bag;
   for (const std::string_view mode : kModes) {
-    if (apart != nullptr && joined == nullptr)
-      joined = made_along(chains, apart->inputs[0], mode, 0, members);
+    if (unsqueezed != nullptr && joined == nullptr)
+      joined = made_along(chains, unsqueezed->inputs[0], mode, 0, members);
   }
   if (joined == nullptr || joined->attributes.integer("keepdims", 1) != 0)
     return std::nullopt;

@@ -1,8 +1,7 @@
 // Recognises QuantizeLinear, an optional Clip, DequantizeLinear: the fake quantisation of
 // quantisation-aware training, which rounds numbers to a grid and keeps them real.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/recognise.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,9 @@
 // Unrolls recurrent layers; expand.cpp calls it. One product projects the inputs of all steps; a
 // step is one product with the previous state, and element-wise operators. ONNX orders gates i o f
 // c (LSTM) and z r h (GRU); a weight reordered for ONNX is used in its original order.
+#include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/gate_order.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,7 @@
 // Merges initialisers with equal numbers that are one parameter, which a network reads twice.
 // onnx_reader.cpp calls it after parsing.
+#include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
-
-#include "monet/base/text.hpp"
 
 #include <fmt/core.h>
 

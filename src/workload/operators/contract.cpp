@@ -2,11 +2,11 @@
 // graphs calls it.
 #include "workload/operators/contract.hpp"
 
+#include "base/shared/text.hpp"
 #include "workload/operators/families.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/text.hpp"
-#include "monet/workload/update_formula.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 // call it.
 #include "workload/operators/conv_geometry.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,9 @@
 // Rules of transposed convolutions, in which every input element adds a kernel to the output: O[b,
 // g, k, s*iy + d*fy - p, ...] += I[b, g, c, iy, ...] * W[g, c, k, fy, ...]. Loops B, G, K, C, then
 // IZ,IY,IX and FZ,FY,FX; K and C count per group.
+#include "base/shared/checked.hpp"
 #include "workload/operators/conv_geometry.hpp"
 #include "workload/operators/families.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

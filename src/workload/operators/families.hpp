@@ -2,8 +2,7 @@
 #pragma once
 
 #include "workload/operators/nest_builder.hpp"
-
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "workload/operators/nest_builder.hpp"
-
-#include "monet/workload/update_formula.hpp"
+#include "workload/shared/update_formula.hpp"
 
 namespace monet {
 

@@ -6,9 +6,9 @@
 //     dX[b, c, s*oy + fy - p, ...] += dY[b, k, oy, ...] * W[k, c, fy, ...]
 //   ConvGradWeight (X, dY) -> dW
 //     dW[k, c, fy, ...] += X[b, c, s*oy + fy - p, ...] * dY[b, k, oy, ...]
+#include "base/shared/checked.hpp"
 #include "workload/operators/families.hpp"
 
-#include "monet/base/checked.hpp"
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>

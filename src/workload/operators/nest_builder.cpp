@@ -1,8 +1,8 @@
 // Builds loop nests and checks their operands; the rules of all operators use it.
 #include "workload/operators/nest_builder.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
+#include "base/shared/checked.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,9 @@
 // Checks relations between operand shapes that nests cannot prove; registry.cpp calls it for each
 // operator.
+#include "base/shared/checked.hpp"
 #include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
 #include "workload/operators/view_map.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,8 @@
 // Rules of casts to fp8 with a scale, as in NVIDIA's Transformer Engine. Maxima of magnitudes are
 // computed in existing sweeps, one per index of the first two axes (one axis of a matrix, none of a
 // vector), so that tiles are independent. Readers take the overall maximum.
+#include "base/shared/checked.hpp"
 #include "workload/operators/families.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

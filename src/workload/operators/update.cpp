@@ -2,8 +2,7 @@
 // formula in update_formula.cpp. Also sparse updates of table rows, and parts of clipping and loss
 // scaling: a test for finite numbers, and the next scale.
 #include "workload/operators/families.hpp"
-
-#include "monet/workload/update_formula.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include <algorithm>
 #include <bit>

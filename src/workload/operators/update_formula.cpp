@@ -1,7 +1,7 @@
 // Formulas of optimiser updates, in PyTorch 1.13's order of operations if it has the optimiser,
 // otherwise as in the paper or its published code. Rules (update.cpp) and execution use them. To
 // add one, write a function here and add a line to kUpdates.
-#include "monet/workload/update_formula.hpp"
+#include "workload/shared/update_formula.hpp"
 
 #include "workload/operators/formula_writer.hpp"
 

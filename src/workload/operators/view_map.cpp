@@ -1,9 +1,9 @@
 // Composes views into access maps of operands; fold_views() in views.cpp calls it.
 #include "workload/operators/view_map.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/workload/operators.hpp"
-#include "monet/workload/views.hpp"
+#include "base/shared/checked.hpp"
+#include "workload/shared/operators.hpp"
+#include "workload/shared/views.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // Reads and checks the sizes of a transformer (TransformerShape) from YAML; transformer.cpp builds
 // the network from them.
+#include "base/shared/checked.hpp"
+#include "base/shared/text.hpp"
 #include "workload/transformer/writer.hpp"
 
-#include "monet/base/checked.hpp"
-#include "monet/base/text.hpp"
 #include "monet/base/yaml.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
 // Adds tensors, operators and standard layers to a graph; transformer.cpp and experts.cpp use it.
 #include "workload/transformer/writer.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
+#include "workload/shared/operators.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <fmt/format.h>
 

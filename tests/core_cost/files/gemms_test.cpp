@@ -1,8 +1,9 @@
 // GEMM tables: what is read, what is refused, and the networks' published counts.
+#include "workload/shared/views.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/core_cost/gemms.hpp"
+#include "monet/core_cost/backward.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // Both gradients of a layer as one problem: each product costs what it costs alone, and an operand
 // that both read is there for both.
 #include "core_cost/cores.hpp"
-#include "core_cost/input_gradient/apart.hpp"
 #include "core_cost/input_gradient/pairs.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 
 #include "monet/base/errors.hpp"
 

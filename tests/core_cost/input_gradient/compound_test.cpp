@@ -1,7 +1,7 @@
 // Attention and its gradient: several products over the same loops, with more operands than an
 // array knows.
 #include "core_cost/cores.hpp"
-#include "core_cost/input_gradient/apart.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Both gradients of a layer, part by part of a shared loop: what moves is each operand once.
 #include "core_cost/cores.hpp"
-#include "core_cost/input_gradient/apart.hpp"
 #include "core_cost/input_gradient/pairs.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 
 #include "monet/base/errors.hpp"
 

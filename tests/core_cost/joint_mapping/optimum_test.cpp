@@ -25,7 +25,7 @@ void all_flags(Structure s, const Body& body) {
   for (unsigned flags = 0; flags < 64; ++flags) {
     for (unsigned bit = 0; bit < 6; ++bit)
       s.once[bit / 3][bit % 3] = (flags >> bit & 1U) != 0;
-    const bool idle_dy = s.dy != DyUse::apart && (!s.once[kDx][0] || !s.once[kDw][1]);
+    const bool idle_dy = s.dy != DyUse::separate && (!s.once[kDx][0] || !s.once[kDw][1]);
     const bool idle = (!s.uses(kDx) && (flags & 7U) != 7U) || (!s.uses(kDw) && flags >> 3 != 7U);
     if (!idle_dy && !idle)
       body(s);
@@ -46,14 +46,14 @@ void all_joint(bool update, const Body& body) {
         for (s.shared = 1; s.shared <= 3; ++s.shared) {
           if (!std::equal(dx.begin(), dx.begin() + s.shared, dw.begin()))
             continue;
-          for (const DyUse dy : {DyUse::apart, DyUse::block, DyUse::once}) {
+          for (const DyUse dy : {DyUse::separate, DyUse::block, DyUse::once}) {
             s.dy = dy;
             all_flags(s, body);
           }
         }
         s.form = Form::lockstep;
         s.shared = 0;
-        for (const DyUse dy : {DyUse::apart, DyUse::once}) {
+        for (const DyUse dy : {DyUse::separate, DyUse::once}) {
           s.dy = dy;
           if (!update && dx != dw)
             all_flags(s, body);
@@ -88,20 +88,20 @@ public:
   }
 
   Wide best() {
-    Wide best = single(kDw, DyUse::apart);
+    Wide best = single(kDw, DyUse::separate);
     if (!p_.has_dx)
       return best;
-    best += single(kDx, DyUse::apart);
+    best += single(kDx, DyUse::separate);
     for (const int first : {kDx, kDw}) {
       if (first == kDw && p_.update)
         continue;
-      best = std::min(best, sequence(first, DyUse::apart, DyUse::apart));
+      best = std::min(best, sequence(first, DyUse::separate, DyUse::separate));
       best = std::min(best, sequence(first, DyUse::once, DyUse::present));
     }
     all_joint(p_.update, [&](const Structure& s) { best = std::min(best, tiles(s)); });
     return best;
   }
-  Wide best_sequential() { return single(kDx, DyUse::apart) + single(kDw, DyUse::apart); }
+  Wide best_sequential() { return single(kDx, DyUse::separate) + single(kDw, DyUse::separate); }
 
 private:
   Wide single(int product, DyUse dy) {

@@ -1,8 +1,8 @@
 // What users ask: a pair by hand, laws that must hold, partitions, guesses, machines out of chips.
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/core_cost/backward.hpp"
-#include "monet/core_cost/backward_network.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gmock/gmock.h>

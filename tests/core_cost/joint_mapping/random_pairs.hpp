@@ -1,9 +1,8 @@
 // Small random pairs, machines and structures.
 #pragma once
 
+#include "base/shared/rng.hpp"
 #include "core_cost/joint_mapping/structures.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <vector>
 
@@ -47,7 +46,7 @@ random_singles(const joint_mapping::PairProblem& problem) {
   std::vector<Structure> out;
   for (const int product : {kDx, kDw}) {
     for (const Order& order : all_orders()) {
-      for (const DyUse dy : {DyUse::apart, DyUse::once, DyUse::present}) {
+      for (const DyUse dy : {DyUse::separate, DyUse::once, DyUse::present}) {
         const std::vector<Structure> more = single_structures(problem, product, order, dy);
         out.insert(out.end(), more.begin(), more.end());
       }

@@ -168,7 +168,7 @@ private:
     return product;
   }
 
-  bool common(BackwardOperand o) const { return o == BackwardOperand::dy && s_.dy != DyUse::apart; }
+  bool common(BackwardOperand o) const { return o == BackwardOperand::dy && s_.dy != DyUse::separate; }
   /// One per operand and product; dY's own when both use it in common.
   Cache& cache(const TileProduct& op, int place) {
     const BackwardOperand o = operand(op, place);
@@ -272,7 +272,7 @@ private:
     std::int64_t tiles = 0;
     for (const auto& [key, c] : caches_) {
       const auto o = static_cast<BackwardOperand>(key.first);
-      if (s_.dy != DyUse::apart && s_.form != Form::shared && o == BackwardOperand::dy) {
+      if (s_.dy != DyUse::separate && s_.form != Form::shared && o == BackwardOperand::dy) {
         bits += p_.elements(o) * p_.held[static_cast<std::size_t>(key.first)];
         tiles += parts_[0] * parts_[2];
         continue;

@@ -1,9 +1,9 @@
 // Cycles of processors' instructions and of kernels, by hand.
 #include "core_cost/cores.hpp"
 #include "core_cost/search/mapping_search.hpp"
+#include "hardware/shared/core_program.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/hardware/core_program.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include "core_cost/search/order_rank.hpp"
 #include "core_cost/search/order_search.hpp"
 #include "core_cost/search/temporal_order.hpp"
+#include "hardware/shared/core_program.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/hardware/core_program.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
+#include "core_cost/shared/streamed_cost.hpp"
 #include "core_cost/stream_cores.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/core_cost/streamed_cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Designs of a space of clusters come to what a cluster's model alone gives.
-#include "monet/explore/evaluator.hpp"
+#include "monet/explore/explore.hpp"
 #include "monet/explore/space.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
 // Lower bounds of the real evaluator against what its designs come to.
+#include "base/shared/rng.hpp"
 #include "level.hpp"
 
-#include "monet/base/rng.hpp"
-#include "monet/explore/evaluator.hpp"
 #include "monet/explore/explore.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "monet/explore/design.hpp"
+#include "monet/explore/space.hpp"
 
 #include <gtest/gtest.h>
 

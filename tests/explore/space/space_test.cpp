@@ -1,7 +1,7 @@
+#include "base/shared/rng.hpp"
 #include "explore/space/yaml_template.hpp"
 
 #include "monet/base/files.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/explore/space.hpp"
 #include "monet/hardware/read_hardware.hpp"
 

@@ -1,5 +1,6 @@
 // Fronts against the definition, on small values so that ties and equal designs abound.
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/explore/explore.hpp"
 
 #include <gtest/gtest.h>

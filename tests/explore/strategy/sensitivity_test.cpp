@@ -1,5 +1,5 @@
-#include "monet/base/rng.hpp"
-#include "monet/explore/sensitivity.hpp"
+#include "base/shared/rng.hpp"
+#include "explore/shared/sensitivity.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Strategies against brute force, on small random spaces whose designs cost what a seed says.
 #include "base/shared/pareto.hpp"
+#include "base/shared/rng.hpp"
 #include "explore/strategy/design_fronts.hpp"
 #include "explore/strategy/shuffled.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
-#include "monet/explore/strategy.hpp"
+#include "monet/explore/explore.hpp"
 
 #include <gtest/gtest.h>
 

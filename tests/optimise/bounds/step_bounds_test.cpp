@@ -1,7 +1,10 @@
 // No schedule beats the bounds of its step, however it is tiled.
 #include "optimise/bounds/product_energy.hpp"
+#include "optimise/shared/recompute_search.hpp"
+#include "optimise/shared/step_bounds.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "schedule/shared/bounds.hpp"
 #include "schedule/small_steps.hpp"
 #include "tiling/shared/grid.hpp"
 #include "training_graph/tiny_network.hpp"
@@ -9,9 +12,6 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/optimise/recompute_search.hpp"
-#include "monet/optimise/step_bounds.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -4,10 +4,10 @@
 #include "schedule/random_networks.hpp"
 #include "schedule/random_systems.hpp"
 #include "schedule/schedule_alone.hpp"
+#include "schedule/shared/bounds.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/schedule/bounds.hpp"
 #include "monet/tiling/stacks_file.hpp"
 
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 // Which products pair their gradients: by brute force over every set of them.
 #include "level.hpp"
+#include "optimise/shared/pairing.hpp"
 #include "schedule/random_systems.hpp"
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/optimise/pairing.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // Branch and cut over binary columns against brute force, and against CBC on larger programs.
+#include "base/shared/rng.hpp"
 #include "optimise/milp/binary_search.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

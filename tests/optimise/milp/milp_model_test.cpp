@@ -1,7 +1,6 @@
 // Mixed integer and linear programs against brute force and against each other.
+#include "base/shared/rng.hpp"
 #include "optimise/milp/milp_model.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

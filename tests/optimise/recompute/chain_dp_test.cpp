@@ -1,6 +1,6 @@
-#include "monet/base/rng.hpp"
-#include "monet/optimise/chain_dp.hpp"
-#include "monet/optimise/recompute_exact.hpp"
+#include "base/shared/rng.hpp"
+#include "optimise/shared/chain_dp.hpp"
+#include "optimise/shared/recompute_exact.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,8 @@
 // The exact method against a second formulation: Checkmate's (Jain et al. 2020), a stage per first
 // run, written out in full.
+#include "base/shared/rng.hpp"
 #include "optimise/milp/milp_model.hpp"
-
-#include "monet/base/rng.hpp"
-#include "monet/optimise/recompute_exact.hpp"
+#include "optimise/shared/recompute_exact.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Steps with plans of recomputation compute the same to the last bit, in the memory that the plan
 // says.
+#include "base/shared/rng.hpp"
 #include "level.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/training_graph/insert_recompute.hpp"

@@ -1,12 +1,12 @@
 // Steps as problems of recomputation and back: the same live bytes, the same numbers.
+#include "base/shared/rng.hpp"
 #include "optimise/recompute/checkpoint_chain.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
+#include "optimise/shared/recompute_exact.hpp"
 #include "training_graph/tiny_network.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/optimise/recompute_exact.hpp"
 #include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"

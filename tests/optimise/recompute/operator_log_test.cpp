@@ -1,6 +1,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
-#include "monet/optimise/operator_log.hpp"
+#include "monet/optimise/log_search.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
 // Small random recomputation problems and their optima by brute force.
 #pragma once
 
-#include "monet/base/rng.hpp"
+#include "base/shared/rng.hpp"
+
 #include "monet/optimise/recompute_problem.hpp"
 
 #include <map>

@@ -1,10 +1,9 @@
+#include "base/shared/rng.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
 #include "optimise/recompute/state_search.hpp"
-
-#include "monet/base/rng.hpp"
-#include "monet/optimise/chain_dp.hpp"
-#include "monet/optimise/recompute_exact.hpp"
-#include "monet/optimise/window_bound.hpp"
+#include "optimise/shared/chain_dp.hpp"
+#include "optimise/shared/recompute_exact.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include <gtest/gtest.h>
 

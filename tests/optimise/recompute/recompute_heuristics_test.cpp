@@ -1,6 +1,6 @@
 #include "optimise/recompute/recompute_cases.hpp"
 
-#include "monet/optimise/recompute_heuristics.hpp"
+#include "monet/optimise/recompute_problem.hpp"
 
 #include <gtest/gtest.h>
 

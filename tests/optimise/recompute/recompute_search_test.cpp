@@ -1,7 +1,7 @@
 #include "optimise/recompute/recompute_cases.hpp"
+#include "optimise/shared/recompute_search.hpp"
 
 #include "monet/optimise/log_search.hpp"
-#include "monet/optimise/recompute_search.hpp"
 
 // The state is an inner part, but its bookkeeping deserves tests of its own.
 #include "optimise/recompute/state.hpp"

@@ -1,8 +1,7 @@
+#include "base/shared/rng.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
 #include "optimise/recompute/rerun_cut.hpp"
-
-#include "monet/base/rng.hpp"
-#include "monet/optimise/window_bound.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
+#include "base/shared/rng.hpp"
 #include "reference/einsum/einsum_brute_force.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/core_cost/layers.hpp"
 #include "monet/reference/einsum_mapper.hpp"
 

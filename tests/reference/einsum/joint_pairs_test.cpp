@@ -1,7 +1,8 @@
 // The least traffic of dX and dW together, without time, against the mapper of fused Einsums: two
 // models of the same question that share no code.
+#include "base/shared/rng.hpp"
+
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 #include "monet/core_cost/backward.hpp"
 #include "monet/reference/einsum_mapper.hpp"
 

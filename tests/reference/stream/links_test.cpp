@@ -1,6 +1,5 @@
+#include "base/shared/rng.hpp"
 #include "reference/stream/schedule/link_activity.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

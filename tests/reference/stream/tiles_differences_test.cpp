@@ -4,11 +4,11 @@
 #include "reference/stream/tiles/stages.hpp"
 #include "reference/stream/tiles_networks.hpp"
 #include "schedule/small_steps.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/reference/stream_tiles.hpp"
 #include "monet/tiling/tiling.hpp"
-#include "monet/workload/operators.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

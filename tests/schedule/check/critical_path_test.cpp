@@ -3,9 +3,9 @@
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
 #include "schedule/random_cases.hpp"
+#include "schedule/shared/critical_path.hpp"
 #include "schedule/small_steps.hpp"
 
-#include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include "schedule/fixed_costs.hpp"
 #include "schedule/random_cases.hpp"
 #include "schedule/replay.hpp"
+#include "schedule/shared/bounds.hpp"
 
-#include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>

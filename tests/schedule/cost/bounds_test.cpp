@@ -3,9 +3,9 @@
 // iterations on 16 lanes take 4 cycles.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
+#include "schedule/shared/bounds.hpp"
 #include "schedule/small_steps.hpp"
 
-#include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>

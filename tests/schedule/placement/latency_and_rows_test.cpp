@@ -4,11 +4,11 @@
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
 #include "schedule/placement/network.hpp"
+#include "schedule/shared/bounds.hpp"
+#include "schedule/shared/critical_path.hpp"
 #include "schedule/small_steps.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/schedule/bounds.hpp"
-#include "monet/schedule/critical_path.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
+#include "base/shared/rng.hpp"
 #include "schedule/placement/link_timeline.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

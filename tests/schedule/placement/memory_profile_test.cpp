@@ -1,6 +1,5 @@
+#include "base/shared/rng.hpp"
 #include "schedule/placement/memory_profile.hpp"
-
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

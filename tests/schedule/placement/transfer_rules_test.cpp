@@ -2,9 +2,9 @@
 // fp32 elements take 2048 bits; simple_cost() gives 4 cycles to 64 iterations.
 #include "schedule/fixed_costs.hpp"
 #include "schedule/hand_tiles.hpp"
+#include "schedule/shared/bounds.hpp"
 #include "schedule/small_steps.hpp"
 
-#include "monet/schedule/bounds.hpp"
 #include "monet/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // Which chains become one attention operator, and what it costs and keeps. That it computes the
 // same numbers is tested with PyTorch's (tests/execute/gradient_cases_test.cpp).
 #include "training_graph/tiny_network.hpp"
+#include "workload/shared/views.hpp"
 
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
-#include "monet/workload/views.hpp"
 
 #include <gtest/gtest.h>
 

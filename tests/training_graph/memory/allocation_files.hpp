@@ -4,7 +4,7 @@
 #pragma once
 
 #include "monet/base/files.hpp"
-#include "monet/training_graph/static_allocator.hpp"
+#include "monet/training_graph/liveness.hpp"
 
 #include <sstream>
 #include <string>

@@ -1,8 +1,8 @@
 // Static allocation: the published hard instances, brute force on small ones, large ones.
+#include "base/shared/rng.hpp"
 #include "training_graph/memory/allocation_files.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

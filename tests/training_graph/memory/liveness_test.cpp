@@ -1,7 +1,7 @@
 // What lives when, against a simulation that looks at every tensor at every operator.
+#include "base/shared/rng.hpp"
 #include "training_graph/tiny_network.hpp"
 
-#include "monet/base/rng.hpp"
 #include "monet/training_graph/liveness.hpp"
 #include "monet/workload/onnx_reader.hpp"
 

@@ -1,8 +1,7 @@
 // What products multiply, by role, with scales and copies: figures of the microscaling papers.
 #include "training_graph/read_options.hpp"
+#include "training_graph/shared/operand_roles.hpp"
 #include "training_graph/tiny_network.hpp"
-
-#include "monet/training_graph/operand_roles.hpp"
 
 #include <gtest/gtest.h>
 

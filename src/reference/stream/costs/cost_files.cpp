@@ -1,6 +1,7 @@
 // Reads core costs from JSON files into one table; cost_match.cpp assigns them to tiles.
+#include "base/shared/text.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 #include "monet/reference/stream_costs.hpp"
 
 #include <fmt/core.h>

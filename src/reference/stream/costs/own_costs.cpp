@@ -1,6 +1,7 @@
 // Computes core costs of tiles with our own core model, for the reference scheduler
 // (schedule/coala.cpp) if no cost files are given, or to complete them (cost_match.cpp).
-#include "monet/core_cost/streamed_cost.hpp"
+#include "core_cost/shared/streamed_cost.hpp"
+
 #include "monet/reference/stream_costs.hpp"
 
 #include <fmt/core.h>

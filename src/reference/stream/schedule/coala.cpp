@@ -3,7 +3,7 @@
 #include "reference/stream/schedule/coala.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/reference/stream_coala.hpp"
+#include "monet/reference/stream_tiles.hpp"
 
 #include <fmt/core.h>
 

@@ -5,7 +5,7 @@
 #include "reference/stream/schedule/link_activity.hpp"
 #include "reference/stream/schedule/memory.hpp"
 
-#include "monet/reference/stream_coala.hpp"
+#include "monet/reference/stream_tiles.hpp"
 
 #include <compare>
 #include <map>

@@ -2,7 +2,7 @@
 // found by moving these arrays through the operators.
 #include "reference/stream/tiles/cell_array.hpp"
 
-#include "monet/base/checked.hpp"
+#include "base/shared/checked.hpp"
 
 #include <algorithm>
 

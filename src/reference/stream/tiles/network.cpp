@@ -2,7 +2,7 @@
 // first step of make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/network.hpp"
 
-#include "monet/workload/operators.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,7 @@
 // Makes tiles from layers, with ranges, groups, cores and tensors. This is the fourth step of
 // make_stream_workload() (stream_tiles.cpp).
+#include "base/shared/checked.hpp"
 #include "reference/stream/tiles/stages.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,7 @@
 // Groups layers into fused stacks and turns the factors of the mapping file into valid factors.
 // These are the second and third steps of make_stream_workload() (stream_tiles.cpp).
+#include "base/shared/checked.hpp"
 #include "reference/stream/tiles/stages.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <fmt/core.h>
 

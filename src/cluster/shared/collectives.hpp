@@ -4,7 +4,6 @@
 #pragma once
 
 #include "monet/cluster/cluster.hpp"
-#include "monet/cluster/duration.hpp"
 
 #include <array>
 #include <cstddef>

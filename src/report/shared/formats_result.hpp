@@ -2,7 +2,6 @@
 #pragma once
 
 #include "monet/numerics/blocks.hpp"
-#include "monet/numerics/deviation.hpp"
 #include "monet/numerics/mac.hpp"
 #include "monet/report/result.hpp"
 

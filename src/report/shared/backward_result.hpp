@@ -2,7 +2,7 @@
 // (study.json) as tables and CSV.
 #pragma once
 
-#include "monet/core_cost/backward_network.hpp"
+#include "monet/core_cost/backward.hpp"
 #include "monet/report/result.hpp"
 
 #include <nlohmann/json_fwd.hpp>

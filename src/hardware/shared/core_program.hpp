@@ -3,7 +3,7 @@
 // equations are in docs/explanation/lanes-and-processors.md.
 #pragma once
 
-#include "monet/hardware/tile_waves.hpp"
+#include "monet/hardware/core.hpp"
 
 #include <cstddef>
 #include <optional>

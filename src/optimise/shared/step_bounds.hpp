@@ -3,7 +3,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/model/figures.hpp"
+#include "monet/model/model_step.hpp"
 #include "monet/training_graph/training.hpp"
 
 #include <cstdint>

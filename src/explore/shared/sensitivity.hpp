@@ -1,7 +1,6 @@
 // Sensitivity of each objective to each parameter of a space, over the evaluated designs.
 #pragma once
 
-#include "monet/explore/design.hpp"
 #include "monet/explore/space.hpp"
 
 #include <cstddef>

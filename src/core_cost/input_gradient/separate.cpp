@@ -1,11 +1,10 @@
 // Costs nests of several products as separate products, together or as one compound product;
 // input_gradient.cpp chooses between these.
-#include "core_cost/input_gradient/apart.hpp"
+#include "core_cost/input_gradient/separate.hpp"
 
+#include "base/shared/checked.hpp"
 #include "core_cost/input_gradient/combine.hpp"
 #include "core_cost/model/nest_model.hpp"
-
-#include "monet/base/checked.hpp"
 
 #include <algorithm>
 
@@ -108,7 +107,7 @@ CoreCost cost_apart(const CoreProblem& problem, const Core& core, const CoreCost
     add_cost(one, 1, part.operands, sum);
   }
   sum.latency = sum.parts.whole();
-  sum.variant = "apart";
+  sum.variant = "separate";
   return sum;
 }
 

@@ -1,8 +1,9 @@
 // Results of `monet optimise fusion --model einsum`, as JSON and as the table that it prints.
 #pragma once
 
+#include "report/shared/search_result.hpp"
+
 #include "monet/reference/einsum_mapper.hpp"
-#include "monet/report/search_result.hpp"
 
 #include <cstdint>
 #include <optional>

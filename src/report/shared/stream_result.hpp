@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/hardware/chip.hpp"
-#include "monet/reference/stream_coala.hpp"
+#include "monet/reference/stream_tiles.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
