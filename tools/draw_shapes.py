@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The data set `generated` of `monet train` once more, for people and for its test.
+"""Draws the data set `generated` of `monet train` a second time, for readers and for its test.
 
-Draws docs/pictures/generated_shapes.png, a row for each of the ten classes, and prints the hashes
-(FNV-1a of all bytes) that tests/fit/shapes_test.cpp expects. Written from the description of the
-data set, pixel by pixel in Python's integers; it shares nothing with src/fit/data/shapes.cpp.
+The script draws docs/pictures/generated_shapes.png, a row for each of the ten classes, and prints the hashes
+(FNV-1a of all bytes) that tests/fit/shapes_test.cpp expects. It implements the description of the data set,
+pixel by pixel with Python's integers, and shares no code with src/fit/data/shapes.cpp.
 
     tools/draw_shapes.py            # the hashes
     tools/draw_shapes.py --picture  # the picture, too (needs matplotlib)
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 MASK = (1 << 64) - 1
-UNITS = 64  # of a pixel
+UNITS = 64  # units of length in a pixel
 SHAPES = ("disc ring square frame triangle cross diagonal_cross horizontal_bars vertical_bars checkerboard").split()
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -119,7 +119,7 @@ def fnv1a(data: bytes) -> int:
 
 
 def write_picture(path: Path, columns: int = 8, zoom: int = 4, gap: int = 4) -> None:
-    """Images of seed 1 as `generated` has them by default, one class a row."""
+    """Draws images of `generated` with seed 1 and default settings, one class a row."""
     import matplotlib.image
     import numpy
 

@@ -3,8 +3,8 @@
 
 Each network is traced by PyTorch in training mode (batch normalisation and dropout stay in the
 graph, nothing is folded), then its weights are reduced to their shapes: the payload of every
-parameter is declared as external data in a file that is never written. What is left is a few
-hundred kilobytes that describe the computation completely.
+parameter is declared as external data in a file that is never written. The remaining few hundred
+kilobytes describe the computation completely.
 
 The same run counts trainable parameters and multiply-accumulates by watching PyTorch execute one
 forward pass. That count never looks at the ONNX file, so a reader of the file can be tested
@@ -97,7 +97,7 @@ NETWORKS: dict[str, Network] = {
     "resnet8_16": Network(lambda: small.SmallResNet(blocks=1, classes=10, normalised_shortcut=False), (3, 16, 16)),
     "unet": Network(lambda: small.UNet(channels=16, levels=3, classes=1, interpolate=False), (3, 128, 128)),
     "vgg16": Network(torchvision.models.vgg16, IMAGENET), "vit_tiny": Network(make_vit_tiny, IMAGENET)}
-# Small ones, exported for tests only, to tests/fixtures/networks/.
+# Small networks, exported for tests only, to tests/fixtures/networks/.
 TEST_NETWORKS: dict[str, Network] = {
     "diffusion": Network(lambda: small.diffusion_block(channels=8, groups=4), (3, 8, 8)),
     "llama": Network(lambda: small.llama(vocabulary=64, width=64, layers=2), (12,), input_name="input_ids",
@@ -125,7 +125,7 @@ def declare_output_shape(graph: onnx.GraphProto, shape: torch.Size) -> None:
 
 
 def strip_tensor(tensor: onnx.TensorProto, location: str) -> onnx.TensorProto:
-    """Keep the name, type and shape of `tensor`; its values move to a file nobody ships."""
+    """Keep the name, type and shape of `tensor`; its values move to a file that is not shipped."""
     stripped = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
     stripped.data_location = onnx.TensorProto.EXTERNAL
     stripped.external_data.add(key="location", value=location)
@@ -158,7 +158,7 @@ def require_small_constants(model: onnx.ModelProto) -> None:
 
 
 def require_inferable(model: onnx.ModelProto) -> None:
-    """Shape inference must still give every value of the stripped graph an element type."""
+    """Checks that shape inference still finds an element type for every value of the stripped graph."""
     inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     typed = {value.name for value in (*inferred.graph.value_info, *inferred.graph.output)}
     for node in model.graph.node:
@@ -264,7 +264,7 @@ def gather_facts(layer_macs: dict[str, int], model: nn.Module, exported: onnx.Mo
 
 
 def list_parameters(model: nn.Module, exported: onnx.ModelProto) -> None:
-    """Which initialisers are trained, and that their values are left out on purpose, in the file's metadata."""
+    """Writes metadata: the trained initialisers, and that their values are left out on purpose."""
     trained = {n for n, p in model.state_dict(keep_vars=True).items() if p.requires_grad}
     names = [t.name for t in exported.graph.initializer if t.name in trained]
     onnx.helper.set_model_props(exported, {"monet.parameters": "\n".join(names), "monet.weights": "stripped"})
@@ -288,7 +288,7 @@ def export_weightless(name: str, network: Network, model: nn.Module, directory: 
 
 
 def export_network(name: str, arguments: argparse.Namespace) -> None:
-    """Write a network and the facts about it; of one for tests no facts are kept."""
+    """Write a network and the facts about it; networks for tests have no facts."""
     network = (NETWORKS | TEST_NETWORKS)[name]
     torch.manual_seed(0)
     model = network.build().train()

@@ -1,4 +1,4 @@
-"""Transformers of language: GPT-2, and BERT as it is fine-tuned, with pooler and classifier."""
+"""Language transformers: GPT-2, and BERT for fine-tuning, with pooler and classifier."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Shape:
 
 
 class Gpt2Attention(nn.Module):
-    """Multi-head self-attention; each position sees itself and what precedes it."""
+    """Multi-head self-attention; each position sees itself and its predecessors."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write tests/fixtures/alternating/: a small GAN whose two players take turns, and its weights after three iterations.
+"""Write tests/fixtures/alternating/: a small GAN with alternating steps, and its weights after three iterations.
 
-The discriminator takes two steps, the generator one. The same library versions write the same bytes.
+An iteration has two steps of the discriminator and one of the generator. The same library versions write the same bytes.
 """
 
 import json
@@ -19,7 +19,7 @@ RATES = {"discriminator": 0.02, "generator": 0.01}
 
 
 class Gan(nn.Module):
-    """Both losses of one pass. Settings are exact in single precision; no bias has a gradient of rounding alone."""
+    """Returns both losses of a pass. Settings are exact in single precision, and no bias has a gradient of rounding only."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx, what the chips of
-docs/validation.md were measured with, and tests/fixtures/stream/resnet18_begin.onnx, what Stream's recorded runs
-schedule: as shapes without values.
+"""Writes data/workload/diana_resnet18.onnx, jia_resnet50.onnx, resnet8.onnx and ds_cnn.onnx, the networks
+of the measured chips in docs/validation.md, and tests/fixtures/stream/resnet18_begin.onnx, the network of Stream's
+recorded runs. The files have shapes without values.
 
     /usr/bin/python3 tools/make_chip_networks.py [FOLDER] [FOLDER_OF_THE_LAST]
 """
@@ -17,7 +17,7 @@ Shapes = dict[str, list[int]]
 
 
 def weight(file: str, name: str, shape: list[int]) -> onnx.TensorProto:
-    """An fp32 initializer whose values lie in a file that there is not."""
+    """Returns an fp32 initializer whose values are in a file that does not exist."""
     made = onnx.TensorProto(name=name, data_type=onnx.TensorProto.FLOAT, dims=shape,
                             data_location=onnx.TensorProto.EXTERNAL)
     made.external_data.add(key="location", value=file)
@@ -62,7 +62,7 @@ def diana() -> bytes:
 
 
 def jia() -> bytes:
-    """A bottleneck of ResNet-50 and the half of the next one at 56x56, without additions."""
+    """A bottleneck of ResNet-50 and half of the next one at 56x56, without additions."""
     nodes: list[Node] = []
     weights: Shapes = {}
     source = "input"
@@ -91,7 +91,7 @@ class TinyNetwork:
 
     def convolve(self, name: str, source: str, shape: list[int], stride: int = 1,
                  pads: list[int] | None = None) -> str:
-        """`shape` is that of the weights; one input channel of several: by channel."""
+        """`shape` is that of the weights. One input channel of several means a depthwise convolution."""
         kernel = shape[2]
         one = convolution(name, source, kernel, pads or [kernel // 2] * 4, stride, bias=True)
         one[3]["kernel_shape"] = shape[2:]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write tests/fixtures/losses.json: losses and gradients of the logits as PyTorch computes them.
 
-The loss is part of the training step, not of the network, so these are no cases of
-make_gradient_fixtures.py; numbers come from the same generator and are summarised the same way.
+The loss is part of the training step, not of the network, so these are not cases of
+make_gradient_fixtures.py. Their numbers are from the same generator and summarised in the same way.
 """
 
 import json

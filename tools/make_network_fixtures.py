@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write tests/fixtures/networks/*.json: training steps of whole networks as PyTorch runs them.
 
-Double precision throughout. Weights, inputs and targets come from the generator that the tests have
-too, so only results are stored: the loss, a summary of every gradient, and of every weight's change
+All computations are in double precision. Weights, inputs and targets are from a generator that the tests
+also have, so only results are stored: the loss, a summary of every gradient, and of every weight's change
 and every optimiser state after three steps of each optimiser. The same library versions write the
 same bytes.
 """
@@ -26,9 +26,9 @@ from language_networks import Gpt2Attention
 REPOSITORY = Path(__file__).resolve().parent.parent
 SEED = 1
 STEPS = 3
-DIGITS = 12  # significant ones kept; the tests compare to 1e-8
+DIGITS = 12  # significant digits kept; the tests compare to 1e-8
 
-# --- What is recorded ------------------------------------------------------------------------
+# --- Recorded networks -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Recording:
     name: str
     batch: int
     optimizers: list[str]
-    pace: float = 1.0  # times the learning rate
+    pace: float = 1.0  # factor of the learning rate
     loss: str = "cross_entropy"
-    resized: tuple[int, ...] = ()  # shape of an input, if not the network's; the test writes it into the file
+    resized: tuple[int, ...] = ()  # shape of an input that differs from the network's; the test writes it into the file
 
     @property
     def network(self) -> export_models.Network:
@@ -48,7 +48,7 @@ class Recording:
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """Without the batch axis."""
+        """The shape of an input, without the batch axis."""
         return self.resized or self.network.input_shape
 
     @property
@@ -61,7 +61,7 @@ class Recording:
 PYTORCH = ["sgd", "momentum", "nesterov_decay", "dampening", "adam", "adam_decay", "adamw", "rmsprop",
            "rmsprop_centered", "adagrad", "clipped_adamw"]
 LARGE = ["sgd", "momentum", "nesterov_decay", "adam", "adamw", "rmsprop", "adagrad"]
-# After the papers, in numpy.
+# Optimisers written in numpy from their papers.
 PUBLISHED = ["lion", "adafactor", "lamb", "muon"]
 
 RECORDINGS = {one.name: one for one in (
@@ -69,8 +69,8 @@ RECORDINGS = {one.name: one for one in (
     Recording("mobilenet_v2", 4, LARGE, 0.05, resized=(3, 64, 64)),
     Recording("vit_tiny", 1, ["momentum", "adam", "adamw", "rmsprop", "adagrad"], 0.05),
     Recording("vit_micro", 2, PYTORCH, 0.2),
-    # The gradient of the keys' biases is zero but for rounding, of which Lion takes the sign and
-    # Adafactor the share.
+    # The gradient of the keys' biases is zero except for rounding. Lion uses its sign and
+    # Adafactor its share.
     Recording("gpt2_nano", 2, PYTORCH + ["lamb", "muon"]),
     Recording("unet", 2, [*LARGE, "rmsprop_centered", "lion"], loss="bce_with_logits", resized=(3, 32, 32)),
     Recording("lstm", 3, PYTORCH + PUBLISHED),
@@ -79,11 +79,11 @@ RECORDINGS = {one.name: one for one in (
     Recording("llama", 2, ["adamw", "lion", "adafactor", "muon"]),
 )}  # fmt: skip
 
-# --- The numbers -----------------------------------------------------------------------------
+# --- Numbers ---------------------------------------------------------------------------------
 
 
 def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
-    """Offset and scale that keep activations of the order of one."""
+    """Returns offset and scale that keep activations of the order of one."""
     if "running_mean" in name:
         return 0.0, 0.25
     if "running_var" in name:
@@ -97,7 +97,7 @@ def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
 
 
 def load_numbers(model: nn.Module) -> list[dict]:
-    """Every floating parameter and buffer from the generator; what was done."""
+    """Fills every floating parameter and buffer from the generator and returns the settings used."""
     rules = []
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if not tensor.is_floating_point():
@@ -110,7 +110,7 @@ def load_numbers(model: nn.Module) -> list[dict]:
 
 
 def as_in_the_file(model: nn.Module) -> nn.Module:
-    """Settings and constants as the file holds them, in single precision; no dropout."""
+    """Rounds settings and constants to single precision, as in the file, and disables dropout."""
     for module in model.modules():
         if isinstance(module, Gpt2Attention):
             module.divisor = f32(module.divisor)
@@ -133,7 +133,7 @@ def class_axis(output: Tensor) -> int:
 
 
 def make_loss(recording: Recording, output: Tensor) -> Tensor:
-    """The loss of the options of that name; classes are the last axis, or axis 1 of images."""
+    """Returns the loss for the options of that name; classes are the last axis, or axis 1 of images."""
     if recording.loss == "cross_entropy":
         axis = class_axis(output)
         classes = output.shape[axis]
@@ -172,7 +172,7 @@ def tensor_record(name: str, tensor: Tensor) -> dict:
 
 
 def in_short(name: str, tensor: Tensor) -> list[float]:
-    """Largest magnitude, norm and projection."""
+    """Returns largest magnitude, norm and projection."""
     made = summary(tensor, name, whole=0, samples=2)
     return [made["max"], made["norm"], made["projection"]]
 
@@ -192,13 +192,13 @@ def first_step(recording: Recording) -> dict:
 
 
 def not_only_rounding(parameters: dict[str, Tensor]) -> set[str]:
-    """Parameters but those whose gradient is zero up to rounding, as of a bias before a batch norm."""
+    """Returns the parameters, except those whose gradient is zero up to rounding (a bias before a batch norm)."""
     size = {key: parameter.grad.abs().max().item() for key, parameter in parameters.items()}
     return {key for key in parameters if size[key] > 1e-10 * max(size.values())}
 
 
 def train(recording: Recording, name: str) -> dict:
-    """Three steps: losses, changes of weights and states in the parameters' order, statistics."""
+    """Runs three steps. Returns losses, changes of weights and states in the parameters' order, and statistics."""
     model, _ = make_model(recording)
     parameters = dict(model.named_parameters())
     before = {key: parameter.detach().clone() for key, parameter in parameters.items()}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Write tests/fixtures/fp8_scaling.json: maxima, histories and scales of fp8 training.
 
-A perceptron with one hidden layer is trained for some steps by PyTorch in double precision. What
-its products read (inputs, weights, gradients of results) has its largest magnitude taken, and the
-recipe of NVIDIA's Transformer Engine (DelayedScaling and Float8CurrentScaling), written down here
-from its definition, makes histories and scales of them.
+A perceptron with one hidden layer is trained for some steps by PyTorch in double precision. The
+operands of its products are inputs, weights and gradients of results. The recipe of NVIDIA's Transformer Engine
+(DelayedScaling and Float8CurrentScaling), implemented here from its definition, computes histories and
+scales from their largest magnitudes.
 """
 
 import json
@@ -27,7 +27,7 @@ def pattern(shape: tuple[int, ...], phase: float, scale: float) -> torch.Tensor:
 
 
 def train(steps: int) -> list[dict[str, float]]:
-    """The largest magnitude of every operand of a product, by name, step by step."""
+    """Returns the largest magnitude of every operand of a product, by name and step."""
     x = pattern((4, 6), 0.1, 3.0)
     labels = torch.tensor([0, 2, 1, 2])
     parameters = {"w1": pattern((8, 6), 1.0, 0.8), "b1": pattern((8,), 2.0, 0.3), "w2": pattern((3, 8), 3.0, 1.2),
@@ -56,8 +56,8 @@ def scale_of(amax: float, before: float, largest: float, margin: int) -> float:
 
 
 def delayed(maxima: list[float], length: int, recent: bool, margin: int, largest: float) -> dict:
-    """States after the last step. The first place of the history takes the step's maximum; then
-    all places move on by one and the first is cleared."""
+    """Returns the states after the last step. The first place of the history receives the step's
+    maximum; then all places move by one and the first is cleared."""
     history = torch.zeros(length, dtype=torch.float64)
     scale = 1.0
     for amax in maxima:

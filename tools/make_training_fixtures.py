@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write tests/fixtures/training/: small networks with their weights, and what a step must make of them.
+"""Write tests/fixtures/training/: small networks with their weights, and the expected results of a step.
 
-The cases are those of training_cases/, the figures PyTorch's: networks.tar holds NAME.onnx of all
-cases, FAMILY.json a line of facts for each. The same library versions write the same bytes.
+The cases are in training_cases/, and the figures are PyTorch's. networks.tar has NAME.onnx of every
+case, FAMILY.json a line of facts for each case. The same library versions write the same bytes.
 """
 
 import argparse
@@ -29,7 +29,7 @@ FAMILIES = (
 
 
 def all_cases() -> Iterator[tuple[str, Case]]:
-    """Those of all families. Names are used once."""
+    """Returns the cases of all families. Their names are unique."""
     seen: set[str] = set()
     for family in FAMILIES:
         for case in importlib.import_module(f"training_cases.{family}").cases():
@@ -47,7 +47,7 @@ def input_record(given: Input) -> dict:
 
 
 def target_record(case: Case, made: Facts) -> dict | list | None:
-    """As the inputs; a list where there are several losses."""
+    """Describes the target in the form of the inputs; a list if there are several losses."""
     records = []
     for term, (name, numbers) in zip(terms(case), made.targets.items()):
         record = {"name": name, "shape": list(numbers.shape)}
@@ -60,7 +60,7 @@ def target_record(case: Case, made: Facts) -> dict | list | None:
 
 
 def statistics_record(made: Facts, names: dict[str, str], replaced: dict[str, str]) -> list[dict]:
-    """Running statistics after the step, and which tensors hold them."""
+    """Returns the running statistics after the step, and the tensors that hold them."""
     return [
         {**tensor_record(names[name], made.buffers[name]), "updated": replaced[names[name]]}
         for name in sorted(made.updated)
@@ -101,7 +101,7 @@ def record(family: str, case: Case, exported: onnx.ModelProto) -> dict:
 
 
 def made_case(family: str, case: Case) -> tuple[str, bytes]:
-    """A case's facts as lines of text, and its network."""
+    """Returns the facts of a case as lines of text, and its network."""
     exported = export(case)
     text = json.dumps(record(family, case, exported), separators=(",", ":"))
     for key in ("parameters", "loss", "gradients", "buffers"):

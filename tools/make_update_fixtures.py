@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what optimisers make of given gradients, in double precision, to tests/fixtures/.
+"""Writes the results of optimisers for given gradients, in double precision, to tests/fixtures/.
 
 optimizers.json: parameters after steps of every optimiser. sparse_gradients.json: an embedding and a
 dense parameter after steps on sparse gradients. sam.json: small networks after steps of
-sharpness-aware minimisation. A case is named by the training file that asks for it.
+sharpness-aware minimisation. The name of a case is its training file.
 
     /usr/bin/python3 tools/make_update_fixtures.py
 """
@@ -40,7 +40,7 @@ def flat(tensors: Tensors) -> dict[str, list[float]]:
 
 
 def update(training: str, parameters: Tensors, steps: int, set_gradients: Callable[[int], None]) -> dict:
-    """Parameters after the steps, and their running averages where the file has `ema`."""
+    """Returns the parameters after the steps, and their running averages if the file has `ema`."""
     read = yaml.safe_load(training)
     optimizer = make_from_file(read, parameters)
     ema = read.get("ema")
@@ -134,7 +134,7 @@ SPARSE = """
 
 
 def sparse_indices() -> list[dict[str, list[int]]]:
-    """Row 8 is never read, rows come twice in a look-up and in both."""
+    """Row 8 is never read; some rows occur twice in one look-up, some in both look-ups."""
     draw = np.random.default_rng(3)
     steps = []
     for _ in range(SPARSE_STEPS):
@@ -181,7 +181,7 @@ def mlp(t: Tensors, x: Tensor) -> Tensor:
 
 
 def conv(t: Tensors, x: Tensor) -> Tensor:
-    x = F.conv2d(x, t["c1"], padding=1)  # a bias would have a gradient of rounding errors alone
+    x = F.conv2d(x, t["c1"], padding=1)  # a bias would have a gradient of rounding errors only
     x = F.batch_norm(x, t["mean"], t["var"], t["scale"], t["shift"], True, 0.1, 1e-5)
     x = F.conv2d(torch.relu(x), t["c2"], t["c2b"], stride=2)
     return F.linear(x.mean((2, 3)), t["w"], t["b"])
@@ -196,8 +196,8 @@ NETWORKS: dict[str, dict] = {
 
 
 def after_sam(network: str, training: str) -> dict:
-    """The step of Foret et al. 2021, algorithm 1: gradients at w, w moved by rho along them, gradients
-    there, the optimiser's step from w with these. Running statistics follow both passes."""
+    """Runs the step of Foret et al. 2021, algorithm 1: gradients at w, w moved by rho along them, gradients
+    there, the optimiser's step from w with these. Both passes update running statistics."""
     read, facts = yaml.safe_load(training), NETWORKS[network]
     rho = read["sam"]["rho"] if isinstance(read["sam"], dict) else read["sam"]
     frozen = read.get("trainable", {}).get("freeze", ())

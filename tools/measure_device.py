@@ -3,13 +3,13 @@
 
     tools/measure_device.py -o my_gpu [--peaks bf16=989,fp32=67] [--bandwidth 3350]
 
-writes my_gpu.yaml, which a cluster file names as its device, and the points beside it: my_gpu_matmul.csv,
-my_gpu_vector.csv, my_gpu_attention.csv. Needs PyTorch with CUDA and two minutes. --peaks and --bandwidth are those of the data sheet; where they are left out, the
-highest rates that were measured stand for them. The points are those of data/cluster/h100_*.csv.
+The script writes my_gpu.yaml, the device of a cluster file, and its points: my_gpu_matmul.csv, my_gpu_vector.csv and
+my_gpu_attention.csv. It needs PyTorch with CUDA and two minutes. --peaks and --bandwidth are those of the data sheet; the
+defaults are the highest measured rates. The points are those of data/cluster/h100_*.csv.
 
-A point is the device's time alone: a kernel that waits holds the device while the host launches the
-repetitions behind it, and events before and behind them say what they take. Operands and results take
-turns so that no repetition finds the last one's in the cache.
+A point is the time of the device without the host. A waiting kernel blocks the device while the host launches the
+repetitions after it, and events before and after them measure their time. Operands and results alternate,
+so that no repetition finds those of the previous one in the cache.
 """
 import argparse
 import csv
@@ -25,7 +25,7 @@ import torch.nn.functional as F
 
 TABLES = Path(__file__).resolve().parent.parent / "data" / "cluster"
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32}
-# What cuBLAS cuts products into, up to Ampere, and from Hopper on.
+# Tiles of products in cuBLAS: up to Ampere, and from Hopper on.
 TILES = ("[[128, 256, 1], [256, 128, 1], [128, 128, 0.97], [64, 256, 0.85], [256, 64, 0.85], [64, 128, 0.85], "
          "[128, 64, 0.85], [64, 64, 0.7]]",
          "[[256, 128, 1], [128, 256, 1], [192, 192, 1], [192, 128, 1], [128, 192, 1], [128, 160, 1], [160, 128, 1], "
@@ -33,7 +33,7 @@ TILES = ("[[128, 256, 1], [256, 128, 1], [128, 128, 0.97], [64, 256, 0.85], [256
 
 
 class Device:
-    """Times what runs on one device."""
+    """Measures the time of kernels on one device."""
 
     def __init__(self, name):
         self.name = name
@@ -54,15 +54,15 @@ class Device:
             torch.cuda.synchronize()
 
     def hold(self, nanoseconds):
-        """Keeps the device busy for about that long."""
+        """Keeps the device busy for about this time."""
         torch.cuda._sleep(int(nanoseconds * 2))
 
     def sets(self, nbytes):
-        """So many sets of operands hold more than the cache does."""
+        """Returns the number of operand sets that exceeds the cache."""
         return max(2, min(64, math.ceil(3 * self.cache / max(nbytes, 1)), int(0.6 * self.memory / max(nbytes, 1))))
 
     def kernel_ns(self, run, aim_ms=15.0, most=200):
-        """Nanoseconds of run(i) on the device: the median of three queues of repetitions."""
+        """Returns nanoseconds of run(i) on the device: the median of three queues of repetitions."""
         for i in range(3):
             run(i)
         self.wait()
@@ -85,9 +85,9 @@ class Device:
                 for i in range(count):
                     run(i)
                 end.record()
-                ahead = not start.query()  # the host was done before the device began
+                ahead = not start.query()  # the host finished before the device began
                 self.wait()
-                if ahead or hold > 1e8:  # never, where the host waits for the device in run()
+                if ahead or hold > 1e8:  # never true if the host waits for the device in run()
                     break
                 hold *= 2
             times.append(start.elapsed_time(end) * 1e6 / count)
@@ -95,7 +95,7 @@ class Device:
 
 
 class Rows:
-    """A CSV file of points, written as they come, with the columns and rows of the H100's."""
+    """A CSV file of points, written as they are measured, with the columns and rows of the H100's."""
 
     def __init__(self, base, kind, source, quick):
         lines = (TABLES / f"h100_{kind}.csv").read_text(encoding="utf-8").splitlines()
@@ -112,7 +112,7 @@ class Rows:
                         f"# source: {source}\n" + ",".join(self.columns) + "\n")
 
     def measure(self, measure):
-        """Writes nanoseconds, by measure(point), of every point, and returns all that could be measured."""
+        """Writes the nanoseconds measure(point) of every point, and returns all points that could be measured."""
         found = []
         for point in self.points:
             ns = attempt(" ".join(point), lambda: measure(point))
@@ -124,7 +124,7 @@ class Rows:
 
 
 def attempt(what, measure):
-    """A case that fails is told, and does not stop the others."""
+    """Prints a case that fails and continues with the others."""
     try:
         return measure()
     except Exception as error:  # pylint: disable=broad-except
@@ -139,7 +139,7 @@ def random(device, *shape, dtype=torch.bfloat16):
 # Products.
 
 def matmul_ns(device, m, n, k, batch, name):
-    """Weight gradients, whose k is the tokens, read both operands along k, others as F.linear does."""
+    """Weight gradients, whose k is the tokens, read both operands along k; others read them as F.linear does."""
     if name == "fp8":
         return fp8_ns(device, m, n, k)
     dtype = TYPES[name]
@@ -172,7 +172,7 @@ def fp8_ns(device, m, n, k):
 
 
 def measure_products(device, table):
-    """TFLOP/s of the fastest product of each type."""
+    """Returns TFLOP/s of the fastest product of each type."""
     def matmul(point):
         m, n, k, batch = map(int, point[:4])
         return matmul_ns(device, m, n, k, batch, point[4])
@@ -183,10 +183,10 @@ def measure_products(device, table):
     return best
 
 
-# Others.
+# Other kernels.
 
 def in_turn(device, operands, operate, nbytes):
-    """operate(*operands) on sets of operands that take turns, and so do the results."""
+    """Runs operate(*operands) on alternating sets of operands and results."""
     sets = device.sets(nbytes)
     given = [operands() for _ in range(sets)]
     made = [None] * sets
@@ -197,7 +197,7 @@ def in_turn(device, operands, operate, nbytes):
 
 
 def backward_ns(device, operands, forward, nbytes):
-    """Gradients of all operands; what the forward pass keeps takes turns, too."""
+    """Computes the gradients of all operands; the tensors kept by the forward pass alternate too."""
     sets = device.sets(nbytes)
     kept = []
     for _ in range(sets):
@@ -213,7 +213,7 @@ def backward_ns(device, operands, forward, nbytes):
 
 
 def norm_backward_ns(device, rows, columns, of_data):
-    """The gradient of a layer norm's data, or of what they are scaled by."""
+    """Computes the gradient of a layer norm's data, or of its scale."""
     def operands():
         x = random(device, rows, columns)
         weight, bias = random(device, columns), random(device, columns)
@@ -260,7 +260,7 @@ def vector_ns(device, kernel, rows, columns, name):
 
 
 def update_ns(device, count, name):
-    """AdamW of so many numbers in 148 tensors, or in 300 where they are more than a thousand million."""
+    """Runs AdamW on `count` numbers in 148 tensors, or in 300 above a thousand million."""
     tensors = 300 if count > 1_000_000_000 else 148
     weights = [random(device, count // tensors, dtype=TYPES[name]).requires_grad_() for _ in range(tensors)]
     for weight in weights:
@@ -273,7 +273,7 @@ def attention_ns(device, heads, sequence, size, causal, direction):
     samples = max(1, heads // 16)
 
     def operands():
-        # As a product for all three leaves them: heads lie within a token.
+        # The layout of a joint product of query, key and value: heads lie within a token.
         shape = (samples, sequence, heads // samples, size)
         return [random(device, *shape).transpose(1, 2) for _ in range(3)]
 
@@ -289,7 +289,7 @@ def attention_ns(device, heads, sequence, size, causal, direction):
 # Bandwidth and launches.
 
 def measure_copies(device, quick):
-    """GB/s of the fastest copy."""
+    """Returns GB/s of the fastest copy."""
     best = 0.0
     for log in range(14, 20 if quick else 33, 2):
         n = 1 << log
@@ -303,7 +303,7 @@ def measure_copies(device, quick):
 
 
 def measure_launch(device):
-    """One element added: what a kernel takes besides its work."""
+    """Adds one element: the overhead of a kernel."""
     x, y = random(device, 1), random(device, 1)
     return device.kernel_ns(lambda i: torch.add(x, y, out=x), most=500)
 
@@ -320,7 +320,7 @@ class SmallBlock(torch.nn.Module):
 
 
 def measure_host(device):
-    """Forward and backward passes of a network whose kernels are all shorter than their launch."""
+    """Runs forward and backward passes of a network whose kernels are all shorter than their launch."""
     net = torch.nn.Sequential(*[SmallBlock() for _ in range(50)]).to(device.name, torch.bfloat16)
     x = random(device, 16, 64)
 
@@ -381,7 +381,7 @@ def parsed_peaks(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", required=True, metavar="NAME", help="files begin with this")
+    parser.add_argument("-o", "--output", required=True, metavar="NAME", help="prefix of the written files")
     parser.add_argument("--peaks", default="", help="TFLOP/s of the data sheet by type: bf16=989,tf32=495")
     parser.add_argument("--bandwidth", type=float, help="GB/s of the data sheet")
     parser.add_argument("--quick", action="store_true", help="few points, to try the script")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures training steps of GPTs on one GPU, for a model of them to be held against.
+"""Measures training steps of GPTs on one GPU, to validate a model of them.
 
     tools/measure_steps.py -o steps.csv [--limit SECONDS]
 
-Setups are those of data/cluster/h100_steps.csv, whose head says what a step is. One row a setup: the median
-time of a step, and the most memory that was allocated, and reserved, in one. Needs PyTorch with CUDA.
+The setups are those of data/cluster/h100_steps.csv, whose header describes a step. A row has the median time of a
+step of a setup, and the peaks of allocated and reserved memory. The script needs PyTorch with CUDA.
 """
 import argparse
 import csv
@@ -70,7 +70,7 @@ class Gpt(torch.nn.Module):
 
 
 class Update:
-    """The optimiser's step, of master weights where states are fp32 and weights are not."""
+    """Runs the optimiser's step, on master weights if states are fp32 and weights are not."""
 
     def __init__(self, setup, weights):
         self.weights = weights
@@ -129,7 +129,7 @@ class Step:
 
 
 def setups():
-    """The comment of the table, its columns, and its rows without what was measured."""
+    """Returns the comment of the table, its columns, and its rows without measurements."""
     lines = STEPS.read_text(encoding="utf-8").splitlines()
     comment = [line for line in lines if line.startswith("#")]
     columns, *rows = csv.reader(line for line in lines if not line.startswith("#"))
@@ -173,8 +173,8 @@ def measure(setup, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", required=True, metavar="FILE.csv")
-    parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="no setup begins after this")
-    parser.add_argument("--only", metavar="KEY=VALUE", help="the setups of which this is true")
+    parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="no setup begins after this time")
+    parser.add_argument("--only", metavar="KEY=VALUE", help="only the setups for which this is true")
     parser.add_argument("--cpu", action="store_true", help="the smallest setups on the host, to try the script")
     arguments = parser.parse_args()
     begin = time.perf_counter()
@@ -189,7 +189,7 @@ def main():
             if key and str(setup[key]) != value or arguments.cpu and setup["hidden"] > 256:
                 continue
             if time.perf_counter() - begin > arguments.limit:
-                print(f"the last setups are left out, from {number} on", file=sys.stderr)
+                print(f"setups from {number} on are left out", file=sys.stderr)
                 break
             try:
                 result = measure(setup, "cpu" if arguments.cpu else "cuda")

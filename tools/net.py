@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Net(nn.Module):
-    """Named parts and a function of the module and its inputs. A tensor that is no parameter is a buffer."""
+    """A module with named parts and a forward function. Tensors that are not parameters are buffers."""
 
     def __init__(self, run: Callable[..., Tensor], parts: dict[str, object]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Net(nn.Module):
 
 
 def net(parts: Callable[..., dict[str, object]]) -> Callable[[Callable[..., Tensor]], Callable[..., Net]]:
-    """Makes a forward function one that builds networks of these parts, which may have settings."""
+    """Turns a forward function into a function that builds networks of these parts, which may have settings."""
     return lambda run: lambda *settings, **named: Net(run, parts(*settings, **named))
 
 
@@ -37,7 +37,7 @@ def function_net(m: Net, *inputs: Tensor) -> Tensor:
 
 
 def exported_model(module: nn.Module, inputs: Sequence[Tensor], opset: int, **options: object) -> onnx.ModelProto:
-    """As torch.onnx writes a module for training, nothing folded, without texts; `options` are those of torch.onnx."""
+    """Exports a module for training with torch.onnx, unfolded and without doc strings; `options` are those of torch.onnx."""
     stream = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer warns about every shape it reads
@@ -50,7 +50,7 @@ def exported_model(module: nn.Module, inputs: Sequence[Tensor], opset: int, **op
 
 
 def restore_statistics(exported: onnx.ModelProto, model: nn.Module) -> None:
-    """Tracing runs the module, which moves its running statistics: here they are those of `model` again."""
+    """Restores the running statistics of `model`, which tracing changes."""
     before = dict(model.named_buffers())
     for initializer in exported.graph.initializer:
         if "running_" in initializer.name:

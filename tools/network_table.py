@@ -3,8 +3,8 @@
 
     tools/network_table.py build/release/apps/monet/monet --write docs/reference/networks.md
 
-Every network of network_list/ is exported by PyTorch and given to `monet graph`; parameters and
-multiply-accumulates are compared with those of the step that PyTorch takes.
+PyTorch exports every network of network_list/, and `monet graph` reads it. Parameters and multiply-accumulates
+are compared with those of PyTorch's step.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def example(network: Network, batch: int) -> tuple[torch.Tensor, ...]:
 
 
 def export(model: nn.Module, network: Network) -> onnx.ModelProto:
-    """As `torch.onnx.export` does it for training; the first axis of every input is free."""
+    """Exports a network with `torch.onnx.export` for training; the first axis of every input is free."""
     batch = network.batch if network.fixed else 2  # Not 1: a traced 1 would seem a broadcast.
     inputs = example(network, batch)
     names = [f"input_{i}" for i in range(len(inputs))]
@@ -77,7 +77,7 @@ def export(model: nn.Module, network: Network) -> onnx.ModelProto:
 
 
 def as_half(graph: onnx.GraphProto) -> None:
-    """What was bfloat16 becomes float16: the file that `module.half()` gives on a GPU."""
+    """Replaces bfloat16 by float16, as in the file that `module.half()` exports on a GPU."""
     bfloat16, float16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
     typed = [value.type.tensor_type for value in (*graph.input, *graph.output, *graph.value_info)]
     for one in typed:
@@ -91,7 +91,7 @@ def as_half(graph: onnx.GraphProto) -> None:
 
 
 def strip(exported: onnx.ModelProto) -> None:
-    """Large floating tensors keep their types and shapes alone."""
+    """Reduces large floating tensors to their types and shapes."""
     kinds = onnx.TensorProto
     floating = (kinds.FLOAT, kinds.FLOAT16, kinds.BFLOAT16, kinds.DOUBLE)
     for tensor in exported.graph.initializer:
@@ -103,11 +103,11 @@ def strip(exported: onnx.ModelProto) -> None:
     exported.metadata_props.add(key="monet.weights", value="stripped")
 
 
-# --- What MONET says -------------------------------------------------------------------------
+# --- MONET's figures -------------------------------------------------------------------------
 
 
 def run_monet(monet: Path, file: Path, network: Network, *options: str) -> tuple[dict, str]:
-    """The statistics, or {} and the first line of the reason."""
+    """Returns the statistics, or {} and the first line of the error."""
     command = [str(monet), "graph", str(file), "--json", "-", *options]
     if not network.fixed:
         command += ["--batch", str(network.batch)]
@@ -122,7 +122,7 @@ def run_monet(monet: Path, file: Path, network: Network, *options: str) -> tuple
 
 
 def shortened(reason: str, file: Path) -> str:
-    """A reason without the file's name and the way that the gradient would take."""
+    """Removes the file's name and the path of the gradient from an error."""
     reason = reason.removeprefix("error: ").removeprefix(str(file)).lstrip(": ")
     return reason.split(" (the gradient's way")[0].split(" (no gradient has")[0]
 
@@ -132,7 +132,7 @@ def shortened(reason: str, file: Path) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """Figures of a network: parameters, then MACs by phase, each of MONET and of PyTorch."""
+    """Figures of a network: parameters, then MACs by phase, from MONET and from PyTorch."""
 
     name: str
     family: str
@@ -140,7 +140,7 @@ class Row:
     trains: bool
     figures: tuple[tuple[int | None, int], ...]
     because: str
-    fault: str = ""  # of this list: the network does not run or export
+    fault: str = ""  # error of this list: the network does not run or export
 
     def agrees(self) -> bool:
         return self.trains and all(said == counted for said, counted in self.figures)
@@ -182,7 +182,7 @@ def measure(monet: Path, family: str, name: str, directory: Path) -> Row:
 
 
 def attempt(monet: Path, family: str, name: str, directory: Path) -> tuple[Row, float]:
-    """A row and the seconds it took. A network that fails here is a fault of the list."""
+    """Returns a row and its seconds. A network that fails here is an error in the list."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # The tracer warns about every shape assertion.
     begin = time.monotonic()
@@ -202,7 +202,7 @@ def summary(rows: list[Row]) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write aside, then rename: nobody reads half of it."""
+    """Writes a temporary file and renames it, so that the file is never incomplete."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     aside.write_text(text, encoding="utf-8")
     aside.replace(path)

@@ -1,6 +1,6 @@
-"""Optimisers with the options that MONET's training files give them, as references.
+"""Reference optimisers with the options of MONET's training files.
 
-Those of PyTorch 1.13 are PyTorch's. Lion, Adafactor, LAMB and Muon are written here in numpy from
+PyTorch 1.13 provides some of them. Lion, Adafactor, LAMB and Muon are implemented here in numpy from
 their papers.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# The options as a training file has them.
+# Option names of a training file.
 OPTIONS: dict[str, dict] = {
     "sgd": {"type": "sgd", "learning_rate": 0.05}, "momentum": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9},
     "nesterov_decay": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict] = {
 
 
 class Optimizer:
-    """Steps of all parameters, each by its own options; gradients are clipped before them."""
+    """Runs the steps of all parameters, each with its options; gradients are clipped first."""
 
     def __init__(self, options: dict, parameters: dict[str, Tensor], *, clip_norm: float | None = None,
                  clip_value: float | None = None) -> None:
@@ -54,7 +54,7 @@ class Optimizer:
             rule.step()
 
     def states(self, key: str) -> dict[str, Tensor]:
-        """What the tests compare, by MONET's names."""
+        """Returns the states that the tests compare, by MONET's names."""
         return self._rules[key].states()
 
 
@@ -69,7 +69,7 @@ def clip_norm(tensors: list[Tensor], limit: float) -> None:
 
 
 def options_of(key: str, parameter: Tensor, options: dict) -> dict:
-    """The options of one parameter: those of the groups that it matches replace the common ones."""
+    """Returns the options of a parameter: options of matching groups replace the common ones."""
     own = {name: value for name, value in options.items() if name not in ("groups", "no_decay", "clip_global_norm")}
     if "no_decay" in options and parameter.dim() < 2:
         own["weight_decay"] = 0.0
@@ -84,13 +84,13 @@ def options_of(key: str, parameter: Tensor, options: dict) -> dict:
 PYTORCH = {"sgd": torch.optim.SGD, "momentum": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
            "rmsprop": torch.optim.RMSprop, "adagrad": torch.optim.Adagrad, "sparse_adam": torch.optim.SparseAdam}
 ARGUMENTS = {"learning_rate": "lr", "epsilon": "eps", "learning_rate_decay": "lr_decay",
-             "initial_accumulator": "initial_accumulator_value"}  # others have the same name
+             "initial_accumulator": "initial_accumulator_value"}  # other options have equal names
 STATES = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment", "square_avg": "second_moment",
           "grad_avg": "mean", "momentum_buffer": "momentum", "sum": "sum"}
 
 
 class PyTorchRule:
-    """What is left out has the default of PyTorch."""
+    """Omitted options have PyTorch's defaults."""
 
     def __init__(self, options: dict, parameter: Tensor) -> None:
         arguments = {ARGUMENTS.get(key, key): tuple(value) if isinstance(value, list) else value

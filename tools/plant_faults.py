@@ -6,11 +6,12 @@
     tools/plant_faults.py build SCRATCH [TARGET...]
     tools/plant_faults.py run SCRATCH --level fast|full|slow [--jobs N] [--only IDS] [--keep]
 
-All faults are compiled at once: the environment variable MONET_FAULT says which of them is active, 0 none. `run` first runs the tests
-without a fault, then once with each fault until a test fails: first those of the fault's stage, then the others, the shortest first.
-A test that takes ten times as long as without a fault (at least a minute) has failed. Tests that fail without a fault are left out.
-The commands, environments and labels of the tests are those of CTest; tests of one gtest program that CTest runs case by case run
-together. The table goes to standard output and to SCRATCH/faults_LEVEL.json; with --keep, faults that are in that file do not run again.
+All faults are compiled at once. The environment variable MONET_FAULT selects the active fault; 0 is no fault. `run` first runs the
+tests without a fault, then with each fault until a test fails: tests of the fault's stage first, then the others, the shortest first.
+
+A test has failed if it takes ten times its time without a fault (at least a minute). Tests that fail without a fault are left out.
+The commands, environments and labels of the tests are those of CTest. Tests of one gtest program that CTest runs case by case run
+together. The table goes to standard output and to SCRATCH/faults_LEVEL.json. With --keep, faults in that file do not run again.
 """
 
 import argparse
@@ -30,10 +31,10 @@ TABLE = ROOT / "tests/planted_faults.txt"
 LEVELS = {"fast": {"fast"}, "full": {"fast", "medium"}, "slow": {"fast", "medium", "slow"}}
 LEAST_LIMIT = 60  # seconds
 SLOWDOWN = 10
-# The rules of includes, which read the sources, do not hold for planted ones.
+# Tests of include rules read the sources, and the planted sources break these rules.
 SETTINGS = {"GTEST_FAIL_FAST": "1", "GTEST_FILTER": "-Includes.of_the_repository*"}
 MEMORY = 12 << 30  # bytes of address space of a test
-# Programs of tests that are not named after their stages.
+# Test programs whose names differ from their stages.
 PROGRAMS = {"base": "readers", "numerics": "readers", "workload": "readers|execute", "hardware": "readers", "training": "training|execute",
             "train": "execute", "tiling": "schedule", "model": "optimise"}
 SWITCH = """#ifndef MONET_FAULT_SWITCH
@@ -48,7 +49,7 @@ inline bool monet_fault(int id) {
 
 
 class Place:
-    """Where a fault is planted: code of a file, of which the middle changes."""
+    """The place of a fault: code of a file whose middle part changes."""
 
     def __init__(self, path):
         self.path = path
@@ -83,13 +84,13 @@ def read_faults():
 
 
 def pattern(code):
-    """The code, with any white space between its words and signs."""
+    """Returns an expression for the code, with any white space between its tokens."""
     words = re.findall(r"\w+|[^\w\s]", code)
     return r"\s*".join(rf"\b{word}\b" if re.match(r"\w", word) else re.escape(word) for word in words)
 
 
 def locate(fault, root):
-    """The first place of the fault that is there: (place, (begin, end), line)."""
+    """Finds the first existing place of the fault: (place, (begin, end), line)."""
     reasons = []
     for place in fault.places:
         text = (root / place.path).read_text() if (root / place.path).is_file() else ""
@@ -108,7 +109,8 @@ def switched(fault, place, old):
     return f"({test} ? ({place.new}) : ({old}))"
 
 
-def plant(scratch):
+def locate_all():
+    """Finds the places of all faults: (place, (begin, end), line) by fault."""
     located, problems = {}, []
     for fault in read_faults():
         try:
@@ -117,6 +119,11 @@ def plant(scratch):
             problems.append(f"fault {fault.id}: {error}")
     if problems:
         sys.exit("\n".join(problems))
+    return located
+
+
+def plant(scratch):
+    located = locate_all()
     by_file = {}
     for fault, (place, span, line) in located.items():
         by_file.setdefault(place.path, []).append((span, fault, place))
@@ -128,7 +135,7 @@ def plant(scratch):
             text = source.read_text()
             for (begin, end), fault, place in sorted(by_file[name], key=lambda change: change[0], reverse=True):
                 text = text[:begin] + switched(fault, place, text[begin:end]) + text[end:]
-            if not target.is_file() or target.read_text() != SWITCH + text:  # an equal one is not compiled again
+            if not target.is_file() or target.read_text() != SWITCH + text:  # an unchanged file is not compiled again
                 target.write_text(SWITCH + text)
         elif source.is_file() and not (target.is_file() and target.stat().st_mtime == source.stat().st_mtime):
             shutil.copy2(source, target)
@@ -158,7 +165,7 @@ class Test:
         self.passes_with, self.fails_with = ([re.compile(one) for one in properties.get(key, [])]
                                              for key in ("PASS_REGULAR_EXPRESSION", "FAIL_REGULAR_EXPRESSION"))
         self.skipped = properties.get("SKIP_RETURN_CODE")
-        # Shares something with others: runs alone.
+        # A test that shares a resource with others runs alone.
         self.alone = bool(self.setups or properties.get("RUN_SERIAL") or properties.get("RESOURCE_LOCK"))
 
     def is_case(self):
@@ -205,7 +212,7 @@ class Running:
         self.process.wait()
 
     def outcome(self):
-        """None while it runs, then why it failed; empty if it passed."""
+        """Returns None while the test runs, then the reason of its failure, empty if it passed."""
         code = self.process.poll()
         if code is None:
             if self.seconds() < self.limit:
@@ -226,7 +233,7 @@ class Running:
 
 
 def run_tests(order, fault, limits, jobs, logs, ended, first_only):
-    """Runs the tests in that order, `jobs` at a time; the first failure ends it where `first_only`. `ended(test, seconds, why)` hears of each."""
+    """Runs the tests in order, `jobs` in parallel. With `first_only`, the first failure ends the run. Calls `ended(test, seconds, why)` for each test."""
     waiting, running = list(order), []
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir()
@@ -254,7 +261,7 @@ def run_tests(order, fault, limits, jobs, logs, ended, first_only):
 
 
 def baseline(tests, level, jobs, scratch, logs):
-    """Seconds of each test without a fault; tests that fail have none."""
+    """Returns the seconds of each test without a fault, without the tests that fail."""
     store = scratch / f"baseline_{level}.json"
     built = max(os.stat(shutil.which(test.command[0]) or test.command[0]).st_mtime for test in tests)
     if store.is_file() and store.stat().st_mtime > built:
@@ -276,14 +283,14 @@ def baseline(tests, level, jobs, scratch, logs):
 
 
 def ordered(fault, tests, seconds):
-    """The fault's own tests first, the shortest first. What prepares tests has done so without a fault."""
+    """Orders the tests: those of the fault's stage first, the shortest first. Set-up tests have run without a fault."""
     return sorted((test for test in tests if not test.setups),
                   key=lambda test: (not re.search(fault.tests, test.name), seconds[test.name]))
 
 
 def run(scratch, level, jobs, only, keep):
     os.environ["MONET_TEST_LEVEL"] = level
-    logs = scratch / "logs"  # and temporary files, also of tests that were stopped
+    logs = scratch / "logs"  # also has temporary files of tests that were stopped
     tests = tests_of(scratch, level)
     seconds, failed = baseline(tests, level, jobs, scratch, logs)
     for why in failed.values():
@@ -331,8 +338,7 @@ def main():
     of_run.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     if args.command == "list":
-        for fault in read_faults():
-            place, _, line = locate(fault, ROOT)
+        for fault, (place, _, line) in locate_all().items():
             print(f"{fault.id:3} {fault.stage:10} {fault.difficulty:7} {place.path}:{line}: {fault.kind}")
         return
     scratch = args.scratch.resolve()

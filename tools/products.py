@@ -10,12 +10,12 @@ VECTOR_PRODUCTS = ("mv", "addmv", "dot")
 
 
 def convolution_macs(x: Tensor, weight: Tensor, result: Tensor, *, transposed: bool) -> int:
-    """One filter for each element of the result, or, transposed, of the input; padding included."""
+    """Counts one filter for each element of the result, or of the input if transposed; padding included."""
     return (x if transposed else result).numel() * math.prod(weight.shape[1:])
 
 
 def product_macs(operator: str, args: tuple, result: Tensor) -> int:
-    """Of a primitive operator; none if it is no product."""
+    """Returns the multiply-accumulates of a primitive operator, 0 if it is not a product."""
     if operator == "convolution":
         return convolution_macs(args[0], args[1], result, transposed=args[6])
     if operator in MATRIX_PRODUCTS or operator in VECTOR_PRODUCTS:  # the last two tensors are the factors
@@ -26,7 +26,7 @@ def product_macs(operator: str, args: tuple, result: Tensor) -> int:
 
 
 def nodes_below(node: object) -> Iterator[object]:
-    """All nodes of autograd that the gradient of `node` is passed to, itself among them."""
+    """Returns `node` and all autograd nodes that receive its gradient."""
     waiting, seen = [node], {node}
     while waiting:
         current = waiting.pop()

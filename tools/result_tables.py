@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Tables of docs/results.md and docs/explanation/training-memory.md.
+"""Prints the tables of docs/results.md and docs/explanation/training-memory.md.
 
     tools/result_tables.py build/release/apps/monet/monet fused [NETWORK ...]
 
-fused       fused against layer by layer, inference and training, with every invariant checked
-fusion      fusion searched by cost against the original study's objectives, automatic stacks and none
-stored      bytes stored for the backward part of the reference networks
+fused       fused and layer-by-layer steps, inference and training, with every invariant checked
+fusion      fusion searched by cost, the original study's objectives, automatic stacks and no fusion
+stored      bytes that the reference networks store for the backward pass
 study       the experiments in examples/study
-images      cycles per image of automatic schedules as the batch grows
-memories    automatic schedules on chips whose arrays have a share of their memory
-allocation  allocations that are searched for, against the automatic one and random ones
-pairs       both gradients of products in one operator against two, layer by layer
-spaces      designs of spaces of hardware, and the processor time of one
+images      cycles per image of automatic schedules, by batch size
+memories    automatic schedules on chips with scaled memories of their arrays
+allocation  searched, automatic and random allocations
+pairs       both gradients of products in one operator and in two, layer by layer
+spaces      designs of hardware spaces, and the processor time of one design
 """
 
 import argparse
@@ -26,14 +26,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MONET = ""  # the tool, from the command line
+MONET = ""  # path of the monet program, from the command line
 CHIPS = ("edge_tpu", "tpu_like_quad_core", "fusemax")
 STEPS = ("inference", "sgd", "adam")
-SLACK = 1.02  # more cycles than this times the least so far count as growth
+SLACK = 1.02  # cycles above this factor times the minimum so far count as growth
 
 
 def execute(*command: object) -> bytes:
-    """What a command prints."""
+    """Runs a command and returns its standard output."""
     words = [MONET, *map(str, command)]
     done = subprocess.run(words, capture_output=True, cwd=ROOT, check=False)
     if done.returncode != 0:
@@ -42,21 +42,21 @@ def execute(*command: object) -> bytes:
 
 
 def run(*command: object) -> tuple[dict, float]:
-    """The result of a command as JSON, and the CPU seconds that it took."""
+    """Returns the JSON result of a command and its CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     result = json.loads(execute(*command, "--json", "-"))
     return result, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def step_of(network: str, batch: int, chip: str | Path, training: str) -> list[object]:
-    """Options of a step; without training if that is "inference"."""
+    """Returns the options of a step; `training` is a file name, or "inference" for none."""
     hardware = chip if isinstance(chip, Path) else f"data/hardware/{chip}.yaml"
     options = ["--hardware", hardware, "--workload", f"data/workload/{network}.onnx", "--batch", batch]
     return options if training == "inference" else [*options, "--training", f"data/training/{training}.yaml"]
 
 
 def table(headings: list[str], rows: Iterator[list] | list[list], words: int = 1) -> None:
-    """Prints rows as they are made; the first `words` columns are not numbers."""
+    """Prints each row as soon as it is computed; the first `words` columns are not numbers."""
     print("| " + " | ".join(headings) + " |")
     print("|" + "---|" * words + "---:|" * (len(headings) - words))
     for row in rows:
@@ -136,7 +136,7 @@ def allocation(wanted: list[str]) -> None:
 
 
 def pairs(wanted: list[str]) -> None:
-    """Layer by layer: megacycles, and megabytes that the gradients of products move to and from the off-chip memory."""
+    """Prints megacycles, layer by layer, and the off-chip megabytes of the gradients of products."""
     def row(network: str, batch: int, chip: str) -> list:
         steps = [run("schedule", *step_of(network, batch, chip, training), "--mode", "layer-by-layer")[0]
                  for training in ("adam", "adam_paired")]
@@ -216,7 +216,7 @@ def study_batches() -> None:
     for title, rows in figures.items():
         print(f"{title}:\n")
         table(["batch", "step", "images over cores", "Adam unfused", "without optimiser",
-               "the same, images over cores", "inference", "step, an image", "without optimiser, an image"], rows)
+               "without optimiser, images over cores", "inference", "step, an image", "without optimiser, an image"], rows)
 
 
 def study_adapters() -> None:
@@ -226,7 +226,7 @@ def study_adapters() -> None:
                        ("full training, fused", "edge_resnet18_cifar_fused"),
                        ("adapters of rank 8, fused", "study/lora_fused")):
         step = experiment(file)
-        # Fused, updates run with their gradients.
+        # In a fused step, updates run with their gradients.
         bare = "-" if file.endswith("fused") else before_update(step, "latency_cycles") / 1e6
         products = [step["macs"][part] / 1e9 for part in ("forward", "backward_input", "backward_weight")]
         rows.append([name, *products, step["latency_cycles"] / 1e6, bare, step["energy_pj"] / 1e9, offchip_mb(step)])
@@ -261,7 +261,7 @@ def study(_: list[str]) -> None:
 
 
 def growing(cycles: list[float], cell: Callable[[int], str]) -> list[str]:
-    """Cells, marked where more images or memory than in a cell before take more cycles."""
+    """Returns the cells, marked where more images or memory than in an earlier cell need more cycles."""
     return [cell(i) + " **grows**" * (i > 0 and cycles[i] > SLACK * min(cycles[:i])) for i in range(len(cycles))]
 
 
@@ -284,7 +284,7 @@ def images(wanted: list[str]) -> None:
 
 
 def write_scaled(folder: Path, share: float) -> None:
-    """All chips, with the outermost memory of their arrays `share` times as large."""
+    """Writes all chips with the outermost memory of their arrays scaled by `share`."""
     shutil.copytree(ROOT / "data" / "hardware", folder)
     for path in (folder / "cores").glob("*.yaml"):
         text = path.read_text()
@@ -314,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("monet")
     parser.add_argument("table", choices=tables)
-    parser.add_argument("networks", nargs="*", help="of these alone")
+    parser.add_argument("networks", nargs="*", help="only these networks")
     arguments = parser.parse_args()
     MONET = str(Path(arguments.monet).resolve())
     tables[arguments.table](arguments.networks)

@@ -1,5 +1,5 @@
-"""Networks that torchvision has not: a U-Net, an LSTM classifier, residual networks of small images,
-and small ones for tests."""
+"""Networks missing in torchvision: a U-Net, an LSTM classifier, residual networks for small images,
+and small networks for tests."""
 
 import math
 
@@ -23,8 +23,8 @@ def two_convolutions(channels_in: int, channels: int) -> nn.Sequential:
 class UNet(nn.Module):
     """Ronneberger et al. 2015, padded and with batch normalisation; the size is kept.
 
-    Down by max pooling; up by transposed convolution, or by bilinear interpolation and a 1x1
-    convolution; what came down is concatenated.
+    Max pooling reduces the size. A transposed convolution, or bilinear interpolation and a 1x1
+    convolution, restores it. The features of the way down are concatenated.
     """
 
     def __init__(self, channels: int, levels: int, classes: int, *, interpolate: bool) -> None:
@@ -51,7 +51,7 @@ class UNet(nn.Module):
 
 
 def projection(before: int, after: int, *, normalised: bool) -> nn.Sequential:
-    """A 1x1 convolution of stride 2 beside a block: with batch normalisation, or with a bias."""
+    """A 1x1 convolution of stride 2 as the shortcut of a block: with batch normalisation, or with a bias."""
     convolution = nn.Conv2d(before, after, kernel_size=1, stride=2, bias=not normalised)
     return nn.Sequential(convolution, *([nn.BatchNorm2d(after)] if normalised else []))
 
@@ -140,7 +140,7 @@ class LlamaBlock(nn.Module):
         self.down = nn.Linear(3 * width, width, bias=False)
 
     def rotate(self, x: Tensor) -> Tensor:
-        """Positions 0, 1, ... turn the two halves of each head; angles are powers of two."""
+        """Positions 0, 1, ... rotate the two halves of each head; angles are powers of two."""
         half = self.head_width // 2
         position = torch.arange(x.shape[2], device=x.device).unsqueeze(1)
         angle = position * torch.tensor([2.0 ** -(i + 1) for i in range(half)], dtype=x.dtype)
@@ -149,7 +149,7 @@ class LlamaBlock(nn.Module):
         return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
 
     def repeat(self, x: Tensor) -> Tensor:
-        """Each group's keys or values, for all heads that share them."""
+        """Repeats each group's keys or values for all heads that share them."""
         batch, groups, sequence, width = x.shape
         shared = self.heads // groups
         expanded = x[:, :, None].expand(batch, groups, shared, sequence, width)
@@ -177,7 +177,7 @@ class LlamaBlock(nn.Module):
     head=nn.Linear(width, vocabulary, bias=False),
 ))  # fmt: skip
 def llama(m: Net, input_ids: Tensor) -> Tensor:
-    """A language model of few such layers; head and embedding are separate."""
+    """A language model with few of these layers; head and embedding are separate."""
     x = m.embedding(input_ids)
     for layer in m.layers:
         x = layer(x)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Writes docs/validation.md: what the tool says of figures that others published or measured.
+"""Writes docs/validation.md: MONET's figures next to figures that others published or measured.
 
-    tools/validation_table.py build/release/apps/monet/monet                   # all
-    tools/validation_table.py build/release/apps/monet/monet --check           # fails where the page is another
+    tools/validation_table.py build/release/apps/monet/monet                   # writes the page
+    tools/validation_table.py build/release/apps/monet/monet --check           # fails if the page differs
     tools/validation_table.py build/release/apps/monet/monet --only zigzag     # prints one section
 
-`--keep` leaves the files that commands of the page name under out/validation/, so that they can be typed as they stand.
+`--keep` leaves the input files of the page's commands under out/validation/, so that the commands run as printed.
 
-A section is a module in tools/validation/ with a function `section(tool) -> Section`, and its name in SECTIONS below:
-1. Write published figures into the module, or into a CSV or a fixture beside it, with their source.
-2. Give `tool.run("monet ... --json -")` the command as a reader types it, from the repository's root, and take ours from its JSON;
-   `tool.file(NAME, CONTENT)` writes what a command reads and returns its name.
-3. Return `Section(title, published, [Block(text, [Row(what, [(published, ours), ...], [command], taken, unit, kind)])], explained,
-   falsified)`. The tool computes errors; several pairs in a row are a set, of which the mean and the worst are shown.
+A section is a module in tools/validation/ with a function `section(tool) -> Section`. SECTIONS below has its name.
+1. Write the published figures, with their source, into the module or into a CSV file or fixture next to it.
+2. Pass `tool.run("monet ... --json -")` the command as a reader types it in the repository's root, and read our figure
+   from its JSON. `tool.file(NAME, CONTENT)` writes an input file of a command and returns its name.
+3. Return `Section(title, published, [Block(text, [Row(what, [(published, ours), ...], [command], taken, unit, kind)])],
+   explained, falsified)`. The tool computes the errors. A row with several pairs is a set: the page shows its mean and
+   worst error.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # beside the sources
+sys.dont_write_bytecode = True  # keeps __pycache__ out of the sources
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from validation.section import KINDS, ROOT, SAME, Failed, Maker, Section, Tool, count, grid, mean_error, percent, render, worst_error
@@ -35,14 +36,23 @@ SECTIONS = ("chips", "gpu", "pulp", "areas", "imc", "memories", "fpga", "cluster
 HEAD = """\
 # Compared with published figures
 
-Made by `tools/validation_table.py`: do not edit by hand. The slow suite runs it and fails where a figure is another (`docs.validation_table`).
+`tools/validation_table.py` writes this page: do not edit it by hand. The slow suite runs the tool and fails if the
+page differs (`docs.validation_table`).
 
-Every figure that somebody else published or measured and that this tool was held against, with the command that gives ours, typed from the repository's root. Errors are ours
-less the published, as a part of the published; "none" is less than {same:.0e}, and "equal" figures are so near. A number in brackets is the command that a figure is taken from.
-Files under `out/validation/` are written by `tools/validation_table.py MONET --keep`. Every command ends with `--json -`: what is taken from it is named as it is called there.
+The page compares figures that others published or measured with MONET's, called *ours*. Each row refers to the command
+that gives our figure. Type the commands in the repository's root.
 
-What a figure is worth depends on what it is held against: a program that ours has to equal (agreement shows that it does so, not that either is right about silicon), hardware that
-nothing was fitted to, or figures that constants were fitted to (agreement shows how well so few constants can do).
+- *Error* is ours less the published figure, as a share of the published one. "none" is less than {same:.0e}; figures
+  this close count as "equal".
+- A number in brackets is the number of a command.
+- Every command ends with `--json -`. *Ours is* has the JSON key of the figure.
+- `tools/validation_table.py MONET --keep` writes the files under `out/validation/`.
+
+The value of a comparison depends on its kind:
+
+- *A program that ours must equal*: agreement shows that ours equals it, not that either is right about silicon.
+- *Hardware, measured or published, nothing fitted*: agreement is evidence for the model.
+- *Figures that constants were fitted to*: agreement shows how well a few constants can fit.
 """
 
 
@@ -58,7 +68,7 @@ def summary(sections: list[Section]) -> str:
             if held:
                 rows.append([f"[{section.title}](#{anchor(section.title)})", kind, f"{count(held):,}",
                              percent(mean_error(held), ""), percent(worst_error(held))])  # fmt: skip
-    return grid(["section", "held against", "figures", "mean error", "worst error"], rows)
+    return grid(["section", "compared with", "figures", "mean error", "worst error"], rows)
 
 
 def make(tool: Tool, names: tuple[str, ...]) -> list[Section]:
@@ -68,28 +78,29 @@ def make(tool: Tool, names: tuple[str, ...]) -> list[Section]:
 
 
 def write_aside(path: Path, text: str) -> None:
+    """Writes a temporary file and renames it, so that the page is never incomplete."""
     aside = path.with_suffix(".tmp")
     aside.write_text(text, encoding="utf-8")
     os.replace(aside, path)
 
 
 def compare(committed: str, text: str) -> None:
-    """Exits where the page is another, and says in which lines."""
+    """Prints the lines that differ and exits if the page differs from the text."""
     if committed == text:
         return
     difference = difflib.unified_diff(committed.splitlines(), text.splitlines(), "docs/validation.md, as committed",
-                                      "docs/validation.md, as the tool says now", lineterm="", n=1)  # fmt: skip
+                                      "docs/validation.md, as the tool writes it now", lineterm="", n=1)  # fmt: skip
     print("\n".join(difference), file=sys.stderr)
-    sys.exit("docs/validation.md is not what the tool says: if the change is meant, run tools/validation_table.py again")
+    sys.exit("docs/validation.md differs from the tool's output: if the change is intended, run tools/validation_table.py again")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("monet", help="the tool")
+    parser.add_argument("monet", help="path of the monet program")
     parser.add_argument("--only", choices=SECTIONS, help="print one section")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page differs")
-    parser.add_argument("--jobs", type=int, default=2, help="commands at a time")
-    parser.add_argument("--keep", action="store_true", help="leave written files under out/validation/")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page differs")
+    parser.add_argument("--jobs", type=int, default=2, help="number of commands that run in parallel")
+    parser.add_argument("--keep", action="store_true", help="keep the commands' input files under out/validation/")
     arguments = parser.parse_args()
     tool = Tool(arguments.monet, arguments.jobs, arguments.keep)
     try:

@@ -3,9 +3,9 @@
 
     tools/witness.py OLD_MONET NEW_MONET [--only REGEX] [--jobs N] [--keep DIR] [--remember DIR] [--list]
 
-A redesign that changes no figure has no differences here. What is set aside: the object `provenance` (version, commit and hashes of
-inputs) and the times that searches took (`seconds`). With --provenance it is compared, too, but for version and commit.
-Compared are the exit code, standard output, every file written, and standard error where a command fails.
+A redesign that changes no figure has no differences here. The script compares exit codes, standard output, every written file, and
+standard error of failed commands. It ignores the times of searches (`seconds`) and the object `provenance` (version, commit and
+hashes of inputs). --provenance compares that object too, except version and commit.
 """
 
 import argparse
@@ -117,7 +117,7 @@ CASES = {
 
 
 def masked(data: bytes, provenance: bool) -> bytes:
-    """Without what may differ: provenance objects, seconds, scratch folders."""
+    """Removes parts that may differ: provenance objects, seconds, scratch folders."""
     if b"\0" in data[:4096] and b'"provenance"' not in data:
         return data
     data = re.sub(rb'"((?:cpu_|genetic_|exact_)?seconds)": ?[0-9.eE+-]+', rb'"\1":0', data)
@@ -138,7 +138,7 @@ def masked(data: bytes, provenance: bool) -> bytes:
 
 
 def run(binary, command, root):
-    """Everything that one command gives, by name."""
+    """Returns all outputs of a command, by name."""
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="witness", dir=root))
     for folder in ("data", "examples"):
         (scratch / folder).symlink_to(HERE / folder)
@@ -155,7 +155,7 @@ def run(binary, command, root):
 
 
 def remembered(folder, name, binary, command, root):
-    """run() of the old binary, or what it gave before."""
+    """Returns the outputs of the old binary, from the folder of --remember if they are there."""
     if not folder:
         return run(binary, command, root)
     key = hashlib.sha256(repr((binary, os.stat(binary).st_mtime_ns, command)).encode()).hexdigest()
@@ -192,12 +192,12 @@ def main():
     parser.add_argument("old", nargs="?")
     parser.add_argument("new", nargs="?")
     parser.add_argument("--only", default="", help="only the cases whose name matches this expression")
-    parser.add_argument("--jobs", type=int, default=1, help="commands side by side")
-    parser.add_argument("--keep", help="folder for what differs")
-    parser.add_argument("--remember", help="folder that keeps what the old binary gave, for the next time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of commands that run in parallel")
+    parser.add_argument("--keep", help="folder for outputs that differ")
+    parser.add_argument("--remember", help="folder that keeps the outputs of the old binary for later runs")
     parser.add_argument("--provenance", action="store_true",
-                        help="compare provenance, too, but for version and commit")
-    parser.add_argument("--list", action="store_true", help="show the cases")
+                        help="compare provenance too, except version and commit")
+    parser.add_argument("--list", action="store_true", help="print the cases")
     arguments = parser.parse_args()
     cases = {name: command for name, command in CASES.items() if re.search(arguments.only, name)}
     if arguments.list:

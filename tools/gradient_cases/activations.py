@@ -1,4 +1,4 @@
-"""Activation functions, as single operators and as the chains that exporters write."""
+"""Activation functions, as single operators and as exported chains."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def cases() -> Iterator[Case]:
 
 
 def plain() -> Iterator[Case]:
-    """At several shapes; the spread reaches every branch."""
+    """Makes cases of several shapes; the spread of the numbers reaches every branch."""
     functions = {"Relu": (torch.relu, "", 1.0), "Sigmoid": (torch.sigmoid, "", 3.0), "Tanh": (torch.tanh, "", 2.0),
                  "Softplus": (F.softplus, "", 6.0), "Softsign": (F.softsign, "", 4.0), "Selu": (torch.selu, "", 3.0),
                  "HardSwish": (F.hardswish, "", 5.0), "Gelu": (F.gelu, "ai.monet", 3.0),
@@ -26,12 +26,12 @@ def plain() -> Iterator[Case]:
     for op_type, (function, domain, scale) in functions.items():
         for i, shape in enumerate(SHAPES):
             yield op(f"{op_type.lower()}_{i}", op_type, [data("X", shape, scale=scale)], function, domain=domain)
-    # Far from zero, where a careless exponential overflows.
+    # Numbers far from zero, where a careless exponential overflows.
     for op_type in ("Sigmoid", "Tanh", "Silu", "Mish", "Gelu", "Softsign"):
         function, domain, _ = functions[op_type]
         yield op(f"{op_type.lower()}_far", op_type, [data("X", values=[-800.0, -40.0, -6.5, 0.0, 6.5, 19.0])],
                  function, domain=domain)
-    # Exactly at kinks.
+    # Numbers exactly at kinks.
     kinks = {"Relu": torch.relu, "HardSwish": F.hardswish, "Abs": torch.abs, "HardSigmoid": None, "Clip": None}
     for op_type, function in kinks.items():
         if function is None:
@@ -106,7 +106,7 @@ def chain(name: str, lines: list[str], function, **numbers: float) -> Case:
 
 
 def chains() -> Iterator[Case]:
-    """Constants are single precision in the file; what is recognised is exact again."""
+    """Constants are single precision in the file; recognised operators are exact."""
     half = {"half": 0.5, "one": 1.0}
     root = {"root": math.sqrt(2.0)}
     yield chain("gelu_erf_exported", ["D = Div X root", "E = Erf D", "A = Add E one", "M = Mul X A", "Y = Mul M half"],
@@ -137,7 +137,7 @@ def chains() -> Iterator[Case]:
                 F.hardswish, three=3.0, zero=0.0, six=6.0)
     yield chain("hardswish_scaled_gate", ["A = Add X three", "C = Clip A zero six", "G = Div C six", "Y = Mul G X"],
                 F.hardswish, three=3.0, zero=0.0, six=6.0)
-    # Looks alike, but is not: must stay as it is.
+    # Similar chains of other functions, which must not be recognised.
     yield chain("twice_a_gate", ["S = Sigmoid X", "M = Mul X S", "Y = Mul M two"], lambda x: 2 * F.silu(x), two=2.0)
     yield chain("gated_by_shifted", ["A = Add X one", "S = Sigmoid A", "Y = Mul X S"],
                 lambda x: x * torch.sigmoid(x + 1), one=1.0)
@@ -153,7 +153,7 @@ def chains() -> Iterator[Case]:
 
 
 def modules() -> Iterator[Case]:
-    """As torch.onnx exports them, between two linear layers."""
+    """Activations as torch.onnx exports them, between two linear layers."""
     functions = {"gelu": F.gelu, "silu": F.silu, "mish": F.mish, "hardswish": F.hardswish,
                  "hardsigmoid": F.hardsigmoid, "relu6": F.relu6, "softplus": F.softplus, "selu": F.selu,
                  "logsigmoid": F.logsigmoid, "tanhshrink": F.tanhshrink}

@@ -80,7 +80,7 @@ OFFSETS = torch.arange(4).view(1, 4) - torch.arange(4).view(4, 1) + 3
 
 @net(lambda: dict(inner=nn.Linear(6, 18), table=nn.Parameter(torch.zeros(7, 2))))
 def relative(m: Net, x: Tensor) -> Tensor:
-    """A window's attention with a learned bias, as Swin has it."""
+    """Attention in a window with a learned bias (Swin)."""
     q, k, v = m.inner(x).reshape(3, 4, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
     bias = m.table[OFFSETS.view(-1)].view(4, 4, 2).permute(2, 0, 1)
     scores = (q * f32(0.5)) @ k.transpose(-2, -1) + bias.unsqueeze(0)

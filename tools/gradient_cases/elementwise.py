@@ -48,7 +48,7 @@ def binary() -> Iterator[Case]:
         for left, right in PAIRS:
             yield op(f"{op_type.lower()}_{shape_name(left)}_{shape_name(right)}", op_type,
                      [data("A", left, offset=offset), data("B", right, offset=offset)], function)
-        # Integers as numbers: many ties.
+        # Integral numbers, with many ties.
         if op_type in ("Max", "Min"):
             for left, right in PAIRS[:6]:
                 yield op(f"{op_type.lower()}_ties_{shape_name(left)}_{shape_name(right)}", op_type,
@@ -56,7 +56,7 @@ def binary() -> Iterator[Case]:
 
 
 def remainders() -> Iterator[Case]:
-    """With the sign of the divisor (torch.remainder), or of the dividend (torch.fmod)."""
+    """Remainder with the sign of the divisor (torch.remainder), or of the dividend (torch.fmod)."""
     for fmod, function in ((0, torch.remainder), (1, torch.fmod)):
         for divisor in (1.5, -1.5):
             for left, right in PAIRS:

@@ -1,4 +1,4 @@
-"""A few cases of every kind, to copy from."""
+"""A few cases of every kind, as templates."""
 
 from collections.abc import Iterator
 

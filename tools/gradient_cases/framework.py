@@ -1,6 +1,6 @@
 """Cases of operators whose outputs and gradients PyTorch computes for the tests of execute/.
 
-A family is a file beside this one with a function `cases()`. Each case is a small ONNX graph, numbers for
+A family is a file in this folder with a function `cases()`. Each case is a small ONNX graph, numbers for
 its tensors, and the same function in PyTorch:
 
     yield op("softmax_axis0", "Softmax", [data("X", (3, 4))], lambda x: torch.softmax(x, 0), axis=0)
@@ -9,11 +9,11 @@ its tensors, and the same function in PyTorch:
 
 A case is recorded before the next one is made, so its function may read the variables of a loop.
 `tools/make_gradient_fixtures.py` runs PyTorch in double precision, feeds a generated gradient into
-every output and writes what comes out. Numbers come from a counter-based generator that the tests
-have too (class Numbers), so only results are stored.
+every output and writes the results. Numbers are from a counter-based generator that the tests also
+have (class Numbers), so only results are stored.
 
-Of batch normalisation in training, running mean and variance are buffer() inputs and second and
-third outputs: return them after PyTorch has updated them in place.
+In batch normalisation for training, running mean and variance are buffer() inputs and the second and
+third output: return them after PyTorch has updated them in place.
 """
 
 import ast
@@ -30,7 +30,7 @@ from torch import Tensor
 from gradient_cases.onnx_check import check_model
 from net import Net, exported_model
 
-SAMPLES = 8  # Elements kept of a larger tensor, besides its norm and its projection.
+SAMPLES = 8  # Elements kept of a larger tensor, with its norm and its projection.
 WHOLE = 12  # A tensor up to this size is kept whole.
 
 # --- Numbers ---------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def fnv1a64(text: str) -> int:
 class Numbers:
     """Element i of a tensor from its name, a seed and i: splitmix64 at a random place.
 
-    The same as monet::NumberGenerator, bit for bit.
+    Equals monet::NumberGenerator bit for bit.
     """
 
     def __init__(self, name: str, seed: int) -> None:
@@ -63,7 +63,7 @@ class Numbers:
             return z ^ (z >> np.uint64(31))
 
     def uniform(self, count: int) -> np.ndarray:
-        """In [-1, 1)."""
+        """Returns numbers in [-1, 1)."""
         return (self.raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
 
     def below(self, count: int, limit: int) -> np.ndarray:
@@ -72,9 +72,9 @@ class Numbers:
 
 
 def f32(value: float) -> float:
-    """The number that is read from a single-precision attribute or scalar constant.
+    """Returns the number read from a single-precision attribute or scalar constant.
 
-    The decimal that was written where it has at most six digits, else the rounded number.
+    It is the written decimal if that has at most six digits, else the rounded number.
     """
     digits = np.format_float_scientific(np.float32(value), unique=True, trim="-")
     short = sum(c.isdigit() for c in digits.split("e")[0]) <= 6
@@ -86,11 +86,11 @@ def f32(value: float) -> float:
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that a case starts from."""
+    """An input or constant of a case."""
 
     name: str
     shape: tuple[int, ...]
-    kind: str  # data: gets a gradient; buffer: real, but none; integer; constant: known values
+    kind: str  # data: has a gradient; buffer: real, without a gradient; integer; constant: known values
     offset: float = 0.0
     scale: float = 1.0
     range: int = 0  # integer: below this, plus offset
@@ -130,7 +130,7 @@ class Input:
 
 def data(name: str, shape: Sequence[int] = (), *, offset: float = 0.0, scale: float = 1.0, levels: int = 0,
          values: object = None) -> Input:
-    """Real numbers that get a gradient: offset + scale * [-1, 1), or the given ones."""
+    """Real numbers with a gradient: offset + scale * [-1, 1), or the given ones."""
     if values is not None:
         array = np.asarray(values, dtype=np.float64)
         return Input(name, array.shape, "data", values=array)
@@ -138,7 +138,7 @@ def data(name: str, shape: Sequence[int] = (), *, offset: float = 0.0, scale: fl
 
 
 def buffer(name: str, shape: Sequence[int], *, offset: float = 0.0, scale: float = 1.0) -> Input:
-    """Real numbers without a gradient: running statistics, a mask to be added."""
+    """Real numbers without a gradient, such as running statistics or an added mask."""
     return Input(name, tuple(shape), "buffer", offset, scale)
 
 
@@ -176,7 +176,7 @@ class Node:
 
 
 def attribute_to_json(name: str, value: object) -> object:
-    """As JSON: an integer is INT, a number with a point FLOAT, an object a tensor."""
+    """Returns the attribute as JSON: an integer is INT, a number with a point FLOAT, an object a tensor."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float) and math.isfinite(value) and f32(value) != value:
@@ -200,7 +200,7 @@ class Case:
 
     The function gets the inputs that are not None, in order (constants too), as double, int64 or
     bool tensors, and returns one tensor, or a tuple with one for every output. With `op_type` they
-    are the inputs of that one operator, None for one left out, and its outputs are "Y", or "Y0",
+    are the inputs of that operator, None for an omitted one, and its outputs are "Y", or "Y0",
     "Y1", ...; `nodes` name what they read and write.
     """
 
@@ -229,7 +229,7 @@ class Case:
         return self.counts_as or self.op_type or self.nodes[0].op_type
 
     def record(self) -> dict:
-        """The case and PyTorch's results, as the test reads them."""
+        """Returns the case and PyTorch's results in the form that the test reads."""
         nodes, outputs = self.graph()
         tensors = [tensor for tensor in self.inputs if tensor is not None]
         seed = fnv1a64(self.name) & 0xFFFFFFFF
@@ -265,7 +265,7 @@ def graph(name: str, lines: Sequence[str | Node], inputs: Sequence[Input], torch
 def parse(*lines: str | Node) -> list[Node]:
     """Nodes of lines "OUTPUT... = OPERATOR INPUT... NAME=VALUE...": "Y = Flatten X axis=1".
 
-    A name that is "-" is left out, and an operator of another domain is written "DOMAIN.OPERATOR".
+    The name "-" is an omitted input or output, and an operator of another domain is written "DOMAIN.OPERATOR".
     """
     nodes = []
     for line in lines:
@@ -291,7 +291,7 @@ def literal(text: str) -> object:
 
 
 def in_turn(*parts: Callable[[], Iterator[Case]]) -> Iterator[Case]:
-    """The cases of all parts."""
+    """Returns the cases of all parts."""
     return (case for part in parts for case in part())
 
 
@@ -305,7 +305,7 @@ def as_torch(tensor: Input, numbers: np.ndarray) -> Tensor:
 
 
 def feed_gradients(results: Sequence[Tensor], names: Sequence[str], seed: int) -> None:
-    """Backward from all outputs that depend on data, each with numbers named NAME.grad."""
+    """Runs backward from all outputs that depend on data, each with a gradient of numbers named NAME.grad."""
     roots = [(r, n) for r, n in zip(results, names) if r.requires_grad]
     gradients = [torch.from_numpy(Numbers(f"{name}.grad",
                                           seed).uniform(root.numel()).reshape(root.shape)) for root, name in roots]
@@ -342,12 +342,12 @@ def summary(result: Tensor, name: str, whole: int = WHOLE, samples: int = SAMPLE
 
 def exported(name: str, module: torch.nn.Module, inputs: Sequence[Input], *, opset: int = 17,
              double: bool = True) -> Case:
-    """A PyTorch module as torch.onnx writes it: the chain of operators that users' files hold.
+    """Makes a case of a PyTorch module as torch.onnx writes it: the chain of operators in users' files.
 
     Its parameters are generated by name (buffers too); its constants are written in double
-    precision, so that results agree to 1e-10, or with double=False as users have them, in single
-    precision (then only what is recognised as one operator agrees). Attributes are single
-    precision: give the module such numbers, by f32().
+    precision, so that results agree to 1e-10. With double=False they are in single precision, as in
+    users' files; then only chains recognised as one operator agree. Attributes are single precision:
+    use such numbers in the module, by f32().
     """
     module = module.to(torch.float64 if double else torch.float32).train()
     states = []
@@ -381,17 +381,17 @@ def exported(name: str, module: torch.nn.Module, inputs: Sequence[Input], *, ops
 
 
 def kind_of(module: torch.nn.Module) -> str:
-    """The name of its class, or of its function in the same form."""
+    """Returns the name of its class, or of its function in the same form."""
     return module.run.__name__.title().replace("_", "") if isinstance(module, Net) else type(module).__name__
 
 
 def widened(tensors: Sequence[Input]) -> list[Input]:
-    """The same as double tensors."""
+    """Converts floating tensors to double precision."""
     return [replace(t, type="double") if t.type == "float" else t for t in tensors]
 
 
 def widened_nodes(nodes: Sequence[Node]) -> list[Node]:
-    """torch.onnx writes some constants of double modules in single precision: here in double.
+    """Restores constants of double modules that torch.onnx writes in single precision.
 
     The scales of Resize are single precision by definition.
     """
@@ -420,7 +420,7 @@ def short(values: Sequence[int]) -> str:
 
 
 def outside(x: Tensor, pads: Sequence[int], value: float = 0.0) -> Tensor:
-    """ONNX pads (all begins, then all ends) by F.pad, which counts from the last axis."""
+    """Applies ONNX pads (all begins, then all ends) with F.pad, which counts from the last axis."""
     count = len(pads) // 2
     flat = [side for i in reversed(range(count)) for side in (pads[i], pads[count + i])]
     return torch.nn.functional.pad(x, flat, value=value)

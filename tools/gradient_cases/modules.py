@@ -1,4 +1,4 @@
-"""PyTorch modules as torch.onnx writes them: the chains that users' files hold."""
+"""PyTorch modules as torch.onnx writes them: the chains in users' files."""
 
 from collections.abc import Callable, Iterator
 

@@ -58,7 +58,7 @@ def views() -> Iterator[Case]:
 
 
 def numpy_slice(x: Tensor, starts, ends, axes, steps) -> Tensor:
-    """numpy's rules, negative steps too."""
+    """Slices by numpy's rules, with negative steps."""
     index = torch.arange(x.numel()).reshape(x.shape).numpy()
     parts = [slice(None)] * x.dim()
     for start, end, axis, step in zip(starts, ends, axes, steps):
@@ -117,7 +117,7 @@ def splits_and_joins() -> Iterator[Case]:
 
 
 def pad_all(x: Tensor, pads, mode: str = "constant", value: float = 0.0) -> Tensor:
-    """ONNX pads by indices, so that every mode works for every rank."""
+    """Pads as ONNX does, by indices, so that every mode works for every rank."""
     count = x.dim()
     for axis in range(count):
         before, after = pads[axis], pads[count + axis]
@@ -269,7 +269,7 @@ def take(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 def scatters() -> Iterator[Case]:
     for axis in (0, 1, -1):
         for reduction in ("none", "add"):
-            # Without reduction every place is written once.
+            # Without a reduction, every place is written once.
             order = np.array([[2, 0, 1], [1, 2, 0]]) if axis else np.array([[0, 1, 2], [2, 0, 1]])
             order = order if axis else order[:, [0, 1, 2]]
             shape = (3, 4) if axis else (4, 3)
@@ -351,7 +351,7 @@ def resizes() -> Iterator[Case]:
 
 
 def asymmetric(x: Tensor, factors: tuple[int, int] = (2, 2)) -> Tensor:
-    """Output i lies at input i / factor; beyond the last input it is repeated."""
+    """Output i lies at input i / factor; the last input is repeated beyond the end."""
     for axis, factor in ((2, factors[0]), (3, factors[1])):
         size = x.shape[axis]
         places = torch.arange(size * factor, dtype=torch.float64) / factor
@@ -374,7 +374,7 @@ def shuffle(m: Net, x: Tensor) -> Tensor:
 
 @net(dict)
 def shifted(m: Net, x: Tensor) -> Tensor:
-    """Cyclic shift and windows, as Swin has them."""
+    """Cyclic shift and windows (Swin)."""
     x = torch.roll(x, (-1, 1), (1, 2))
     x = x.view(2, 2, 2, 2, 2, 3).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 3)
     return torch.roll(x.flip(1), 1, 0)
@@ -390,7 +390,7 @@ def upsampled(m: Net, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @net(dict)
 def picked(m: Net, x: Tensor) -> tuple[Tensor, ...]:
-    """Indexing as people write it."""
+    """Indexing as users write it."""
     first, rest = x[:, 0], x[:, 1:]
     a, b = rest.chunk(2, dim=-1)
     return first, a[..., ::2], torch.stack((a, b), 1).flatten(2), x[:, -1, None], x[[2, 0, 2]]

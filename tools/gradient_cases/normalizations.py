@@ -1,4 +1,4 @@
-"""Normalisations in training and inference mode, and the chains that exporters write for them."""
+"""Normalisations in training and inference mode, and their exported chains."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def batch_norms() -> Iterator[Case]:
             yield op(f"batchnorm_training_{name}_{keep}", "BatchNormalization", inputs,
                      lambda x, s, b, m, v: (F.batch_norm(x, m, v, s, b, True, 1 - keep, EPSILON), m, v),
                      epsilon=EPSILON, momentum=keep, training_mode=1, outputs=3)
-    # With running statistics, as when fine-tuning.
+    # Cases with running statistics, as in fine-tuning.
     for shape in shapes:
         channels = (shape[1],)
         yield op(f"batchnorm_inference_{short(shape)}", "BatchNormalization",
@@ -74,7 +74,7 @@ def group_norms() -> Iterator[Case]:
                      "GroupNormalization", [data("X", shape, scale=2.0), *affected],
                      lambda x, s=None, b=None, g=groups: F.group_norm(x, g, s, b, EPSILON), domain="ai.monet",
                      num_groups=groups, epsilon=EPSILON)
-    # Operator set 18 has one scale a group.
+    # In operator set 18 a group has one scale.
     yield op("groupnorm_scale_per_group", "GroupNormalization",
              [data("X", (2, 6, 3)), scale("S", (2,)), data("B", (2,))],
              lambda x, s, b: F.group_norm(x, 2, s.repeat_interleave(3), b.repeat_interleave(3), EPSILON),
@@ -139,7 +139,7 @@ def chains() -> Iterator[Case]:
     yield chain("rmsnorm_without_scale",
                 ["Q = Mul X X", "V = ReduceMean Q axes=[-1]", "A = Add V eps", "R = Sqrt A", "Y = Div X R"],
                 [x, numbers[1]], lambda x, eps: rms_norm(x, 1.0, (-1,)))
-    # Alike, but over other axes or of another x: stays as it is.
+    # Similar chains over other axes or with another x, which must not be recognised.
     yield chain("rms_over_the_first_axis",
                 ["Q = Mul X X", "V = ReduceMean Q axes=[0]", "A = Add V eps", "R = Sqrt A", "Y = Div X R"],
                 [x, numbers[1]], lambda x, eps: rms_norm(x, 1.0, (0,)))
@@ -157,7 +157,7 @@ def rms_normed(m: Net, x: torch.Tensor) -> torch.Tensor:
 
 
 def modules() -> Iterator[Case]:
-    """As torch.onnx writes them."""
+    """Normalisations as torch.onnx writes them."""
     image = data("input", (2, 4, 3, 3), scale=2.0)
     rows = data("input", (2, 3, 4), scale=2.0)
     norms = {"group_norm": (nn.GroupNorm(2, 4, eps=EPSILON), image),

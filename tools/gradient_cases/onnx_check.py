@@ -1,4 +1,4 @@
-"""Refuses cases that are no valid ONNX."""
+"""Rejects cases that are not valid ONNX."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TENSOR_TYPES = {"float": onnx.TensorProto.FLOAT, "double": onnx.TensorProto.DOUB
 
 
 def check_model(case: Case, nodes: Sequence[Node], outputs: Sequence[str], tensors: Sequence[Input]) -> None:
-    """Refuse a case that is no valid ONNX; other domains and newer opsets are not checked.
+    """Rejects a case that is not valid ONNX; other domains and newer opsets are not checked.
 
-    ONNX 1.12 takes ellipses of different lengths in an Einsum for an error.
+    ONNX 1.12 wrongly rejects ellipses of different lengths in an Einsum.
     """
     if any(node.domain or node.op_type == "Einsum" for node in nodes):
         return

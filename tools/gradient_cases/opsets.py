@@ -1,4 +1,4 @@
-"""What opsets 18 to 21 changed or added; ONNX 1.12 knows none of them and cannot check them."""
+"""Operators that opsets 18 to 21 changed or added. ONNX 1.12 has none of these opsets and cannot check the cases."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def reductions() -> Iterator[Case]:
 
 
 def cropped(x: Tensor, shape: dict[int, int]) -> Tensor:
-    """In the middle; what is left over is cut off, or added, behind."""
+    """Crops or pads around the middle; an odd element is removed, or added, at the end."""
     for axis, wanted in shape.items():
         more = wanted - x.shape[axis]
         if more <= 0:

@@ -64,7 +64,7 @@ def maxima() -> Iterator[Case]:
     # A last window that would begin in the padding is left out.
     yield maximum((1, 1, 5, 5), [2, 2], strides=[3, 3], pads=[1, 1, 1, 1], ceil=True)
     yield maximum((1, 1, 4, 7), [1, 1], strides=[2, 3], ceil=True)
-    # Of equal elements the first wins.
+    # The first of several equal elements is the maximum.
     yield maximum((2, 2, 6, 6), [3, 3], strides=[2, 2], pads=[1, 1, 1, 1], levels=3)
     yield maximum((2, 2, 6, 6), [2, 2], strides=[1, 1], levels=2)
     yield maximum((2, 3, 8), [3], strides=[1], pads=[1, 1], levels=2)
@@ -178,7 +178,7 @@ def modules() -> Iterator[Case]:
 
 
 def windows(x: Tensor, kernel: list[int], strides: list[int], pads: list[int]) -> Tensor:
-    """Elements of every window on one last axis; padding is zero."""
+    """Returns the elements of every window on one last axis; padding is zero."""
     x = outside(x, pads, 0.0)
     for i, (size, step) in enumerate(zip(kernel, strides)):
         x = x.unfold(2 + i, size, step)
@@ -204,7 +204,7 @@ def powers() -> Iterator[Case]:
             axes = tuple(range(2, len(shape)))
             yield op(f"global_power_{short(shape)}_{p}", "GlobalLpPool", [data("X", shape)],
                      lambda x: x.abs().pow(p).sum(axes, keepdim=True) ** (1.0 / p), p=p)
-    # Of a window of zeros the norm has no slope; ours is zero.
+    # The norm of a window of zeros has no slope; ours is zero.
     yield op("power_of_zeros", "LpPool", [data("X", values=[[[0.0, 0.0, 3.0, -4.0]]])],
              lambda x: torch.linalg.vector_norm(windows(x, [2], [2], [0, 0]), dim=-1), kernel_shape=[2], strides=[2])
     yield graph("power_of_channels_last",

@@ -118,7 +118,7 @@ def einsums() -> Iterator[Case]:
 
 @net(lambda: dict(q=nn.Linear(4, 6, bias=False), k=nn.Linear(4, 6, bias=False)))
 def score(m: Net, x: Tensor) -> Tensor:
-    """Linear attention, as einsum writes it."""
+    """Linear attention by einsum."""
     q = m.q(x).reshape(2, 5, 2, 3)
     k = m.k(x).reshape(2, 5, 2, 3)
     context = torch.einsum("bthd,bthe->bhde", torch.softmax(k, 1), q)

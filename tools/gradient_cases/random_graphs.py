@@ -1,7 +1,7 @@
 """Random graphs: views, broadcasts, products and reductions of tensors that are read several times.
 
-What single operators do not show: gradients that meet, views of views, parameters that are sliced,
-outputs that are read again.
+They cover cases that single operators lack: sums of gradients, views of views, sliced parameters, and outputs
+that are read again.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor
 from gradient_cases.framework import Case, Node, constant, data
 
 CASES = 120
-LARGEST = 120  # elements of a tensor
+LARGEST = 120  # maximum elements of a tensor
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {"Tanh": torch.tanh, "Sigmoid": torch.sigmoid, "Relu": torch.relu,
                                                 "Neg": torch.neg, "Abs": torch.abs, "Erf": torch.erf}
@@ -35,7 +35,7 @@ class RandomGraph:
             self.shapes[f"P{i}"] = shape
 
     def pick(self) -> str:
-        """Rather what was made last."""
+        """Draws a tensor, preferably a recent one."""
         names = list(self.shapes)
         return names[max(0, len(names) - 1 - int(self.random.expovariate(0.5)))]
 
@@ -45,7 +45,7 @@ class RandomGraph:
         return name
 
     def emit(self, op_type: str, inputs: list[str], call: Callable[..., Tensor], **attributes: object) -> None:
-        """The shape is what PyTorch makes of zeros."""
+        """PyTorch computes the shape, from zeros."""
         read = [torch.zeros(self.shapes[name]) for name in inputs if name in self.shapes]
         shape = tuple(call(*read).shape)
         if math.prod(shape) > LARGEST:

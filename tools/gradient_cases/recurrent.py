@@ -101,7 +101,7 @@ def plain() -> Iterator[Case]:
             yield op(f"gru_{direction}_{'late' if late else 'early'}", "GRU", weights(3),
                      lambda x, w, r, b: gru(x, w, r, b, bool(late), direction == "reverse"), hidden_size=SIZE,
                      linear_before_reset=late, direction=direction, outputs=2)
-    # Every sequence as long as the longest.
+    # All sequences have the maximum length.
     inputs = weights(3)
     yield op("gru_full_lengths", "GRU", [*inputs, constant("lengths", [4, 4], "int32")],
              lambda x, w, r, b, lengths: gru(x, w, r, b, False), hidden_size=SIZE, outputs=2)

@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def reduce(name: str, op_type: str, shape: Sequence[int], axes: Sequence[int], keep: bool, **given):
-    """Axes are an input of ReduceSum and an attribute of the others, as opset 17 has it."""
+    """Axes are an input of ReduceSum and an attribute of the others, as in opset 17."""
     attributes = {"keepdims": int(keep)}
     inputs = [given.pop("x", None) or data("X", shape, offset=1.5 if "LogSum" in op_type else 0.0)]
     if op_type == "ReduceSum" and axes:

@@ -23,7 +23,7 @@ def cases() -> Iterator[Case]:
 
 def grid(mode: str, padding: str, corners: bool, image: tuple[int, ...] = (2, 3, 5, 6),
          places: tuple[int, int] = (4, 3), reach: float = 1.5, opset: int = 17) -> Case:
-    """`reach`: places lie in -reach to reach, of which -1 to 1 is inside."""
+    """`reach`: coordinates lie in -reach to reach; those in -1 to 1 are inside."""
     label = "x".join(map(str, (*image[1:], *places)))
     newer = {"bilinear": "linear", "bicubic": "cubic"} if opset >= 20 else {}
     return op(f"grid_{mode}_{padding}_{'corners' if corners else 'edges'}_{label}_{reach}", "GridSample",
@@ -42,7 +42,7 @@ def grids() -> Iterator[Case]:
     for padding in PADDINGS:
         yield grid("bilinear", padding, False, (1, 2, 1, 1), (3, 3))
         yield grid("bilinear", padding, True, (1, 2, 1, 4), (3, 3))
-    # Far outside, and in the very middle of pixels.
+    # Coordinates far outside, and at the centres of pixels.
     yield grid("bilinear", "zeros", False, (1, 2, 3, 3), (3, 2), 1e6)
     for padding in PADDINGS:
         yield op(f"grid_of_pixels_{padding}", "GridSample",
@@ -80,7 +80,7 @@ def aligned_maximum(x: Tensor, boxes: Tensor, images: Tensor, size: tuple[int, i
     begin, extent = corners[:, :2], corners[:, 2:] - corners[:, :2]
     if not half:
         extent = extent.clamp(min=1.0)
-    # One sample a bin lies in its middle.
+    # A single sample of a bin lies at its centre.
     rois = torch.cat([begin, begin + extent], 1) + 0.5
     rois = torch.cat([images[:, None].to(x.dtype), rois], 1)
     samples = torchvision.ops.roi_align(x, rois, (height * ratio, width * ratio), 1.0, 1, aligned=True)
@@ -133,7 +133,7 @@ def regions() -> Iterator[Case]:
     place=nn.Linear(3 * 4 * 4, 6), mode=mode, padding=padding, pixels=torch.linspace(-0.9, 0.9, 5),
 ))  # fmt: skip
 def transformer(m: Net, x: Tensor) -> Tensor:
-    """An affine transformation of the image that the image itself says."""
+    """An affine transformation of the image, computed from the image."""
     matrix = m.place(x.flatten(1)).view(-1, 2, 3)
     rows = m.pixels[:, None].expand(5, 5)
     points = torch.stack([rows.t(), rows, torch.ones_like(rows)], -1).view(1, 25, 3)
@@ -143,7 +143,7 @@ def transformer(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(features=nn.Conv2d(3, 4, 3, padding=1), flow=nn.Conv2d(3, 2, 3, padding=1)))
 def warp(m: Net, x: Tensor) -> Tensor:
-    """The second image's features where a flow points."""
+    """The second image's features at the places of a flow."""
     places = torch.tanh(m.flow(x)).permute(0, 2, 3, 1)
     return F.grid_sample(m.features(x), places, padding_mode="border", align_corners=True)
 
@@ -152,7 +152,7 @@ def warp(m: Net, x: Tensor) -> Tensor:
     stem=nn.Conv2d(3, 4, 3, padding=1), shift=nn.Parameter(torch.zeros(4)), head=nn.Linear(4 * 2 * 2, 3),
 ))  # fmt: skip
 def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
-    """Regions that are learned too, which no gradient reaches."""
+    """Learned regions, which no gradient reaches."""
     rois = torch.cat([torch.zeros_like(boxes[:, :1]), boxes + m.shift], 1)
     regions = torchvision.ops.roi_align(m.stem(x), rois, 2, 0.5, 2)
     return m.head(regions.flatten(1))

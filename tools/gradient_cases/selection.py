@@ -1,4 +1,4 @@
-"""Results that are chosen by data."""
+"""Results selected by data."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def mixture_of_two(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(head=nn.Linear(3, 2)))
 def masked(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and columns that a fixed mask lets through."""
+    """Rows and columns selected by a fixed mask."""
     rows = torch.tensor([True, False, True, True, False])
     pairs = torch.tensor([[False, True, True], [True, False, False]])
     return m.head(x[rows]), x[:2][pairs]

@@ -1,4 +1,4 @@
-"""Networks that people bring, by family."""
+"""Networks that users bring, by family."""
 
 from . import attention, exports, language, tiny, torchvision_classifiers, torchvision_dense, vision
 from .framework import Network

@@ -1,4 +1,4 @@
-"""Transformers upon images and other things, and what others have put in attention's place."""
+"""Transformers for images and other data, and replacements of attention."""
 
 import torch
 import torchvision
@@ -22,7 +22,7 @@ def encoder(width: int, layers: int, *, before: bool = True) -> nn.Module:
     extra=nn.Parameter(torch.zeros(1, extra, width)) if extra else None,
 ))  # fmt: skip
 def patches(m: Net, x: Tensor) -> Tensor:
-    """64 patches of an image as a sequence, with learned places and tokens before them."""
+    """64 patches of an image as a sequence, with learned positions, preceded by tokens."""
     x = m.conv(x).flatten(2).transpose(1, 2)
     if m.extra is not None:
         x = torch.cat([m.extra.expand(x.shape[0], -1, -1), x], 1)
@@ -62,7 +62,7 @@ class Captioner(nn.Module):
     classes=nn.Linear(width, 92), boxes=mlp(width, width, 4),
 ))  # fmt: skip
 def detr(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Objects as queries of a transformer (Carion et al. 2020), upon ResNet-18."""
+    """Objects as queries of a transformer (Carion et al. 2020), with ResNet-18 as backbone."""
     x = m.project(m.body(x)).flatten(2).transpose(1, 2)
     places = torch.cat([m.rows.expand(4, 4, -1), m.columns.expand(4, 4, -1)], -1)
     x = x + places.flatten(0, 1)
@@ -105,7 +105,7 @@ def performer(m: Net, x: Tensor) -> Tensor:
     read=nn.MultiheadAttention(width, 1, batch_first=True), think=encoder(width, 2), head=nn.Linear(width, 10),
 ))  # fmt: skip
 def perceiver(m: Net, x: Tensor) -> Tensor:
-    """Few latents read many inputs, then themselves (Jaegle et al. 2021)."""
+    """A few latents attend to many inputs, then to each other (Jaegle et al. 2021)."""
     x = m.enter(x)
     latents = m.latents.unsqueeze(0).expand(x.shape[0], -1, -1)
     latents = latents + m.read(latents, x, x)[0]

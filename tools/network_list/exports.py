@@ -14,7 +14,7 @@ IMAGE = floats((3, 32, 32))
 
 @net(lambda: dict(model=Decoder(Style(packed=True))))
 def shifted_loss(m: Net, ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """A language model that compares its words with the next ones, as Hugging Face's do."""
+    """A language model that compares its words with the next ones, as in Hugging Face."""
     logits = m.model(ids)
     wanted = labels[:, 1:].reshape(-1)
     return F.cross_entropy(logits[:, :-1].reshape(wanted.shape[0], -1), wanted), logits
@@ -22,7 +22,7 @@ def shifted_loss(m: Net, ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 @net(lambda inner, loss: dict(inner=inner, loss=loss))
 def with_loss(m: Net, x: Tensor, wanted: Tensor) -> Tensor:
-    """Returns its own loss."""
+    """A network that returns its loss."""
     return m.loss(m.inner(x), wanted)
 
 

@@ -1,4 +1,4 @@
-"""What the list says of a network, and helpers to say it."""
+"""The entries of the network list, and helpers to write them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,37 +8,37 @@ from torch import Tensor, nn
 
 from net import Net, net
 
-Maker = Callable[[int], tuple[Tensor, ...]]  # of a batch size
+Maker = Callable[[int], tuple[Tensor, ...]]  # makes inputs of a batch size
 
 
 @dataclass(frozen=True)
 class Network:
-    """How a network is built, fed, exported and trained."""
+    """A network: how to build, feed, export and train it."""
 
     build: Callable[[], nn.Module]
     inputs: Maker
-    loss: str = "cross_entropy"  # of MONET's options; none: of all outputs
+    loss: str = "cross_entropy"  # one of MONET's losses; none: gradients of all outputs are given
     opset: int = 14  # PyTorch 1.13's default
-    batch: int = 1  # more where a batch normalisation sees one number a channel
-    fixed: bool = False  # exported with that batch instead of a symbol
+    batch: int = 1  # larger if a batch normalisation sees one number a channel
+    fixed: bool = False  # exported with this batch instead of a symbol
     precision: str = "float"  # or half, bfloat16
     freeze: tuple[str, ...] = ()  # patterns of parameters that are not trained
-    note: str = ""  # why figures cannot be the same
+    note: str = ""  # reason why figures differ
 
 
 def floats(*shapes: tuple[int, ...]) -> Maker:
-    """Real inputs of these shapes, without the batch axis."""
+    """Makes real inputs of these shapes, which lack the batch axis."""
     return lambda batch: tuple(torch.randn(batch, *shape) for shape in shapes)
 
 
 def tokens(vocabulary: int, *shapes: int | tuple[int, ...]) -> Maker:
-    """Integer inputs below `vocabulary`; a number is a length."""
+    """Makes integer inputs below `vocabulary`; a number is a length."""
     sizes = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
     return lambda batch: tuple(torch.randint(vocabulary, (batch, *size)) for size in sizes)
 
 
 def together(*makers: Maker) -> Maker:
-    """The inputs of all, one after the other."""
+    """Makes the inputs of all makers, in order."""
     return lambda batch: tuple(tensor for maker in makers for tensor in maker(batch))
 
 

@@ -1,4 +1,4 @@
-"""Language models: decoders by what sets them apart, encoders, both together."""
+"""Language models: decoders with their differences, encoders, encoder-decoders."""
 
 import math
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ def rms_norm(m: Net, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Style:
-    """What sets a decoder apart."""
+    """The style of a decoder."""
 
     rms: bool = False  # RMSNorm, else LayerNorm
     positions: str = "learned"  # or rotary, alibi
     key_heads: int = 4  # of 4; fewer are shared
-    parallel: bool = False  # attention and MLP read the same
+    parallel: bool = False  # attention and MLP read the same input
     mlp: str = "gelu"  # or relu, swiglu, experts
-    window: int = 0  # positions that one sees; 0: all before it
+    window: int = 0  # preceding positions that a position sees; 0: all
     bias: bool = True
     tied: bool = True  # the head reads the embedding
     packed: bool = False  # query, key and value are one product
@@ -37,7 +37,7 @@ class Style:
 
 
 def rotate(x: Tensor, share: float = 1.0) -> Tensor:
-    """Rotary positions upon the first share of the width."""
+    """Rotary positions on the first share of the width."""
     width = int(x.shape[-1] * share) // 2 * 2
     rates = 10000.0 ** (-torch.arange(0, width, 2, device=x.device) / width)
     angles = torch.arange(x.shape[2], device=x.device)[:, None] * rates[None]
@@ -103,7 +103,7 @@ def swiglu(m: Net, x: Tensor) -> Tensor:
     experts=nn.ModuleList(swiglu(width, 2 * width) for _ in range(experts)),
 ))  # fmt: skip
 def experts(m: Net, x: Tensor) -> Tensor:
-    """Every expert runs; the two best count (as Mixtral, routed densely)."""
+    """Every expert runs; the two best are used (Mixtral, routed densely)."""
     chances = m.router(x).softmax(-1)
     best, places = chances.topk(2, -1)
     best = best / best.sum(-1, keepdim=True)
@@ -140,7 +140,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Tokens to the next ones: two layers of a style."""
+    """Predicts next tokens: two layers of a style."""
 
     def __init__(self, style: Style, width: int = 64, layers: int = 2) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class Decoder(nn.Module):
 
 
 class Bert(nn.Module):
-    """Words, places and segments; layers with norms after; masked words and the next sentence."""
+    """Words, positions and segments; layers with norms after the residual; masked words and the next sentence."""
 
     def __init__(self, width: int = 64, layers: int = 2, *, segments: bool, pooled: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Parameters and multiply-accumulates of a training step, counted while PyTorch takes it."""
+"""Parameters and multiply-accumulates of a training step, counted while PyTorch runs it."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from products import MATRIX_PRODUCTS, VECTOR_PRODUCTS, convolution_macs, nodes_below, product_macs
 
-# What may stand between a parameter and a product that is still the parameter's.
+# Operators between a parameter and a product whose gradient is still the parameter's.
 VIEWS = (*("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Unsqueeze"),
          *("Squeeze", "Slice", "Select", "Split", "SplitWithSizes", "UnsafeSplit", "Unbind", "Cat"),
          *("Stack", "Clone", "Alias", "AsStrided", "ToCopy", "Repeat"),
@@ -19,7 +19,7 @@ VIEWS = (*("T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "E
 
 @dataclass
 class Macs:
-    """Of one step; `executed` is what the backward pass really multiplied."""
+    """Multiply-accumulates of a step; `executed` are those of the actual backward pass."""
 
     forward: int = 0
     backward_input: int = 0
@@ -29,7 +29,7 @@ class Macs:
 
 @dataclass
 class Product:
-    """One that was executed: its cost, its result, and the gradients that its operands want."""
+    """An executed product: its cost, its result, and the gradients that its operands need."""
 
     macs: int
     result: Tensor
@@ -38,9 +38,9 @@ class Product:
 
 @dataclass(frozen=True)
 class Facts:
-    """What PyTorch says of a network."""
+    """PyTorch's figures of a network."""
 
-    parameters: int  # that the loss depends on
+    parameters: int  # parameters that the loss depends on
     macs: Macs
 
 
@@ -50,7 +50,7 @@ def is_view(node: object) -> bool:
 
 
 def kind(operand: Tensor) -> str | None:
-    """Of the gradient that `operand` wants: of a parameter or a view of one, else of an input."""
+    """Returns the kind of the operand's gradient: of a parameter or a view of one, else of an input."""
     if not operand.requires_grad:
         return None
     if operand.grad_fn is None or all(map(is_view, nodes_below(operand.grad_fn))):
@@ -91,7 +91,7 @@ class Watch(TorchDispatchMode):
 
 
 def flat(outputs: object) -> list[Tensor]:
-    """The tensors of a nested output, in the exporter's order."""
+    """Returns the tensors of a nested output, in the exporter's order."""
     if isinstance(outputs, Tensor):
         return [outputs]
     if isinstance(outputs, dict):
@@ -100,13 +100,13 @@ def flat(outputs: object) -> list[Tensor]:
 
 
 def differentiated(outputs: object, loss: str) -> list[Tensor]:
-    """The outputs that the loss is taken of."""
+    """Returns the outputs that the loss depends on."""
     floating = [tensor for tensor in flat(outputs) if tensor.is_floating_point()]
     return floating if loss == "none" else floating[:1]
 
 
 def add_up(products: list[Product], reached: set[object]) -> Macs:
-    """Forward all; backward those whose result passes a gradient on."""
+    """Adds up all forward products, and backward products whose result receives a gradient."""
     macs = Macs()
     for product in products:
         macs.forward += product.macs
@@ -117,7 +117,7 @@ def add_up(products: list[Product], reached: set[object]) -> Macs:
 
 
 def observe(model: nn.Module, inputs: tuple[Tensor, ...], loss: str) -> Facts:
-    """Take a step without its update. What is derived from the forward pass must be executed."""
+    """Runs a step without its update. The backward pass must execute the products derived from the forward pass."""
     watch = Watch()
     with watch:
         outputs = [tensor for tensor in differentiated(model(*inputs), loss) if tensor.requires_grad]

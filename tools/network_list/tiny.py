@@ -1,4 +1,4 @@
-"""Networks for microcontrollers, MLPerf Tiny's among them, and the oldest one."""
+"""Networks for microcontrollers, with those of MLPerf Tiny, and LeNet."""
 
 from torch import nn
 
@@ -60,7 +60,7 @@ def inverted(before: int, after: int, wider: int, kernel: int, stride: int) -> n
 
 
 def mcunet() -> nn.Module:
-    """Blocks as those that MCUNet (Lin et al. 2020) found: kernels of 3, 5 and 7."""
+    """Blocks like those found by MCUNet (Lin et al. 2020): kernels of 3, 5 and 7."""
     settings = [(8, 3, 3, 2), (8, 4, 5, 1), (16, 5, 7, 2), (16, 4, 5, 1), (24, 5, 5, 2), (24, 6, 7, 1)]
     settings += [(40, 6, 7, 2), (40, 4, 3, 1), (96, 6, 5, 2)]
     layers: list[nn.Module] = [conv_norm(3, 16, 3, 2, act=nn.ReLU6)]

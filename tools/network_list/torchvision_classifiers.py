@@ -7,7 +7,7 @@ from .framework import Network, floats
 
 
 def get_model(name: str, **options: bool) -> nn.Module:
-    """The model of that name, without weights. Stochastic depth, which has no export, is off."""
+    """Builds the model of that name, without weights. Stochastic depth, which has no export, is off."""
     model = torchvision.models.get_model(name, weights=None, **options)
     for module in model.modules():
         if isinstance(module, torchvision.ops.StochasticDepth):
@@ -16,7 +16,7 @@ def get_model(name: str, **options: bool) -> nn.Module:
 
 
 def classifier(name: str, size: int = 224, loss: str = "cross_entropy", batch: int = 1, **options: bool) -> Network:
-    """The model of that name at opset 17."""
+    """Builds the model of that name for opset 17."""
     return Network(lambda: get_model(name, **options), floats((3, size, size)), loss, 17, batch)
 
 
@@ -30,6 +30,6 @@ PLAIN = ["alexnet", "convnext_tiny", "densenet121", "densenet169", "efficientnet
 
 NETWORKS: dict[str, Network] = {
     **{name: classifier(name) for name in PLAIN},
-    # With their auxiliary heads: the gradients of all outputs are fed in.
+    # Networks with auxiliary heads: the gradients of all outputs are fed in.
     "googlenet": classifier("googlenet", 256, loss="none", init_weights=False),
     "inception_v3": classifier("inception_v3", 299, "none", 2, init_weights=False)}

@@ -15,12 +15,12 @@ from .torchvision_classifiers import get_model
 
 @net(lambda name: dict(model=torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=21)))
 def class_map(m: Net, x: Tensor) -> Tensor:
-    """The map of classes alone."""
+    """Returns the map of classes only."""
     return m.model(x)["out"]
 
 
 class Detector(nn.Module):
-    """Backbone and head of a one-stage detector; everything that its head says of all levels."""
+    """Backbone and head of a one-stage detector; returns all outputs of the head on all levels."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

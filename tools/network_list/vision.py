@@ -1,4 +1,4 @@
-"""Image networks that torchvision has not: attention of channels, cheap blocks, detectors."""
+"""Image networks missing in torchvision: attention of channels, cheap blocks, detectors."""
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ SMALL = floats((3, 64, 64))
 
 @net(lambda channels: dict(layers=nn.Sequential(*mlp(channels, channels // 4, channels), nn.Sigmoid())))
 def squeeze_excite(m: Net, x: Tensor) -> Tensor:
-    """Channels scaled by two layers upon their means (Hu et al. 2018)."""
+    """Channels scaled by two layers applied to their means (Hu et al. 2018)."""
     return x * m.layers(x.mean((2, 3)))[:, :, None, None]
 
 
@@ -44,7 +44,7 @@ def attended(attention: nn.Module) -> nn.Module:
     primary=conv_norm(before, after // 2, 1), cheap=conv_norm(after // 2, after // 2, 3, groups=after // 2),
 ))  # fmt: skip
 def ghost(m: Net, x: Tensor) -> Tensor:
-    """Half of the channels by a convolution, half by cheap ones of those (Han et al. 2020)."""
+    """Half of the channels from a convolution, half from cheap convolutions of these (Han et al. 2020)."""
     x = m.primary(x)
     return torch.cat([x, m.cheap(x)], 1)
 
@@ -90,7 +90,7 @@ def nasnet() -> nn.Module:
     down=conv_norm(32, 64, 3, 2, act=None), up=conv_norm(64, 32, 1, act=None), head=nn.Conv2d(96, 17, 1),
 ))  # fmt: skip
 def high_resolution(m: Net, x: Tensor) -> Tensor:
-    """Two resolutions side by side that exchange (HRNet, Sun et al. 2019)."""
+    """Two parallel resolutions that exchange features (HRNet, Sun et al. 2019)."""
     x = m.stem(x)
     fine, coarse = m.fine(x), m.coarse(x)
     raised = F.interpolate(m.up(coarse), scale_factor=2.0, mode="nearest")
@@ -120,7 +120,7 @@ class BiSeNet(nn.Module):
 
 @net(lambda width: dict(change=nn.Linear(width, width), gate=nn.Linear(width, width)))
 def highway(m: Net, x: Tensor) -> Tensor:
-    """Layers with gates that pass their input on (Srivastava et al. 2015)."""
+    """Layers with gates that forward their input (Srivastava et al. 2015)."""
     gate = torch.sigmoid(m.gate(x))
     return gate * F.relu(m.change(x)) + (1 - gate) * x
 
@@ -161,7 +161,7 @@ class YoloTiny(nn.Module):
 
 
 class CrossStage(nn.Module):
-    """The C2f block of YOLO v8: what every bottleneck makes is concatenated."""
+    """The C2f block of YOLO v8: the results of all bottlenecks are concatenated."""
 
     def __init__(self, before: int, after: int, repeats: int) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class CrossStage(nn.Module):
     enter=conv_norm(width, width // 2, 1), leave=conv_norm(2 * width, width, 1), pool=nn.MaxPool2d(5, 1, 2),
 ))  # fmt: skip
 def pooling(m: Net, x: Tensor) -> Tensor:
-    """SPPF: three poolings of one another."""
+    """SPPF: three chained poolings."""
     parts = [m.enter(x)]
     for _ in range(3):
         parts.append(m.pool(parts[-1]))

@@ -1,1 +1,1 @@
-"""Small networks that are trained by PyTorch and by MONET, one file per family."""
+"""Small networks that PyTorch and MONET train, one file per family."""

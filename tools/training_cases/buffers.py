@@ -1,4 +1,4 @@
-"""Float buffers, none of which is trained; and what fresh networks broke, each as small as it shows."""
+"""Float buffers, which are never trained, and minimal networks for errors found with fresh networks."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from training_cases.framework import Case, Net, beside, net, real, tokens, zeros
     conv=nn.Conv2d(3, 4, 3),
 ))  # fmt: skip
 def normalised(m: Net, x: Tensor) -> Tensor:
-    """Images are normalised with mean and standard deviation first."""
+    """Images are first normalised with mean and standard deviation."""
     return torch.relu(m.conv((x - m.mean) / m.std))
 
 
@@ -108,7 +108,7 @@ def performer(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(encode=nn.Linear(6, 4), decode=nn.Linear(4, 6), codebook=torch.randn(7, 4)))
 def vector_quantised(m: Net, x: Tensor) -> Tensor:
-    """The nearest entry of a codebook that averages move, passed straight through."""
+    """The nearest entry of a codebook updated by averages, with a straight-through gradient."""
     z = m.encode(x)
     distance = (z.unsqueeze(1) - m.codebook.unsqueeze(0)).square().sum(-1)
     chosen = F.embedding(distance.argmin(-1), m.codebook)
@@ -130,7 +130,7 @@ def fixed_embedding(m: Net, ids: Tensor) -> Tensor:
 
 @net(lambda: dict(head=nn.Linear(6, 5), center=torch.linspace(-0.5, 0.5, 5).view(1, 5)))
 def ema_center(m: Net, x: Tensor) -> Tensor:
-    """DINO's centre is taken off before the softmax."""
+    """DINO's centre is subtracted before the softmax."""
     return torch.log_softmax((m.head(x) - m.center) / 0.5, -1)
 
 
@@ -139,7 +139,7 @@ ROWS = [real("x", 3, 6)]
 
 @net(lambda function: dict(first=nn.Linear(6, 8), second=nn.Linear(8, 3), function=function))
 def between_net(m: Net, x: Tensor) -> Tensor:
-    """A function of what one layer makes, before another."""
+    """A function between two layers."""
     return m.second(m.function(m.first(x)))
 
 
@@ -196,7 +196,7 @@ def matrix_times_stack(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(a=nn.Linear(6, 6)))
 def trace(m: Net, x: Tensor) -> Tensor:
-    """An identity that the export makes of a matrix."""
+    """An identity matrix, which the export computes from another matrix."""
     return m.a(x) @ (torch.eye(6, dtype=x.dtype) + m.a.weight)
 
 
@@ -216,7 +216,7 @@ def pairs(m: Net, i: Tensor, j: Tensor) -> Tensor:
 
 @net(lambda numbers: dict(a=nn.Linear(6, numbers.shape[-1]), table=numbers, b=nn.Linear(numbers.shape[-1], 2)))
 def table(m: Net, x: Tensor) -> Tensor:
-    """A buffer without a telling name that is multiplied, or a filter or matrix of a product."""
+    """A buffer with an uninformative name that is multiplied, or a filter or matrix of a product."""
     y = m.a(x)
     y = torch.sin(y * m.table) if m.table.dim() == 1 else torch.relu(F.linear(y, m.table))
     return m.b(y)
@@ -224,7 +224,7 @@ def table(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(conv=nn.Conv2d(2, 2, 3), ones=torch.ones(1, 2, 3, 3)))
 def counted(m: Net, x: Tensor, mask: Tensor) -> Tensor:
-    """How much of each window is there: a convolution with ones, as partial convolutions have it."""
+    """The valid share of each window: a convolution with ones, as in partial convolutions."""
     return m.conv(x * mask) / (F.conv2d(mask, m.ones) + 1.0)
 
 

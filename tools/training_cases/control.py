@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from training_cases.framework import Case, Net, beside, net, real, tokens, zeros
 
-# Operators one by one, as the oracle watches them; scripts are joined otherwise.
+# Runs operators separately, so that the oracle sees each of them; scripts are fused otherwise.
 torch._C._set_graph_executor_optimize(False)
 
 
 @net(lambda mode: dict(bag=nn.EmbeddingBag(9, 4, mode=mode), head=nn.Linear(4, 3)))
 def bag(m: Net, x: Tensor) -> Tensor:
-    """Rows of equally many values."""
+    """Rows with an equal number of values."""
     return m.head(torch.tanh(m.bag(x)))
 
 
@@ -33,7 +33,7 @@ def ragged_bag(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(bags=nn.ModuleList(nn.EmbeddingBag(7, 4, mode="sum") for _ in range(2)), dense=nn.Linear(3, 4), head=nn.Linear(12, 2)))
 def many_bags(m: Net, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """A bag a feature, beside dense features, as DLRM has them."""
+    """A bag for each feature, together with dense features (DLRM)."""
     parts = [torch.relu(m.dense(x)), m.bags[0](first), m.bags[1](second)]
     return m.head(torch.cat(parts, 1))
 
@@ -48,7 +48,7 @@ def settled(x: Tensor, weight: Tensor, bias: Tensor, turns: int) -> Tensor:
 
 @net(lambda: dict(layer=nn.Linear(4, 4)))
 def equilibrium(m: Net, x: Tensor) -> Tensor:
-    """One layer, applied until it settles."""
+    """One layer, applied until it converges."""
     return settled(x, m.layer.weight, m.layer.bias, 3)
 
 
@@ -63,7 +63,7 @@ def doubled(x: Tensor, weight: Tensor) -> Tensor:
 
 @net(lambda: dict(weight=zeros(4)))
 def while_net(m: Net, x: Tensor) -> Tensor:
-    """As many turns as a counter takes to its end."""
+    """A loop that runs until a counter reaches its end."""
     return doubled(x, m.weight)
 
 
@@ -77,7 +77,7 @@ def scaled(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
 
 @net(lambda: dict(weight=zeros(4, 4), scales=zeros(6)))
 def nested(m: Net, x: Tensor) -> Tensor:
-    """A loop in a loop, whose counters are used."""
+    """A nested loop whose counters are used."""
     return scaled(x, m.weight, m.scales)
 
 
@@ -109,7 +109,7 @@ def chained(x: Tensor, weight: Tensor) -> Tensor:
 
 @net(lambda: dict(weight=zeros(2, 2)))
 def scripted_scales(m: Net, x: Tensor) -> Tensor:
-    """Groups of channels one after the other, each with what came before (Res2Net)."""
+    """Groups of channels in order, each added to the previous result (Res2Net)."""
     return chained(x, m.weight)
 
 
@@ -126,13 +126,13 @@ def picked(x: Tensor, weight: Tensor) -> Tensor:
 
 @net(lambda: dict(weight=zeros(4)))
 def scripted_list(m: Net, x: Tensor) -> Tensor:
-    """Inserted at the front and at the back, looked up from both ends."""
+    """List elements inserted at the front and at the back, looked up from both ends."""
     return picked(x, m.weight).flatten(1)
 
 
 @net(lambda: dict(first=nn.Linear(4, 4), rest=nn.Linear(4, 4)))
 def tensor_split(m: Net, x: Tensor) -> Tensor:
-    """The class token apart from the others, as multi-scale transformers have it."""
+    """The class token separated from the others, as in multi-scale transformers."""
     token, rest = torch.tensor_split(x, indices=(1,), dim=1)
     return torch.cat([m.first(token), torch.relu(m.rest(rest))], 1)
 
@@ -149,7 +149,7 @@ def alternating(x: Tensor, even: Tensor, odd: Tensor) -> Tensor:
 
 @net(lambda: dict(even=zeros(4, 4), odd=zeros(4, 4)))
 def alternating_net(m: Net, x: Tensor) -> Tensor:
-    """Layers of two kinds by turns, from a branch in a loop."""
+    """Layers of two alternating kinds, from a branch in a loop."""
     return alternating(x, m.even, m.odd)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions of all kinds, paddings, normalisations and activations around them; images read between their pixels."""
+"""Convolutions of all kinds, paddings, normalisations and activations; images sampled between their pixels."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,21 +15,21 @@ IMAGE = [real("x", 2, 3, 6, 6)]
 
 @net(lambda *parts: dict(parts=parts, layers=nn.ModuleList(part for part in parts if isinstance(part, nn.Module))))
 def chain(m: Net, x: Tensor) -> Tensor:
-    """Modules and functions one after the other."""
+    """Chains modules and functions."""
     for part in m.parts:
         x = part(x)
     return x
 
 
 def circular(x: Tensor) -> Tensor:
-    """Around both axes; what PyTorch 1.13 writes for its own circular padding is off by one."""
+    """Circular padding of both axes; PyTorch 1.13 exports its circular padding with an error of one element."""
     x = torch.cat([x[..., -1:], x, x[..., :1]], -1)
     return torch.cat([x[..., -1:, :], x, x[..., :1, :]], -2)
 
 
 @net(lambda: dict(first=nn.Conv2d(3, 4, 1), second=nn.Conv2d(4, 3, 1)))
 def deformed(m: Net, x: Tensor) -> Tensor:
-    """Every channel shifted another way."""
+    """Shifts every channel differently."""
     parts = m.first(x).chunk(4, 1)
     moved = [torch.roll(part, shift, (2, 3)) for part, shift in zip(parts, [(1, 0), (-1, 0), (0, 1), (0, -1)])]
     return m.second(torch.cat(moved, 1))
@@ -85,7 +85,7 @@ def inverted(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda dropped: dict(conv=nn.Conv2d(3, 3, 3, padding=1), drop=nn.Dropout(dropped), head=nn.Linear(3, 4)))
 def drop_path(m: Net, x: Tensor) -> Tensor:
-    """Residual branches that are dropped with a probability, here none; and dropout of features."""
+    """Residual branches dropped with a probability, here zero, and dropout of features."""
     x = x + m.drop(F.relu(m.conv(x)))
     return m.head(m.drop(x.mean((2, 3))))
 
@@ -194,7 +194,7 @@ def spatial_transformer(m: Net, x: Tensor) -> Tensor:
     padding=padding, features=nn.Conv2d(2, 3, 3, padding=1), flow=nn.Conv2d(6, 2, 3, padding=1), head=nn.Conv2d(6, 2, 1),
 ))  # fmt: skip
 def warp(m: Net, before: Tensor, after: Tensor) -> Tensor:
-    """Features of one image where the flow between two points, beside those of the other."""
+    """Features of one image at the places of a flow, concatenated with those of the other image."""
     before, after = F.relu(m.features(before)), F.relu(m.features(after))
     places = torch.tanh(m.flow(torch.cat([before, after], 1))).permute(0, 2, 3, 1)
     warped = F.grid_sample(after, places, padding_mode=m.padding, align_corners=True)
@@ -230,9 +230,9 @@ def planes(m: Net, points: Tensor) -> Tensor:
     head=nn.Sequential(nn.Linear(4 * 9, 6), nn.ReLU(), nn.Linear(6, 5)), refine=nn.Linear(4, 4) if trained else None,
 ))  # fmt: skip
 def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
-    """The second stage of a detector. A file of opset 15 means what PyTorch 1.13 computes; it writes
-    the same for opset 16, which takes it as aligned."""
-    if m.refine is not None:  # Which no gradient reaches.
+    """The second stage of a detector. A file of opset 15 has the meaning that PyTorch 1.13 computes. It writes
+    the same nodes for opset 16, where they mean aligned regions."""
+    if m.refine is not None:  # These weights receive no gradient.
         boxes = boxes + m.refine(boxes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -242,7 +242,7 @@ def box_head(m: Net, x: Tensor, boxes: Tensor) -> Tensor:
 
 @net(lambda truncates: dict(truncates=truncates, rate=nn.Linear(2, 5), period=nn.Parameter(torch.ones(5)), head=nn.Linear(5, 3)))
 def phases(m: Net, x: Tensor) -> Tensor:
-    """Time within a period that is trained."""
+    """Time within a trained period."""
     times = m.rate(x)
     period = 0.5 + m.period.square()
     times = torch.fmod(times, period) if m.truncates else torch.remainder(times, period)

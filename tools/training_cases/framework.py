@@ -1,9 +1,9 @@
 """Small networks whose training step MONET and PyTorch must agree on.
 
-A family is a file beside this one with a function `cases()` that yields Case objects: a module as
-people write it, what it is fed, and the loss. The module is exported in single precision, as users
+A family is a file in this folder with a function `cases()` that yields Case objects: a module as users
+write it, its inputs, and its loss. The module is exported in single precision, as users
 export theirs, with the numbers of its parameters and buffers in the file; PyTorch then computes in
-double precision with the same (rounded) numbers. oracle.py says what the step must be.
+double precision with the same (rounded) numbers. oracle.py computes the expected step.
 
 Parameters get generated numbers (class Numbers of gradient_cases/framework.py), rounded to single
 precision; running statistics too; every other buffer keeps the values that the module gave it: a
@@ -44,10 +44,10 @@ class Case:
     build: Callable[[], nn.Module]
     inputs: Sequence[Input]
     loss: str | dict | list = "mse"
-    options: dict = field(default_factory=dict)  # what else the training file says
+    options: dict = field(default_factory=dict)  # further options of the training file
     opset: int = 17
     fills: dict[str, tuple[float, float]] = field(default_factory=dict)  # pattern: offset, scale
-    compare: bool = True  # numbers; not those of networks that draw random masks
+    compare: bool = True  # compares numbers; False for networks that draw random masks
     outputs: Sequence[str] = ("output",)
 
 
@@ -63,21 +63,21 @@ def tokens(name: str, *shape: int, below: int) -> Input:
 
 @net(lambda *nets: dict(nets=nn.ModuleList(nets)))
 def beside(m: Net, *inputs: Tensor) -> Tensor:
-    """Several networks of the same inputs, their outputs beside each other."""
+    """Joins several networks of the same inputs and concatenates their outputs."""
     return torch.cat([one(*inputs).flatten(1) for one in m.nets], 1)
 
 
 def zeros(*shape: int | Sequence[int]) -> nn.Parameter:
-    """A parameter, filled later."""
+    """Makes a parameter, which is filled later."""
     return nn.Parameter(torch.zeros(*(shape or [()])))
 
 
-_casting = True  # False while PyTorch computes the numbers, which MONET does not round either
+_casting = True  # False while PyTorch computes the numbers, because MONET does not round them either
 
 
 @contextlib.contextmanager
 def without_casts() -> Iterator[None]:
-    """Modules built and run in here stay in double precision wherever they ask for another."""
+    """Context in which modules stay in double precision, whatever type they request."""
     global _casting
     _casting = False
     try:
@@ -91,12 +91,12 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def lowered(module: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """A module whose parameters are of another element type."""
+    """Converts the parameters of a module to another element type."""
     return module.to(dtype) if _casting else module
 
 
 def fill_rule(name: str, tensor: Tensor) -> tuple[float, float]:
-    """Offset and scale that keep activations of the order of one."""
+    """Returns offset and scale that keep activations of the order of one."""
     if "running_mean" in name:
         return 0.0, 0.25
     if "running_var" in name:
@@ -124,7 +124,7 @@ def states(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def fill(case: Case, model: nn.Module) -> None:
-    """Generated numbers, as single precision holds them."""
+    """Returns generated numbers, rounded to single precision."""
     for name, tensor in states(model):
         if not is_generated(model, name, tensor):
             continue
@@ -146,7 +146,7 @@ def default_type(dtype: torch.dtype) -> Iterator[None]:
 
 
 def single_model(case: Case) -> nn.Module:
-    """As users have it."""
+    """Builds the module in single precision, as users do."""
     torch.manual_seed(0)
     with default_type(torch.float32):
         model = case.build().train()
@@ -158,7 +158,7 @@ def single_model(case: Case) -> nn.Module:
 
 
 def double_model(case: Case) -> nn.Module:
-    """In double precision with the very numbers of single_model(); to be run without_casts()."""
+    """Builds the module in double precision with the numbers of single_model(); run it in without_casts()."""
     source = dict(states(single_model(case)))
     torch.manual_seed(0)
     with without_casts(), default_type(torch.float64):
@@ -189,7 +189,7 @@ def first_output(result: object) -> Tensor:
 
 
 def class_axis(output: Tensor) -> int:
-    """As the training file's cross_entropy finds it."""
+    """Returns the class axis, as found by cross_entropy of the training file."""
     return output.dim() - 1 if output.dim() == 3 else 1
 
 
@@ -213,12 +213,12 @@ class Term:
         return result[case.outputs.index(self.output)]
 
     def classes(self, prediction: Tensor) -> int:
-        """Labels are below that; none is the blank of a sequence, which is the last class here."""
+        """Returns the number of classes that labels can have. For ctc the last class is the blank, which is not a label."""
         count = prediction.shape[class_axis(prediction)]
         return count - 1 if self.kind == "ctc" else count
 
     def target_fill(self) -> tuple[float, float]:
-        """Offset and scale of what the loss compares with."""
+        """Returns offset and scale of the loss's targets."""
         if self.kind in ("bce", "bce_with_logits", "kl_div"):
             return (-1.0, 0.5) if self.settings.get("log_target") else (0.5, 0.5)
         return 0.0, 1.0
@@ -263,7 +263,7 @@ def terms(case: Case) -> list[Term]:
 
 
 def targets(case: Case, result: object) -> dict[str, np.ndarray]:
-    """What the losses compare with, by their names in the step."""
+    """Returns the targets of the losses, by their names in the step."""
     made = {}
     for term in terms(case):
         output = term.prediction(case, result)
@@ -294,7 +294,7 @@ def make_loss(case: Case, result: object) -> Tensor:
 
 
 def export(case: Case) -> onnx.ModelProto:
-    """As torch.onnx writes the module for training, numbers included."""
+    """Exports the module for training with torch.onnx, numbers included."""
     names = ["loss_value"] if case.loss == "in_graph" else list(case.outputs)
     exported = exported_model(single_model(case), input_tensors(case, torch.float32), case.opset,
                               input_names=[given.name for given in case.inputs], output_names=names)
@@ -309,7 +309,7 @@ def export(case: Case) -> onnx.ModelProto:
 def file_names(exported: onnx.ModelProto, model: nn.Module) -> dict[str, str]:
     """The initialiser of every parameter and buffer that the file has, by its first name.
 
-    A tensor of two names is in the file under one of them.
+    A tensor with two names is in the file under one of them.
     """
     present = {initializer.name for initializer in exported.graph.initializer}
     owners = {id(tensor): name for name, tensor in states(model)}
@@ -322,7 +322,7 @@ def file_names(exported: onnx.ModelProto, model: nn.Module) -> dict[str, str]:
 
 
 def updated_statistics(exported: onnx.ModelProto) -> dict[str, str]:
-    """The last output that is the new value of a running statistic."""
+    """Finds the last output that is the new value of a running statistic."""
     found = {}
     for node in exported.graph.node:
         if node.op_type == "BatchNormalization" and len(node.output) >= 3:

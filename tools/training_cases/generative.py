@@ -19,7 +19,7 @@ def autoencoder(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(down=nn.Linear(6, 5), mean=nn.Linear(5, 2), spread=nn.Linear(5, 2), up=nn.Linear(2, 6)))
 def variational(m: Net, x: Tensor, noise: Tensor) -> Tensor:
-    """Noise is fed in; the result is beside what the divergence is made of."""
+    """Noise is an input; the outputs are the result and the terms of the divergence."""
     hidden = torch.tanh(m.down(x))
     mean, log_variance = m.mean(hidden), m.spread(hidden)
     z = mean + noise * torch.exp(0.5 * log_variance)
@@ -29,7 +29,7 @@ def variational(m: Net, x: Tensor, noise: Tensor) -> Tensor:
 
 @net(lambda: dict(patch=nn.Conv2d(3, 6, 2, stride=2), absent=zeros(1, 1, 6), mix=nn.Linear(9, 9), head=nn.Linear(6, 12)))
 def masked_net(m: Net, x: Tensor, kept: Tensor) -> Tensor:
-    """Patches that are left out are replaced by one trained vector."""
+    """Omitted patches are replaced by one trained vector."""
     x = m.patch(x).flatten(2).transpose(1, 2)
     kept = kept.unsqueeze(-1)
     x = x * kept + m.absent * (1.0 - kept)
@@ -94,7 +94,7 @@ def coupling(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(net=nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 8)), mask=torch.tensor([1.0, 0.0, 1.0, 0.0])))
 def masked_coupling(m: Net, x: Tensor) -> Tensor:
-    """The halves told apart by a mask."""
+    """A mask separates the halves."""
     scale, shift = m.net(x * m.mask).chunk(2, -1)
     open_ = 1.0 - m.mask
     y = x * torch.exp(torch.tanh(scale) * open_) + shift * open_
@@ -151,7 +151,7 @@ def radiance(m: Net, points: Tensor) -> Tensor:
 
 @net(lambda: dict(grid=torch.linspace(-1.0, 1.0, 5), heights=zeros(3, 4, 5), base=nn.Linear(4, 3)))
 def splines(m: Net, x: Tensor) -> Tensor:
-    """KAN: hat functions on a fixed grid with trained heights, beside a plain layer."""
+    """KAN: hat functions on a fixed grid with trained heights, added to a plain layer."""
     hats = torch.relu(1.0 - (x.unsqueeze(-1) - m.grid).abs() * 2.0)
     return m.base(F.silu(x)) + hats.flatten(1) @ m.heights.flatten(1).t()
 
@@ -180,7 +180,7 @@ def radial_basis(m: Net, x: Tensor) -> Tensor:
     trunk=nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 4)), bias=zeros(1),
 ))  # fmt: skip
 def operator(m: Net, function: Tensor, place: Tensor) -> Tensor:
-    """DeepONet: a product of what a function and a place are encoded as."""
+    """DeepONet: a product of the encodings of a function and of a place."""
     return m.branch(function) @ m.trunk(place).t() + m.bias
 
 
@@ -230,7 +230,7 @@ def chebyshev(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(message=nn.Linear(8, 5), update=nn.Linear(4 + 5, 4)))
 def message_passing(m: Net, x: Tensor, sources: Tensor, places: Tensor) -> Tensor:
-    """Messages along edges that are fed in: rows are gathered and added up where they arrive."""
+    """Messages along edges that are fed in: rows are gathered and added up at their targets."""
     made = torch.relu(m.message(torch.cat([x[sources], x[places]], -1)))
     arrived = x.new_zeros(x.shape[0], 5).scatter_add(0, places.unsqueeze(1).expand(-1, 5), made)
     return m.update(torch.cat([x, arrived], -1))

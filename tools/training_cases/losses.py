@@ -1,4 +1,4 @@
-"""Losses inside of the network, whose only output is then the loss, and losses of the training file."""
+"""Losses inside the network, whose only output is then the loss, and losses of the training file."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,7 +24,7 @@ def absolute(y: Tensor, t: Tensor) -> Tensor:
     nets=nn.ModuleList(nn.Sequential(nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 5)) for _ in losses), losses=losses
 ))  # fmt: skip
 def with_losses(m: Net, x: Tensor, *others: Tensor) -> Tensor:
-    """The sum of functions of what small networks make and of what else is fed in."""
+    """The sum of functions of small networks' outputs and of other inputs."""
     return sum(loss(one(x), *others) for one, loss in zip(m.nets, m.losses))
 
 
@@ -40,7 +40,7 @@ def pixels(m: Net, x: Tensor, labels: Tensor) -> Tensor:
 
 @net(lambda: dict(embed=nn.Embedding(7, 5), mix=nn.Linear(5, 5)))
 def language_loss(m: Net, ids: Tensor) -> Tensor:
-    """Next tokens: logits and labels are shifted against each other and flattened, as in GPT-2."""
+    """Next tokens: logits and labels are shifted and flattened, as in GPT-2."""
     logits = F.linear(torch.tanh(m.mix(m.embed(ids))), m.embed.weight)
     return F.cross_entropy(logits[:, :-1].reshape(-1, 7), ids[:, 1:].reshape(-1))
 
@@ -68,7 +68,7 @@ def dice(y: Tensor, t: Tensor) -> Tensor:
 
 
 def smooth(y: Tensor, t: Tensor) -> Tensor:
-    """Huber's loss as a square up to a bound and a line behind it."""
+    """Huber's loss: a square up to a bound and a line beyond it."""
     size = (y - t).abs()
     near = size.clamp(max=0.5)
     return (0.5 * near.square() + 0.5 * (size - near)).mean()
@@ -123,7 +123,7 @@ def clip_loss(m: Net, image: Tensor, text: Tensor) -> Tensor:
 
 @net(lambda: dict(net=nn.Linear(6, 4)))
 def info_nce(m: Net, query: Tensor, keys: Tensor) -> Tensor:
-    """The first column is the right one."""
+    """The first column is the correct one."""
     query, keys = F.normalize(m.net(query), dim=-1), F.normalize(m.net(keys), dim=-1)
     logits = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1) / 0.125
     return (torch.logsumexp(logits, 1) - logits[:, 0]).mean()
@@ -138,7 +138,7 @@ def triplet_loss(m: Net, anchor: Tensor, friend: Tensor, foe: Tensor) -> Tensor:
 
 @net(lambda: dict(net=nn.Linear(6, 4), norm=nn.BatchNorm1d(4, affine=False), eye=torch.eye(4)))
 def barlow_twins(m: Net, left: Tensor, right: Tensor) -> Tensor:
-    """Correlations of two views against the identity."""
+    """Correlations of two views, compared with the identity."""
     made = m.norm(m.net(left)).t() @ m.norm(m.net(right)) * 0.25
     return (made - m.eye).square().sum()
 
@@ -148,12 +148,12 @@ WEIGHT = [0.5, 2.0, 1.0, 0.25, 1.5]
 
 @net(lambda ends: dict(nets=nn.ModuleList(nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 5), end) for end in ends)))
 def network(m: Net, x: Tensor) -> tuple[Tensor, ...]:
-    """For every loss two layers, and what it wants them to end with."""
+    """Two layers for every loss, with the activation that the loss requires."""
     return tuple(one(x) for one in m.nets)
 
 
 def case_of_chosen_losses(name: str, losses: list[dict], shape: tuple = (3, 6), **more: object) -> Case:
-    """One loss, or several, each of its own output."""
+    """One loss, or several losses of separate outputs."""
     ends = {"bce": nn.Sigmoid(), "kl_div": nn.LogSoftmax(-1), "nll": nn.LogSoftmax(-1)}
     outputs = [f"output_{i}" for i in range(len(losses))] if len(losses) > 1 else ["output"]
     given = [{**loss, "output": output} for loss, output in zip(losses, outputs)] if len(losses) > 1 else losses[0]
@@ -169,7 +169,7 @@ def pixels_net(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(conv=nn.Conv1d(3, 6, 3, padding=1), head=nn.Linear(6, 5)))
 def speech(m: Net, x: Tensor) -> Tensor:
-    """Log-probabilities of characters, a time after the other."""
+    """Log-probabilities of characters over time."""
     y = m.head(torch.relu(m.conv(x)).transpose(1, 2))
     return y.log_softmax(-1).transpose(0, 1)
 
@@ -185,7 +185,7 @@ def two_heads_of_chosen_losses(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
     encode=nn.Linear(6, 4), codes=nn.Parameter(torch.tensor([[0.5, -0.25], [0.125, 0.75], [-0.5, 0.25]])), decode=nn.Linear(4, 3),
 ))  # fmt: skip
 def straight_through(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rounded to a learned codebook forward, passed on as it is backward (VQ-VAE); both terms of the loss outside."""
+    """Rounding to a learned codebook with a straight-through gradient (VQ-VAE); both terms of the loss are outside."""
     z = m.encode(x).reshape(-1, 2)
     nearest = (z[:, None] - m.codes).square().sum(-1).argmin(-1)
     chosen = m.codes[nearest]
@@ -195,7 +195,7 @@ def straight_through(m: Net, x: Tensor) -> tuple[Tensor, Tensor]:
 
 @net(lambda: dict(encode=nn.Sequential(nn.Linear(6, 5), nn.Tanh()), predict=nn.Linear(5, 5)))
 def target(m: Net, a: Tensor, b: Tensor) -> Tensor:
-    """Two views; no gradient passes the target's branch (BYOL, SimSiam)."""
+    """Two views without a gradient through the target's branch (BYOL, SimSiam)."""
     wanted = m.encode(b).detach()
     return -F.cosine_similarity(m.predict(m.encode(a)), wanted).mean()
 

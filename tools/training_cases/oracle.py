@@ -1,4 +1,4 @@
-"""What the training step of a case must be, from PyTorch's execution; no ONNX file is looked at."""
+"""The expected training step of a case, from PyTorch's execution, without reading ONNX files."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from products import convolution_macs, nodes_below, product_macs
 from training_cases.framework import Case, default_type, double_model, input_tensors, make_loss, terms, single_model, targets, without_casts
 
-ROUNDING = 1e-10  # of the largest gradient: a gradient below that is zero but for rounding
+ROUNDING = 1e-10  # share of the largest gradient: smaller gradients are zero except for rounding
 
 
 class ForwardMacs(TorchDispatchMode):
-    """Adds up the multiply-accumulates of all products that PyTorch executes, of any gradient or none."""
+    """Adds up the multiply-accumulates of all products that PyTorch executes, with or without gradients."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class ForwardMacs(TorchDispatchMode):
         return result
 
 
-# The places of the factors among the inputs of a node of the autograd graph.
+# Positions of the factors among the inputs of an autograd node.
 FACTORS = {
     "MmBackward0": (0, 1),
     "BmmBackward0": (0, 1),
@@ -37,7 +37,7 @@ FACTORS = {
     "AddmvBackward0": (1, 2),
     "ConvolutionBackward0": (0, 1),
 }
-# What only moves elements, joins or rounds them: a parameter seen through these is still one.
+# Operators that only move, join or round elements: their result is still a parameter if the operand is.
 VIEWS = (
     "FakeQuantizePerTensorAffineCachemask FakeQuantizePerChannelAffineCachemask LearnedRounding "
     "Alias AsStrided Cat Chunk Clone Contiguous Detach Expand Flip Narrow Permute Repeat Reshape ReshapeAlias "
@@ -47,7 +47,7 @@ VIEWS = (
 
 
 def is_parameter(node: object) -> bool:
-    """Whether the node of an operand is a parameter or a view of one (or of several)."""
+    """Returns whether the node of an operand is a parameter or a view of one (or of several)."""
     name = type(node).__name__
     if name == "AccumulateGrad":
         return True
@@ -70,7 +70,7 @@ class BackwardMacs:
 
     def _hook(self, node):  # noqa: ANN001, ANN202
         def count(gradients_in, gradients_out) -> None:  # noqa: ANN001
-            if gradients_out[0] is None:  # what reads the product gives it none (regions)
+            if gradients_out[0] is None:  # the reader of the product returns no gradient (regions)
                 return
             macs = forward_macs(node, gradients_in, gradients_out[0])
             for place in FACTORS[type(node).__name__]:
@@ -85,7 +85,7 @@ class BackwardMacs:
 
 
 def forward_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
-    """Of the forward product, which its gradients cost too; `result` has the shape of what it made."""
+    """Returns the multiply-accumulates of the forward product, equal to those of its gradients. `result` has the shape of its result."""
     left, right = (gradients_in[place] for place in FACTORS[type(node).__name__])
     name = type(node).__name__
     if name == "ConvolutionBackward0":
@@ -99,7 +99,7 @@ def forward_macs(node: object, gradients_in: tuple, result: Tensor) -> int:
 
 
 def eager_bytes(case: Case) -> int:
-    """Distinct storages without parameters that PyTorch's autograd saves, in single precision."""
+    """Returns the bytes of distinct storages that PyTorch's autograd saves, without parameters, in single precision."""
     model = single_model(case)
     parameters = {parameter.storage().data_ptr() for parameter in model.parameters()}
     saved: dict[int, int] = {}
@@ -120,17 +120,17 @@ def eager_bytes(case: Case) -> int:
 
 @dataclass
 class Facts:
-    """One step."""
+    """The results of one step."""
 
     trained: dict[str, Tensor]  # gradients
     buffers: dict[str, Tensor]  # floating ones, after the step
-    updated: set[str]  # those that a step changes
+    updated: set[str]  # buffers that a step changes
     parameters: int  # elements
     macs: dict[str, int]
     eager_bytes: int
     loss: float
     targets: dict
-    classes: dict[str, int]  # of labels among the targets
+    classes: dict[str, int]  # classes of the labels among the targets
 
     @property
     def largest(self) -> float:

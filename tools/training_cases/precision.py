@@ -1,7 +1,7 @@
-"""Casts inside of networks, modules in other element types, and quantisation-aware training.
+"""Casts inside networks, modules in other element types, and quantisation-aware training.
 
-PyTorch's numbers are those of the same modules without any rounding (framework.cast), as MONET
-computes them; stored bytes are those with the casts. Quantised networks are exported as QuantizeLinear
+PyTorch's numbers are those of the same modules without rounding (framework.cast), as MONET computes
+them; stored bytes are those with the casts. Quantised networks are exported as QuantizeLinear
 and DequantizeLinear; their scales are powers of two, so that nothing depends on the precision of
 their inverse.
 """
@@ -19,14 +19,14 @@ HALF, BFLOAT, DOUBLE = torch.float16, torch.bfloat16, torch.float64
 
 @net(lambda dtype: dict(dtype=dtype, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def cast_between(m: Net, x: Tensor) -> Tensor:
-    """Down and up again between two layers."""
+    """Casts down and up between two layers."""
     y = torch.relu(m.first(x))
     return m.second(cast(cast(y, m.dtype), x.dtype))
 
 
 @net(lambda dtype: dict(dtype=dtype, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def cast_kept(m: Net, x: Tensor) -> Tensor:
-    """The gradient reads what the cast made, at two places."""
+    """The gradient reads the result of the cast at two places."""
     y = cast(m.first(x), m.dtype)
     y = y * y + y * 0.5
     return m.second(cast(y, x.dtype))
@@ -34,7 +34,7 @@ def cast_kept(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda dtype: dict(dtype=dtype, scale=zeros(6), layer=nn.Linear(6, 4)))
 def cast_input(m: Net, x: Tensor) -> Tensor:
-    """A fed-in tensor is cast and multiplied with a trained one."""
+    """An input is cast and multiplied with a trained tensor."""
     made = cast(x, m.dtype) * cast(m.scale, m.dtype)
     return m.layer(cast(made, x.dtype))
 
@@ -49,7 +49,7 @@ def exact_softmax(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda wide: dict(wide=wide, first=nn.Linear(6, 6), weight=zeros(6), second=nn.Linear(6, 4)))
 def rms_norm(m: Net, x: Tensor) -> Tensor:
-    """Llama's: computed in a wide type, whatever comes in."""
+    """Llama's norm: computed in a wide type for any input type."""
     x = m.first(x)
     wide = cast(x, m.wide)
     wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 0.001)
@@ -58,7 +58,7 @@ def rms_norm(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def cast_mask(m: Net, x: Tensor) -> Tensor:
-    """A comparison becomes numbers that are multiplied with."""
+    """A comparison is cast to numbers and multiplied."""
     y = m.first(x)
     return m.second(y * (y > 0.25).to(y.dtype))
 
@@ -79,7 +79,7 @@ def cast_weight(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(net=lowered(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), BFLOAT)))
 def low_network(m: Net, x: Tensor) -> Tensor:
-    """All in bfloat16; fed and compared in single precision."""
+    """Everything in bfloat16, with inputs and targets in single precision."""
     return cast(m.net(cast(x, BFLOAT)), x.dtype)
 
 
@@ -87,7 +87,7 @@ def low_network(m: Net, x: Tensor) -> Tensor:
     layer=nn.Linear(6, 5), scale=lowered(nn.ParameterList([zeros(5)]), HALF), shift=lowered(nn.ParameterList([zeros(5)]), HALF),
 ))  # fmt: skip
 def half_gates(m: Net, x: Tensor) -> Tensor:
-    """A module of half precision without products, which processors do not have."""
+    """A module of half precision without products, which CPUs do not support."""
     y = cast(m.layer(x), HALF) * m.scale[0] + m.shift[0]
     return cast(y, x.dtype)
 
@@ -102,7 +102,7 @@ def rounded(x: Tensor, scale: float, zero: int = 0, signed: bool = True) -> Tens
 
 @net(lambda symmetric: dict(symmetric=symmetric, first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def activations(m: Net, x: Tensor) -> Tensor:
-    """Between two layers."""
+    """Quantised activations between two layers."""
     x = torch.relu(m.first(x))
     x = rounded(x, 2.0**-6) if m.symmetric else rounded(x, 2.0**-7, 10, signed=False)
     return m.second(x)
@@ -110,7 +110,7 @@ def activations(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def weights(m: Net, x: Tensor) -> Tensor:
-    """Input and weights of both layers."""
+    """Quantised inputs and weights of both layers."""
     for layer in (m.first, m.second):
         x = F.linear(rounded(x, 2.0**-6), rounded(layer.weight, 2.0**-7), layer.bias)
     return x
@@ -140,19 +140,19 @@ class PerChannel(nn.Module):
     zeros=torch.zeros(4, dtype=torch.int32),
 ))  # fmt: skip
 def scale_buffers(m: Net, x: Tensor) -> Tensor:
-    """Scales and zero points are buffers, as observers leave them."""
+    """Scales and zero points are buffers, set by observers."""
     x = torch.fake_quantize_per_tensor_affine(torch.tanh(m.first(x)), m.scale.float(), m.zero, -128, 127)
     weight = torch.fake_quantize_per_channel_affine(m.second.weight, m.scales.float(), m.zeros, 0, -128, 127)
     return F.linear(x, weight, m.second.bias)
 
 
 def along(scale: Tensor, x: Tensor, axis: int) -> Tensor:
-    """Shaped so that it broadcasts; `axis` is -1 for one scale of everything."""
+    """Reshapes a scale for broadcasting; `axis` is -1 for a single scale."""
     return scale if axis < 0 else scale.reshape([-1] + [1] * (x.dim() - axis - 1))
 
 
 class LearnedRounding(torch.autograd.Function):
-    """Rounding with a learned scale (Esser et al. 2020): a rounding whose derivative is one."""
+    """Rounding with a learned scale (Esser et al. 2020) and a derivative of one."""
 
     @staticmethod
     def forward(ctx, x: Tensor, scale: Tensor, axis: int) -> Tensor:
@@ -197,13 +197,13 @@ def learned_scale(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(conv=nn.Conv2d(3, 4, 3), scales=nn.Parameter(torch.tensor([2.0**-7, 2.0**-10, 2.0**-6, 2.0**-8]))))
 def learned_scales(m: Net, x: Tensor) -> Tensor:
-    """One learned scale for every output channel of the weights; one of them cuts most off."""
+    """One learned scale for every output channel of the weights; one of them clips most values."""
     return F.conv2d(x, learned(m.conv.weight, m.scales, 0), m.conv.bias)
 
 
 @net(lambda: dict(conv=nn.Conv2d(3, 4, 3), norm=nn.BatchNorm2d(4), head=nn.Linear(4, 5)))
 def conv_block(m: Net, x: Tensor) -> Tensor:
-    """With batch normalisation between."""
+    """Quantised layers with batch normalisation between them."""
     x = F.conv2d(rounded(x, 2.0**-7), rounded(m.conv.weight, 2.0**-7), m.conv.bias)
     x = rounded(torch.relu(m.norm(x)), 2.0**-6, signed=False)
     return F.linear(rounded(x.mean((2, 3)), 2.0**-6), rounded(m.head.weight, 2.0**-7), m.head.bias)
@@ -211,7 +211,7 @@ def conv_block(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(first=nn.Linear(6, 5), second=nn.Linear(5, 4)))
 def saturated(m: Net, x: Tensor) -> Tensor:
-    """Much is cut off, and gets no gradient."""
+    """Many values are clipped and receive no gradient."""
     return m.second(rounded(m.first(x), 2.0**-9))
 
 

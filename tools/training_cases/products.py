@@ -53,7 +53,7 @@ def factorised(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(conv=nn.Conv2d(3, 4, 3)))
 def gram_matrix(m: Net, x: Tensor) -> Tensor:
-    """Products of features with themselves, as style losses have."""
+    """Products of features with themselves, as in style losses."""
     x = F.relu(m.conv(x)).flatten(2)
     return x @ x.transpose(1, 2) * 0.125
 
@@ -100,7 +100,7 @@ def pairwise(m: Net, left: Tensor, right: Tensor) -> Tensor:
 
 @net(lambda: dict(net=nn.Linear(6, 4)))
 def triplet(m: Net, anchor: Tensor, friend: Tensor, foe: Tensor) -> Tensor:
-    """Distances to a friend and to a foe, and what the margin leaves of them."""
+    """Distances to a positive and to a negative example, and their difference above the margin."""
     anchor, friend, foe = m.net(anchor), m.net(friend), m.net(foe)
     near = (anchor - friend).norm(dim=1)
     return torch.relu(near - (anchor - foe).norm(dim=1) + 0.5)
@@ -172,14 +172,14 @@ def top_experts(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(gate=nn.Linear(5, 3), up=zeros(3, 5, 6)))
 def gathered_experts(m: Net, x: Tensor) -> Tensor:
-    """The matrix of the best expert is picked for every token."""
+    """Selects the matrix of the best expert for every token."""
     share, chosen = torch.softmax(m.gate(x), -1).max(-1, keepdim=True)
     return torch.bmm(x.unsqueeze(1), m.up[chosen.squeeze(-1)]).squeeze(1) * share
 
 
 @net(lambda: dict(gate=nn.Linear(5, 4), experts=nn.ModuleList(nn.Linear(5, 3) for _ in range(4))))
 def normalised_top(m: Net, x: Tensor) -> Tensor:
-    """Shares of the two best, scattered back, as Mixtral has them."""
+    """Shares of the two best experts, scattered back (Mixtral)."""
     scores = m.gate(x)
     best, chosen = scores.topk(2, -1)
     share = torch.zeros_like(scores).scatter(1, chosen, torch.softmax(best, -1))

@@ -1,4 +1,4 @@
-"""recurrent networks: PyTorch's layers, cells in loops, attention beside them."""
+"""Recurrent networks: PyTorch's layers, cells in loops, layers with attention."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 @net(lambda kind, **options: dict(layer=LAYERS[kind](4, 5, **options), head=nn.Linear(10 if options.get("bidirectional") else 5, 3)))
 def recurrent(m: Net, x: Tensor) -> Tensor:
-    """A recurrent layer and a classifier of everything it returns."""
+    """A recurrent layer and a classifier of all its outputs."""
     return m.head(m.layer(x)[0])
 
 
@@ -72,7 +72,7 @@ def conv_lstm(m: Net, x: Tensor) -> Tensor:
     peep=nn.ParameterList(zeros(5) for _ in range(3)),
 ))  # fmt: skip
 def peephole_lstm(m: Net, x: Tensor) -> Tensor:
-    """Written by hand, with peepholes and one matrix for each gate."""
+    """An LSTM written by hand, with peepholes and one matrix for each gate."""
     h = c = x.new_zeros(x.shape[0], 5)
     for t in range(x.shape[1]):
         i, f, g, o = (a(x[:, t]) + b(h) for a, b in zip(m.x, m.h))
@@ -113,7 +113,7 @@ def bahdanau(m: Net, memory: Tensor, state: Tensor) -> Tensor:
 
 @net(lambda: dict(conv=nn.Conv1d(3, 4, 3, stride=2), norm=nn.BatchNorm1d(4), layer=nn.LSTM(4, 5, batch_first=True)))
 def conv_then_lstm(m: Net, x: Tensor) -> Tensor:
-    """Convolutions over time, then a recurrent layer, as in speech."""
+    """Convolutions over time and a recurrent layer, as in speech recognition."""
     return m.layer(F.relu(m.norm(m.conv(x))).transpose(1, 2))[0]
 
 

@@ -87,7 +87,7 @@ def rwkv(m: Net, x: Tensor) -> Tensor:
     for t in range(TIME):
         now = first * k[:, t]
         made.append((over + now * v[:, t]) / (under + now))
-        if t + 1 < TIME:  # nobody reads the last state
+        if t + 1 < TIME:  # the last state has no reader
             over, under = decay * over + k[:, t] * v[:, t], decay * under + k[:, t]
     return torch.sigmoid(r) * torch.stack(made, 1)
 
@@ -118,7 +118,7 @@ def turing_machine(m: Net, x: Tensor) -> Tensor:
         read = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
         made.append(read)
         if t == 2:
-            break  # nobody reads what would be written
+            break  # the last write has no reader
         erase, add = torch.sigmoid(m.erase(state)), torch.tanh(m.add(state))
         memory = memory * (1.0 - weights.unsqueeze(-1) * erase.unsqueeze(1))
         memory = memory + weights.unsqueeze(-1) * add.unsqueeze(1)
@@ -127,7 +127,7 @@ def turing_machine(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(control=nn.GRUCell(WIDTH + 3, 6), interface=nn.Linear(6, 3 + 3 + 1 + 2), head=nn.Linear(6 + 3, 3)))
 def neural_computer(m: Net, x: Tensor) -> Tensor:
-    """A DNC without allocation: links in time between what was written."""
+    """A DNC without allocation: temporal links between writes."""
     batch, rows = x.shape[0], 4
     memory = x.new_full((batch, rows, 3), 0.125)
     link = x.new_zeros(batch, rows, rows)

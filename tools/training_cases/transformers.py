@@ -1,4 +1,4 @@
-"""Attention and what surrounds it: masks, positions, tables, biases."""
+"""Attention with masks, positions, tables and biases."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ TOKENS, WIDTH, HEADS = 6, 8, 2
     turned=turned, biased=biased, qkv=nn.Linear(WIDTH, 3 * WIDTH), out=nn.Linear(WIDTH, WIDTH), **parts
 ))  # fmt: skip
 def attention(m: Net, x: Tensor) -> Tensor:
-    """Self-attention with functions for what differs: of queries and keys, and of scores."""
+    """Self-attention with functions for its variants: of queries and keys, and of scores."""
     batch, count, width = x.shape
     heads = (batch, count, HEADS, width // HEADS)
     q, k, v = (part.view(heads).transpose(1, 2) for part in m.qkv(x).chunk(3, -1))
@@ -48,12 +48,12 @@ def distances() -> Tensor:
 
 
 def added_mask(below: float) -> Net:
-    """Causal, by a buffer of numbers that is added."""
+    """Causal, by an added buffer of numbers."""
     return attention(biased=lambda m, scores: scores + m.mask, mask=causal(below))
 
 
 def filled_mask() -> Net:
-    """Causal, by a buffer of ones as nanoGPT has it."""
+    """Causal, by a buffer of ones (nanoGPT)."""
 
     def biased(m: Net, scores: Tensor) -> Tensor:
         count = scores.shape[-1]
@@ -63,7 +63,7 @@ def filled_mask() -> Net:
 
 
 def times_mask() -> Net:
-    """Causal, by ones that are multiplied with and a large number taken off, as GPT-1."""
+    """Causal, by multiplying with ones and subtracting a large number (GPT-1)."""
     return attention(biased=lambda m, scores: scores * m.b - 1e4 * (1.0 - m.b), b=ones_below())
 
 
@@ -77,7 +77,7 @@ def alibi() -> Net:
 
 @net(lambda: dict(attention=attention()))
 def fed_mask(m: Net, x: Tensor, kept: Tensor) -> Tensor:
-    """Padding, fed in as numbers: 1 for what counts."""
+    """Padding as an input of numbers, with 1 for valid tokens."""
     m.attention.biased = lambda _, scores: scores + (1.0 - kept)[:, None, None, :] * -8.0
     return m.attention(x)
 
@@ -88,7 +88,7 @@ def rotated(x: Tensor) -> Tensor:
 
 
 def angles(width: int) -> tuple[Tensor, Tensor]:
-    """Frequencies, and positions times frequencies, twice beside each other."""
+    """Frequencies, and positions times frequencies, concatenated twice."""
     frequencies = 1.0 / 100.0 ** (torch.arange(0.0, width, 2) / width)
     made = torch.outer(torch.arange(float(TOKENS)), frequencies)
     return frequencies, torch.cat([made, made], -1)
@@ -203,7 +203,7 @@ def gated_mlp(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(first=nn.Linear(WIDTH, 12), gate=nn.Linear(6, 10), up=nn.Linear(6, 10), down=nn.Linear(10, WIDTH)))
 def gated_units(m: Net, x: Tensor) -> Tensor:
-    """GLU, SwiGLU and a gate of its own."""
+    """GLU, SwiGLU and a separate gate."""
     x = F.glu(m.first(x), -1)
     return m.down(F.silu(m.gate(x)) * m.up(x))
 

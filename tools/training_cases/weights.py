@@ -1,4 +1,4 @@
-"""Weights that are computed, shared, or read by several calls; trained scalars of shape [] and [1]."""
+"""Computed weights, shared weights, weights read by several calls, and trained scalars of shape [] and [1]."""
 
 import math
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ def twice_normalised(m: Net, x: Tensor) -> Tensor:
     judge=nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(4, 1)),
 ))  # fmt: skip
 def discriminator(m: Net, image: Tensor, noise: Tensor) -> Tensor:
-    """Called on real images and on what a generator made."""
+    """Called on real and on generated images."""
     fake = torch.tanh(m.make(noise))
     return torch.cat([m.judge(image), m.judge(fake)], 1)
 
@@ -145,7 +145,7 @@ def low_rank_net(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(base=nn.Linear(8, 6).requires_grad_(False), down=zeros(2, 8), up=zeros(6, 2)))
 def lora_linear(m: Net, x: Tensor) -> Tensor:
-    """A frozen linear layer with an adapter beside it."""
+    """A frozen linear layer with a parallel adapter."""
     return m.base(x) + F.linear(F.linear(x, m.down), m.up) * 2.0
 
 
@@ -166,7 +166,7 @@ def scalar(*shape: int) -> nn.Parameter:
 
 @net(lambda *shape: dict(first=nn.Linear(6, 6), second=nn.Linear(6, 6), alpha=scalar(*shape), beta=scalar(*shape)))
 def rezero(m: Net, x: Tensor) -> Tensor:
-    """Residual branches that begin behind a gate."""
+    """Residual branches with a gate."""
     x = x + m.alpha * torch.relu(m.first(x))
     return x + torch.relu(m.second(x)) * m.beta
 
@@ -206,7 +206,7 @@ def clip(m: Net, image: Tensor, text: Tensor) -> Tensor:
 
 @net(lambda: dict(image=nn.Linear(6, 4), text=nn.Linear(5, 4), logit_scale=scalar(), logit_bias=scalar()))
 def siglip(m: Net, image: Tensor, text: Tensor) -> Tensor:
-    """With a bias beside the scale."""
+    """Cosines with a scale and a bias."""
     image = F.normalize(m.image(image), dim=-1)
     text = F.normalize(m.text(text), dim=-1)
     return image @ text.t() * m.logit_scale.exp() + m.logit_bias
@@ -249,7 +249,7 @@ def everywhere(m: Net, x: Tensor) -> Tensor:
 
 @net(lambda: dict(slope=scalar(), shift=scalar()))
 def scalars_only(m: Net, x: Tensor) -> Tensor:
-    """Of one input; nothing but scalars is trained."""
+    """Functions of one input; only scalars are trained."""
     return torch.tanh(x * m.slope + m.shift)
 
 

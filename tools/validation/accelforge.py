@@ -6,7 +6,7 @@ from validation.section import Block, Pair, Row, Section, Tool
 
 FIXTURES = "tests/fixtures/fused_mapping"
 CHAIN = "monet optimise fusion --model einsum --matmuls {sizes}{more} --json -"
-# Recorded of the mapper: least bits across DRAM of chains of products of 64 x 64, by products and buffer bits.
+# Recorded from the mapper: least bits across DRAM of chains of products of 64 x 64, by products and buffer bits.
 UNFUSED = {2: 196_608}
 LEAST = {(2, None): 131_072, (4, None): 196_608, (8, None): 327_680, (16, None): 589_824, (4, 16_384): 589_824,
          (4, 65_536): 262_144, (4, 131_072): 196_608}  # fmt: skip
@@ -44,12 +44,14 @@ def section(tool: Tool) -> Section:
     return Section(
         "AccelForge",
         f"""\
-AccelForge (LoopTree) finds fused mappings of Einsums on one core with one buffer in front of DRAM. Recorded of its mapper with Timeloop's `snowcat` settings: two fronts, 18 points each (`{FIXTURES}/`),
-and the least traffic of chains of products of 64 x 64 with 8-bit elements.""",
+AccelForge (LoopTree) finds fused mappings of Einsums on one core with one buffer in front of DRAM. Recorded from its
+mapper with Timeloop's `snowcat` settings: two fronts of 18 points each (`{FIXTURES}/`), and the
+least traffic of chains of products of 64 x 64 with 8-bit elements.""",
         [Block("", front_rows(tool, 1) + front_rows(tool, 2)), Block("", least_rows(tool))],
-        "Nothing is left to explain on chains of products. Elsewhere ours goes beyond the reference's rules in two named points, which `--reference-rules`"
-        " undoes (docs/explanation/einsum-fusion.md). A point of GPT-3 6.7B that was recorded, too (3,254,779,904 bits), has no description in this repository and is"
-        " not repeated here.",
-        "A cascade and a buffer for which the reference finds a mapping with less traffic than the one called exact here. Brute force over all mappings of small"
-        " cascades looks for one (`reference_test --gtest_filter='EinsumMapper*'`).",
+        "Nothing is left to explain on chains of products. Elsewhere ours goes beyond the reference's\n"
+        "rules in two named points, which `--reference-rules` undoes (docs/explanation/einsum-fusion.md). A recorded point of\n"
+        "GPT-3 6.7B (3,254,779,904 bits) has no description in this repository and is not repeated here.",
+        "A cascade and a buffer for which the reference finds a mapping with less traffic than the\n"
+        "one called exact here. Brute force over all mappings of small cascades searches for one\n"
+        "(`reference_test --gtest_filter='EinsumMapper*'`).",
     )

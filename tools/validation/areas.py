@@ -38,10 +38,16 @@ def section(tool: Tool) -> Section:
     return Section(
         "Areas and power of Eyeriss and the first TPU",
         """\
-Eyeriss (Chen et al., JSSC 52(1), 2017): 65 nm, 168 elements of 16 bits, 108 KB. The first TPU (Jouppi et al., ISCA 2017): 28 nm, 65,536 multipliers of 8 bits, 28 MiB; its parts are shares of the die as in its
-floor plan, and the die an upper bound. `tests/fixtures/hardware/published/` describes both; everything is priced by the model (`auto_cost_extraction`, docs/explanation/hardware-costs.md).""",
+Eyeriss (Chen et al., JSSC 52(1), 2017): 65 nm, 168 elements of 16 bits, 108 KB. The first TPU (Jouppi et al., ISCA
+2017): 28 nm, 65,536 multipliers of 8 bits, 28 MiB. The TPU's parts are shares of the die in its floor plan; the area
+of the die is an upper bound. `tests/fixtures/hardware/published/` describes both chips, and the model prices
+everything (`auto_cost_extraction`, docs/explanation/hardware-costs.md).""",
         [Block("", rows)],
-        "Memories come out at 60 to 70 % of a chip's, logic at a quarter: cells without placement, clock tree, test and routing; control, network and DRAM interfaces are not in it at all."
-        " Power has the same gaps, but at peak where the chips were measured on average. Compare designs with these areas; do not quote them as a die.",
-        "A chip of memories and multipliers in a ratio far from these whose area is not between a quarter of its logic and two thirds of its memories: then designs that trade one for the other are ranked wrongly.",
+        "The model's memories have 60 to 70 % of a chip's area, its logic a quarter: it prices cells\n"
+        "without placement, clock tree, test and routing. Control, network and DRAM interfaces are not modelled. Power has the\n"
+        "same gaps, but ours is at peak and the chips were measured on average. Compare designs with these areas; do not quote\n"
+        "them as a die.",
+        "A chip with a very different ratio of memories to multipliers whose area is not between a\n"
+        "quarter of its logic and two thirds of its memories. Designs that trade one for the other would then be ranked\n"
+        "wrongly.",
     )

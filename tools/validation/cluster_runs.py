@@ -1,7 +1,7 @@
-"""Measured training runs as experiments of `monet cluster`, and how far a model of them is off.
+"""Measured training runs as experiments of `monet cluster`, and the errors of a model of them.
 
-A run is a dictionary: what the experiment needs, and `metrics` (measured). What the tables leave out is taken from the papers and repositories that they
-name, and stated here.
+A run is a dictionary with the settings of its experiment and the measured `metrics`. Settings that the tables leave out
+are from the papers and repositories named in them, and stated here.
 """
 import csv
 import json
@@ -14,15 +14,15 @@ MEASURED = DATA.parent / "measured"
 PEAK_TFLOPS = {"a100": 312.0, "h100": 989.0}
 
 # Software of the sets. Megatron-LM and BLOOM's Megatron-DeepSpeed: dropout, attention as products and a softmax,
-# nothing hidden behind passes (2021 and 2022), vocabularies padded to 128 times the tensor ranks.
+# no communication hidden behind passes (2021 and 2022), vocabularies padded to 128 times the tensor ranks.
 MEGATRON = {"dropout": 0.1, "overlap": False, "pad": 128}
 # BLOOM: ALiBi in place of positions, 4 Omni-Path ports a node.
 BLOOM = {**MEGATRON, "positions": "none", "cluster": "jean_zay_a100.yaml"}
-# llm-foundry's MPT: no biases, ALiBi or learned positions, fused attention, FSDP beside passes.
+# llm-foundry's MPT: no biases, ALiBi or learned positions, fused attention, FSDP overlapped with passes.
 # Its attention is FlashAttention's first version in Triton: 25 to 40 % of an A100's peak (Dao 2023, arXiv 2307.08691, abstract).
 MPT = {"dropout": 0.0, "overlap": True, "biases": False, "positions": "none", "fused": True, "pad": 1,
        "attention_share": 0.325}
-# Megatron-Core: gradients, parameters and sends beside passes, fused attention, sequence parallelism.
+# Megatron-Core: gradients, parameters and sends overlapped with passes, fused attention, sequence parallelism.
 CORE = {"dropout": 0.1, "overlap": True, "fused": True, "pad": 128}
 
 
@@ -34,7 +34,7 @@ def integer(row, key, other):
 
 
 def cluster_of(gpu):
-    """The cluster file of a kind of device, None where there is none."""
+    """Returns the cluster file of a kind of device, or None."""
     gpu = gpu.lower()
     if "h100" in gpu:
         return "dgx_h100.yaml"
@@ -44,14 +44,14 @@ def cluster_of(gpu):
 
 
 def experiment(run, host_ns=None):
-    """The YAML of a run, as lines of JSON (which YAML is)."""
+    """Returns the experiment of a run as JSON, which is valid YAML."""
     transformer = {key: run[key] for key in ("layers", "hidden", "heads", "sequence", "vocabulary", "ffn")}
     transformer.update(dropout=run["dropout"], biases=run.get("biases", True),
                        positions=run.get("positions", "learned"), vocabulary_multiple=run["pad"])
     for key in ("tied", "activation", "norm", "causal", "experts", "topk", "head_size"):
         if key in run:
             transformer[key] = run[key]
-    if run.get("fused"):  # dropout is inside of the kernel
+    if run.get("fused"):  # the kernel includes dropout
         transformer["attention_dropout"] = 0.0
     if run["kv_heads"] != run["heads"]:
         transformer["kv_heads"] = run["kv_heads"]
@@ -83,7 +83,7 @@ def experiment(run, host_ns=None):
 
 
 def embedding_as_layer(layers, parts):
-    """Layers of each part where embedding and logits count as one each, as even as they can be."""
+    """Divides layers evenly among the parts, counting embedding and logits as one layer each."""
     bounds = [(layers + 2) * part // parts for part in range(parts + 1)]
     counts = [end - begin for begin, end in zip(bounds, bounds[1:])]
     counts[0] -= 1
@@ -92,11 +92,11 @@ def embedding_as_layer(layers, parts):
 
 
 def bloom_layers(run):
-    """Layers that are not printed follow from the operations that are: 96 s B L h^2 in the first section, and
-    with attention and logits (Narayanan et al. 2021, equation 3) in the others."""
+    """Returns the layers of a BLOOM run. If they are not printed, they follow from the printed operations: 96 s B L h^2 in
+    the first section, with attention and logits (Narayanan et al. 2021, equation 3) in the others."""
     metrics = run["metrics"]
     if "hw_tflops_per_gpu" not in metrics:
-        return 72  # its section has this network only
+        return 72  # the only network of its section
     flops = metrics["hw_tflops_per_gpu"] * 1e12 * metrics["iteration_s"] * run["devices"]
     layers = flops / (96 * run["sequence"] * run["global_batch"] * run["hidden"] ** 2)
     if "under-reports" not in run["note"]:
@@ -105,10 +105,10 @@ def bloom_layers(run):
 
 
 def complete(run, by_model):
-    """What a set leaves out."""
+    """Adds the settings that a set leaves out."""
     if not run["layers"] and run["id"].startswith("bloom"):
         run["layers"] = bloom_layers(run)
-    if not run["micro_batch"]:  # another row of the set has the same network with one
+    if not run["micro_batch"]:  # taken from another row with this network
         run["micro_batch"] = by_model.get((run["model"], run["device"]), 1)
     parts = run["pipeline"] * run["virtual"]
     if run["layers"] % parts:
@@ -117,7 +117,7 @@ def complete(run, by_model):
 
 
 def read_runs(path, settings):
-    """One dictionary a run of a long table, with its metrics."""
+    """Reads a long table: one dictionary per run, with its metrics."""
     runs = {}
     with open(path, encoding="utf-8-sig") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
@@ -148,7 +148,7 @@ def read_runs(path, settings):
 
 
 def single_node_runs(path):
-    """vTrain's: Megatron-LM, full recomputation, a vocabulary of 51,200."""
+    """Reads vTrain's runs: Megatron-LM, full recomputation, a vocabulary of 51,200."""
     runs = []
     with open(path, encoding="utf-8-sig") as file:
         for row in csv.reader(file):
@@ -165,16 +165,16 @@ def single_node_runs(path):
 
 
 def attention_of(value):
-    """Whether attention ran as one kernel, and whether that is printed: the Transformer Engine chooses otherwise,
-    and is taken to have had such a kernel."""
+    """Returns whether attention ran as one kernel, and whether the run prints that. If it does not, the Transformer Engine
+    chooses, and is assumed to have used such a kernel."""
     printed = "attention-backend" in value or value.get("transformer-impl") == "local"
     return {"fused": value.get("attention-backend") in ("flash", "fused") if printed else True,
             "attention_printed": printed}
 
 
 def memory_run(row):
-    """A case of megatron_memory.csv. Defaults are Megatron-LM's: GPT-2's or BERT's vocabulary, dropout of 0.1,
-    attention fused by the Transformer Engine."""
+    """Returns the run of a row of megatron_memory.csv. Defaults are Megatron-LM's: GPT-2's or BERT's vocabulary, dropout of
+    0.1, attention fused by the Transformer Engine."""
     flags = row["flags"].split()
     value = {flag.split("=")[0]: flag.split("=")[-1] for flag in flags}
     hidden, layers, heads = (integer(row, key, 0) for key in ("hidden", "layers", "heads"))
@@ -222,7 +222,7 @@ def memory_runs(path):
 
 
 def measured_seconds(run, result):
-    """The time of a step, from whatever was measured."""
+    """Returns the measured time of a step, derived from the metric of the run."""
     metrics = run["metrics"]
     if "iteration_s" in metrics:
         return metrics["iteration_s"]
@@ -238,7 +238,7 @@ def measured_seconds(run, result):
 
 
 def places(values):
-    """Ranks, of equal values their mean."""
+    """Returns the ranks of the values; equal values share the mean of their ranks."""
     order = sorted(values)
     first = {}
     for place, value in enumerate(order):
@@ -247,7 +247,7 @@ def places(values):
 
 
 def spearman(rows):
-    """Of predicted and measured times; nothing of fewer than three."""
+    """Returns the rank correlation of predicted and measured times, or None for fewer than three rows."""
     if len(rows) < 3:
         return None
     first, second = places([row[0] for row in rows]), places([row[1] for row in rows])
@@ -257,7 +257,7 @@ def spearman(rows):
 
 
 def regret(rows):
-    """How much longer the run with the least predicted time a token took than the fastest."""
+    """Returns how much longer the run with the least predicted time per token took than the fastest run."""
     chosen = min(rows, key=lambda row: row[0] / row[3])
     return chosen[1] / chosen[3] / min(row[1] / row[3] for row in rows) - 1
 
@@ -267,13 +267,13 @@ def mean_error(predicted, measured):
 
 
 def best_scale(predicted, measured):
-    """The factor with the least mean error, among those that make one run exact."""
+    """Returns the factor with the least mean error, among the factors that make one run exact."""
     factors = [m / p for p, m in zip(predicted, measured)]
     return min(factors, key=lambda f: mean_error([f * p for p in predicted], measured))
 
 
 def row_of(run, result):
-    """Predicted and measured seconds, seconds by a constant TFLOP/s, samples; None without a time."""
+    """Returns predicted seconds, measured seconds, seconds by a constant TFLOP/s and samples; None without a time."""
     measured = measured_seconds(run, result)
     if not measured:
         return None

@@ -11,14 +11,14 @@ from validation.section import CHIP, FITTED, Block, Pair, Row, Section, Tool, er
 
 STEPS = "data/cluster/h100_steps.csv"
 HOST_NS = 23_800  # a kernel of eager PyTorch on the measured machine
-CONTEXT_BYTES = 718e6  # of the workspace, what is not in PyTorch's allocator
+CONTEXT_BYTES = 718e6  # part of the workspace outside PyTorch's allocator
 Run = dict[str, Any]
 
-# Name, file, software, and which runs of the file.
+# Columns: name, file, software, prefix of the names of the runs.
 SETS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("Korthikanti et al. 2022, 22B to 1T on 8 to 2,240 A100", "korthikanti", cluster_runs.MEGATRON, "kort"),
     ("Megatron-LM, SC'21, weak scaling, 1.7B to 1T on 32 to 3,072 A100", "megatron", cluster_runs.MEGATRON, "sc21"),
-    ("the same in January 2021", "megatron", cluster_runs.MEGATRON, "jan21"),
+    ("Megatron-LM, weak scaling, January 2021", "megatron", cluster_runs.MEGATRON, "jan21"),
     ("Megatron-LM, September 2020, A100 of 40 GB", "megatron", cluster_runs.MEGATRON, "sep20"),
     ("Megatron-LM's README, GPT-3 175B on 1,024 A100", "megatron", cluster_runs.MEGATRON, "readme"),
     ("Megatron-Core 0.8, 2B to 462B on 48 to 6,144 H100", "megatron", cluster_runs.MEGATRON, "mcore"),
@@ -26,7 +26,7 @@ SETS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("BLOOM's search, 384 A100 on Omni-Path", "bloom", cluster_runs.BLOOM, "bloom"))
 
 
-VTRAIN_HOST_NS = 50_000  # a kernel, fitted on a fifth of vTrain's runs, others than these
+VTRAIN_HOST_NS = 50_000  # a kernel, fitted to a fifth of vTrain's runs, none of which is compared here
 MIB = 2.0**20
 
 
@@ -51,7 +51,7 @@ class Set:
         return Row(self.name, pairs, self.commands, "`time_ns`", "s", CHIP)
 
     def compared(self) -> list[str]:
-        """What a scale, or one constant TFLOP/s, would do for the set; and the order."""
+        """Returns the errors of the set with one scale and with one constant TFLOP/s, and the order of its runs."""
         predicted, measured, flops, _ = zip(*(row for _, row in self.rows))
         factor, rival = best_scale(predicted, measured), best_scale(flops, measured)
         order = spearman([row for _, row in self.rows])
@@ -73,10 +73,11 @@ def bloom_table(bloom: Set) -> Block:
     wrong = [run["id"] for run, result in zip(bloom.runs, bloom.results)
              if ("out_of_memory" in run["metrics"]) == result["memory"]["fits"]]  # fmt: skip
     return Block(
-        "**BLOOM by sections of its log.** Order of the runs, and regret: how much longer the run that the model would choose took than the fastest.",
+        "**BLOOM by sections of its log.** The order of the runs, and the regret: how much longer the model's choice took than\n"
+        "the fastest run.",
         header=["section", "runs", "Spearman", "regret"],
         table=table,
-        after=f"Of the {sum('out_of_memory' in run['metrics'] for run in bloom.runs)} runs that did not fit into memory and the others that did, told wrongly:"
+        after=f"Wrongly predicted among the {sum('out_of_memory' in run['metrics'] for run in bloom.runs)} runs that did not fit into memory and the others, which did:"
         f" {', '.join(wrong) or 'none'}.",
     )
 
@@ -93,7 +94,7 @@ def vtrain_rows(tool: Tool) -> list[Row]:
 
 
 def memory_block(tool: Tool) -> Block:
-    """Peaks of the last rank, with the one constant workspace of a kind of device that fits best."""
+    """Compares peaks of the last rank, with the constant workspace that fits a kind of device best."""
     runs = cluster_runs.memory_runs(MEASURED / "memory.csv")
     commands = [command_of(tool, run) for run in runs]
     groups: dict[str, list[tuple[Run, str, float]]] = {}
@@ -115,13 +116,14 @@ def memory_block(tool: Tool) -> Block:
     printed = [abs(error(pair)) for row, some in zip(rows, (groups[kind] for kind in sorted(groups)))
                for pair, (run, *_) in zip(row.pairs, some) if run["attention_printed"] and "experts" not in run]  # fmt: skip
     return Block(
-        "**Peak memory** of Megatron-LM's own tests, mostly of tiny networks. One constant, the workspace of library and driver, is fitted for each kind of device:",
+        "**Peak memory** of Megatron-LM's tests, mostly of tiny networks. One constant, the workspace of library and driver, is\n"
+        "fitted for each kind of device:",
         rows, header=["cases", "number", "workspace", "within 15 %", "median error"], table=table,
-        after=f"Nearly all cases that are far off leave the form of attention to the library. Of the {len(printed)} dense ones that print it, {100 * statistics.fmean(one <= 0.15 for one in printed):.1f} % are within 15 %.")
+        after=f"Nearly all cases that are far off leave the form of attention to the library. Of the {len(printed)} dense cases that print it,\n{100 * statistics.fmean(one <= 0.15 for one in printed):.1f} % are within 15 %.")
 
 
 def h100_experiment(row: dict[str, str]) -> dict[str, Any]:
-    """A measured step of data/cluster/h100_steps.csv."""
+    """Returns the experiment of a measured step of data/cluster/h100_steps.csv."""
     training: dict[str, Any] = {
         "loss": "cross_entropy", "store": "pytorch-eager",
         "optimizer": {"type": "momentum", "momentum": 0.9} if row["optimizer"] == "sgd" else {"type": "adam"}}
@@ -179,13 +181,15 @@ def section(tool: Tool) -> Section:
     return Section(
         "Training steps on clusters",
         f"""\
-Step times and peaks of memory that others published of GPTs, MPT and BLOOM on A100 and H100 (`data/measured/`, each file with its source), and 44 steps that we measured ourselves on one H100 (`{STEPS}`). What devices can do was
-measured kernel by kernel, on other machines than most of these runs; nothing is fitted to a step.""",
+Step times and peaks of memory that others published for GPTs, MPT and BLOOM on A100 and H100 (`data/measured/`, each
+file with its source), and 44 steps that we measured on one H100 (`{STEPS}`). The speed of devices
+was measured kernel by kernel, on other machines than most of these runs. Nothing is fitted to a step.""",
         [
             Block("**Published runs**, modelled with the constants of `data/cluster/`:", [one.row() for one in sets] + vtrain_rows(tool),
-                  after="Of vTrain's 1,440 runs every tenth is here; 50 us were fitted on a fifth that has none of these."),
+                  after="Every tenth of vTrain's 1,440 runs is here. The 50 us were fitted to a fifth of the runs, none of which is here."),
             Block(
-                "What a fit would do: one scale for the set, or in place of the model the best constant TFLOP/s of the set. A model earns its place by its errors without a fit, and by the order of runs (Spearman).",
+                "The effect of a fit: one scale for the set, or the best constant TFLOP/s of the set in place of the model. A model is\n"
+                "useful if its errors without a fit are small and if it orders the runs correctly (Spearman).",
                 header=["set", "one scale", "constant TFLOP/s", "Spearman"],
                 table=[one.compared() for one in sets if len(one.rows) > 2],
             ),
@@ -193,9 +197,14 @@ measured kernel by kernel, on other machines than most of these runs; nothing is
             memory_block(tool),
             Block("**One H100**, GPTs of 4 layers of 128 to 6.7 billion parameters:", h100_rows(tool)),
         ],
-        "docs/explanation/cluster-validation.md goes through what is missed. In short: BLOOM's machine is about 20 % slower than modelled throughout; tensor parallelism of Megatron-Core is"
-        " hidden behind products and waited for here; MPT's attention is the first FlashAttention's; eager PyTorch launches more kernels than we count, so that short steps are too fast, and attention in parts has more of"
-        " them; what the host of vTrain's machine takes for a kernel is not known but from its runs.",
-        "A step of a dense transformer on Selene, or on an H100 like ours, in which nothing waits for the host and no collective is hidden, off by more than a fifth; or a search in which the run that the model would choose takes"
-        " 5 % longer than the best.",
+        "docs/explanation/cluster-validation.md discusses the differences. In short:\n\n"
+        "- BLOOM's machine is about 20 % slower than modelled throughout.\n"
+        "- Tensor parallelism of Megatron-Core is hidden behind products; the model waits for it.\n"
+        "- MPT's attention is the first version of FlashAttention.\n"
+        "- Eager PyTorch launches more kernels than the model counts, so modelled short steps are too fast. Attention in parts\n"
+        "  has more such kernels.\n"
+        "- The host's time for a kernel on vTrain's machine is known only from its runs.",
+        "A step of a dense transformer on Selene, or on an H100 like ours, off by more than a fifth\n"
+        "although nothing waits for the host and no collective is hidden. Or a search in which the model's choice takes 5 %\n"
+        "longer than the best.",
     )

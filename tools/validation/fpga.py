@@ -16,8 +16,8 @@ CONVERTERS = {"e6m3": 116, "e6m2": 103, "e6m1": 72, "e5m3": 97, "e5m2": 81, "e5m
 SYSTEMS = {"fpga_fp32": (58_420, 320), "fpga_e5m2_e6m5": (42_640, 0), "fpga_e5m2_q8.13": (43_471, 0),
            "fpga_e5m2_q11.13": (44_876, 0)}  # fmt: skip
 
-# SNAX cluster (KU Leuven, arXiv 2511.06313): format of ours, bits of an element with its share of a scale, published GOPS
-# and GOPS/W. Which of MXFP8 and MXFP6 has the lower efficiency is our reading.
+# SNAX cluster (KU Leuven, arXiv 2511.06313): our format, bits of an element with its share of a scale, published GOPS
+# and GOPS/W. The lower efficiency belongs to MXFP8 rather than MXFP6 in our reading of the article.
 SNAX = {"mxint8": (9, 64, 657), "mxfp8_e4m3": (9, 256, 1438), "mxfp6_e3m2": (7, 256, 1675), "mxfp4_e2m1": (5, 512, 4065)}
 PRODUCTS = 64 * 64 * 512
 
@@ -96,14 +96,22 @@ def section(tool: Tool) -> Section:
     return Section(
         "Units on an FPGA and the SNAX cluster",
         """\
-The Archimedes project (Inria, "Exploring low-precision formats in MAC units for DNN training") built multiply-accumulate units and systems of 64 of them for a ZCU104 with Vitis HLS 2020.2. KU Leuven published
-throughput and efficiency of a SNAX cluster for microscaling formats in 22 nm (arXiv 2511.06313). Both set constants of ours (docs/explanation/mac-unit-costs.md).""",
+The Archimedes project (Inria, "Exploring low-precision formats in MAC units for DNN training") built
+multiply-accumulate units and systems of 64 of them for a ZCU104 with Vitis HLS 2020.2. KU Leuven published throughput
+and efficiency of a SNAX cluster for microscaling formats in 22 nm (arXiv 2511.06313). Both determine constants of our
+model (docs/explanation/mac-unit-costs.md).""",
         [
-            Block("**Units.** Known formats are looked up, so these figures come out exactly; laws are for the formats between them:", unit_rows(tool)),
-            Block("**Systems**, three constants fitted to four:", system_rows(tool)),
-            Block("**SNAX**, 64 x 64 outputs of 512 products each, two constants fitted to four efficiencies; peaks are exact by construction:", snax_rows(tool)),
+            Block("**Units.** Known formats are looked up, so these figures are exact; laws give the formats between them:", unit_rows(tool)),
+            Block("**Systems**, with three constants fitted to four systems:", system_rows(tool)),
+            Block("**SNAX**, 64 x 64 outputs of 512 products each. Two constants are fitted to four efficiencies; peaks are exact by\n"
+                  "construction:", snax_rows(tool)),
         ],
-        "Fits of so few constants. With one figure left out of the fit, E5M2's systems are 9.6 % above (sums in E6M5), 2.4 % below and 3.0 % above the published, and SNAX's efficiencies 5.7 % above (MXFP8), 6.5 % below"
-        " (MXFP6) and 1.3 % above (MXFP4); no command fits again (`readers_test --gtest_filter='MacDesign*'`, `core_cost_test --gtest_filter='ArrayModeCost*'`). Laws are off the published units by up to 24 LUTs, the noise of synthesis.",
-        "A further system of 64 such units, of another format, off by more than 10 % in LUTs; or a fifth efficiency of the cluster off by more than 7 %. Energies of units on a chip are predictions: nothing published could falsify them yet.",
+        "These are fits of few constants. With one figure left out of the fit, E5M2's systems are 9.6 %\n"
+        "above (sums in E6M5), 2.4 % below and 3.0 % above the published figures. SNAX's efficiencies are 5.7 % above (MXFP8),\n"
+        "6.5 % below (MXFP6) and 1.3 % above (MXFP4). No command repeats the fits (`readers_test --gtest_filter='MacDesign*'`,\n"
+        "`core_cost_test --gtest_filter='ArrayModeCost*'`). Laws are off the published units by up to 24 LUTs, the noise of\n"
+        "synthesis.",
+        "A further system of 64 such units, of another format, off by more than 10 % in LUTs; or a\n"
+        "fifth efficiency of the cluster off by more than 7 %. Energies of units on a chip are predictions: no published figure\n"
+        "could falsify them yet.",
     )

@@ -7,7 +7,7 @@ from validation.section import CHIP, FITTED, Block, Row, Section, Tool
 HERTZ = 1.41e9
 COMMAND = "monet core --hardware data/hardware/a100.yaml --workload examples/core/a100_products.yaml --json -"
 PLAIN = COMMAND.replace(" --json", " --choice instruction-costs=off --json")
-LEAST = 512  # of each dimension
+LEAST = 512  # minimum of each dimension of a large product
 
 # Microseconds in fp16, one product at a time (LLMCompass, Zhang et al., ISCA 2024: its measurements of an A100).
 MEASURED = {(64, 12288, 12288): 190.0, (128, 12288, 12288): 200.3, (256, 12288, 12288): 318.5, (512, 12288, 12288): 611.8,
@@ -16,7 +16,7 @@ MEASURED = {(64, 12288, 12288): 190.0, (128, 12288, 12288): 200.3, (256, 12288, 
             (8192, 128, 128): 31.0, (8192, 256, 256): 35.6, (8192, 512, 512): 47.1, (8192, 1024, 1024): 92.7,
             (8192, 2048, 2048): 281.8, (8192, 4096, 4096): 1021.0, (8192, 8192, 8192): 3961.4, (8192, 16384, 16384): 15008.7,
             (8192, 32768, 32768): 61134.6}
-HOST_FROM = (8192, 64, 64)  # the product that the host's time is taken from
+HOST_FROM = (8192, 64, 64)  # the product that the host's time is fitted to
 
 
 def microseconds(result: dict[str, Any]) -> dict[str, float]:
@@ -43,19 +43,24 @@ def section(tool: Tool) -> Section:
     return Section(
         "Products on an A100",
         """\
-Rows x columns x terms of products in fp16, one at a time, as measured for LLMCompass (Zhang et al., ISCA 2024), on `data/hardware/a100.yaml`: 108 multiprocessors with 20 MB of shared
-memory, 40 MB of cache and 2,039 GB/s, tiles in waves, and a host that starts every kernel (docs/reference/hardware.md, *Processors and GPUs*). Tiles and their shares are those that cuBLAS has; `sustained` is from
-another source's fastest product; the host's 26 us are what the smallest product of this table takes beside its work, so that one is fitted.""",
+Products (rows x columns x terms) in fp16, one at a time, as measured for LLMCompass (Zhang et al., ISCA 2024).
+`data/hardware/a100.yaml` has 108 multiprocessors with 20 MB of shared memory, 40 MB of cache and 2,039 GB/s, tiles in
+waves, and a host that starts every kernel (docs/reference/hardware.md, *Processors and GPUs*).
+
+Tiles and their shares are cuBLAS's. `sustained` is from another source's fastest product. The host's 26 us are the
+overhead of the smallest product in this table, so that figure is fitted.""",
         [
             Block(f"Each dimension at least {LEAST}:", [row(size, CHIP) for size in large]),
-            Block("Smaller ones:", [row(size, FITTED if size == HOST_FROM else CHIP) for size in small]),
+            Block("Smaller products:", [row(size, FITTED if size == HOST_FROM else CHIP) for size in small]),
             Block(
-                f"Those of at least {LEAST} together, with the keys of a GPU and as an array that multiplies in every cycle:",
+                f"All products of at least {LEAST}, with the keys of a GPU and as an array that multiplies in every cycle:",
                 [together("waves, host and sustained rate", ours, COMMAND, False),
                  together("an array without them", plain, PLAIN, False)],
             ),
         ],  # fmt: skip
-        "Ours is slower than the large products by 1 to 7 %: a GPU below its power limit runs faster than the sustained rate, which another source's search settled at. Without the keys the array multiplies"
-        " in every cycle that registers and shared memory feed it, as a dataflow accelerator would, and nobody starts it.",
-        "Products of 512 to 2048 whose times do not step at whole waves of tiles; or a stream of small products that takes 26 us each: `host_cycles` would then not be the host's.",
+        "Ours is slower than the large products by 1 to 7 %: a GPU below its power limit runs faster than\n"
+        "the sustained rate, at which another source's search settled. Without the keys, the array multiplies in every cycle\n"
+        "that registers and shared memory can feed it, as a dataflow accelerator would, and without a host's launch.",
+        "Products of 512 to 2048 whose times do not step at whole waves of tiles; or a stream of\n"
+        "small products that takes 26 us each: `host_cycles` would then not be the host's.",
     )

@@ -6,19 +6,19 @@ from validation.section import CHIP, Block, Pair, Row, Section, Tool, error, num
 
 FIXTURES = "tests/fixtures/zigzag/imc"
 PARTS = ("ideal_temporal_cycles", "stall_cycles", "onload_cycles", "offload_cycles")
-# Of ZigZag's own tests, of a list of layers with pooling and additions: pJ, cycles.
+# Totals of a list of layers with pooling and additions, from ZigZag's tests: pJ, cycles.
 TOTALS = {"aimc.yaml": (4264976904.6396008, 4371385.0), "dimc.yaml": (4268285089.3547516, 5114707.0)}
 
-# What the validation scripts of KULeuven-MICAS/zigzag-imc (commit df34a6f0) come to: mm2, ns, TOPS/W. Each is a model of
-# its own, with adder widths, sparsity and, in 22 nm, a scale of 22/28 for its chip.
+# Results of the validation scripts of KULeuven-MICAS/zigzag-imc (commit df34a6f0): mm2, ns, TOPS/W. Each script is a
+# separate model, with adder widths, sparsity and, in 22 nm, a scale of 22/28 for its chip.
 SCRIPTS = {"AIMC1": (1.2443, 44.008, 1179.9), "AIMC2": (0.45669, 7.5404, 2.1354), "AIMC3": (1.9638, 2.8128, 18.430),
            "DIMC1": (0.88348, 4.2733, 36.294), "DIMC2": (0.023797, 3.1739, 8.6296), "DIMC3": (0.14615, 5.4014, 19.988),
            "DIMC4": (0.33075, 2.3804, 17.217)}  # fmt: skip
-UNKNOWN_SPARSITY = ("AIMC2", "DIMC2", "DIMC4")  # of the published efficiency
+UNKNOWN_SPARSITY = ("AIMC2", "DIMC2", "DIMC4")  # chips whose efficiency is published without its sparsity
 
-# Name, publication, IEEE document, type, columns, rows, macros, bits of activations and weights, applied at once, of the
-# ADC, mm2 of a macro's cells (CACTI, as the validation scripts of KULeuven-MICAS/zigzag-imc, commit df34a6f0, have
-# them), node; published mm2, ns, TOPS/W.
+# Columns: name, publication, IEEE document, type, columns, rows, macros, bits of activations, bits of weights, bits applied
+# at once, bits of the ADC, mm2 of a macro's cells (CACTI, from the validation scripts of KULeuven-MICAS/zigzag-imc, commit
+# df34a6f0), node; published mm2, ns, TOPS/W.
 Chip = tuple[str, str, str, str, int, int, int, int, int, int, int, float, int, float, float, float]
 CHIPS: tuple[Chip, ...] = (
     ("AIMC1", "CICC 2021", "9431575", "analog", 512, 1024, 1, 8, 2, 8, 6, 0.24496704, 22, 1.9425, 1000 / 22.5, 1050),
@@ -31,7 +31,7 @@ CHIPS: tuple[Chip, ...] = (
 
 
 def core_of(chip: Chip) -> dict[str, Any]:
-    """The nearest array of the model, and a buffer that costs nothing."""
+    """Returns a core with the nearest array of the model and a buffer without costs."""
     name, _, _, kind, columns, rows, macros, activation, weight, serial, adc, cells, *_ = chip
     array: dict[str, Any] = {
         "is_imc": True, "imc_type": kind, "input_precision": [activation, weight], "bit_serial_precision": serial,
@@ -72,13 +72,14 @@ def chip_rows(tool: Tool) -> list[Row]:
 
 
 def script_block() -> Block:
-    """How near models of their own come."""
+    """Compares the validation scripts, separate models, with the chips."""
     table = [
         [chip[0], *(f"{number(own)} ({percent(error((published, own)))})" for published, own in zip(chip[13:], SCRIPTS[chip[0]]))]
         for chip in CHIPS
     ]
     return Block(
-        "For comparison what zigzag-imc's own validation scripts come to, each of which is a model of its own, with adder widths, sparsity and a scale for 22 nm that fit its chip:",
+        "The validation scripts of zigzag-imc, for comparison. Each script is a separate model, with adder widths, sparsity and\n"
+        "a scale for 22 nm that fit its chip:",
         header=["chip", "area, mm2", "clock period, ns", "efficiency, TOPS/W"], table=table)
 
 
@@ -93,7 +94,7 @@ def command_of(run: dict[str, Any]) -> str:
 
 
 def layer_pairs(layer: dict[str, Any], reference: dict[str, Any]) -> tuple[list[Pair], list[Pair]]:
-    """Energies, by part and by memory, and cycles."""
+    """Returns the pairs of energies, by part and by memory, and the pairs of cycles."""
     energies: list[Pair] = [(reference["energy_pj"], layer["energy_pj"])]
     energies += [(want, layer["imc"]["energy_pj"][part]) for part, want in reference["mac"].items()]
     for operand, levels in reference["memory"].items():
@@ -143,21 +144,28 @@ def section(tool: Tool) -> Section:
     return Section(
         "Arrays that compute in memory",
         f"""\
-First ZigZag 3.8.5 itself, whose model of such arrays is ours, too: nine runs of layers and of ResNet-18 on analog and digital arrays, with mappings given and generated, and two totals of
-its own tests (`{FIXTURES}/`). Then seven published chips, by the names that the validation of zigzag-imc (KU Leuven) gives them, with what their papers say of area, clock and efficiency.""",
+First the comparison with ZigZag 3.8.5, whose model of such arrays is ours: nine runs of layers and of ResNet-18 on
+analog and digital arrays, with given and generated mappings, and two totals from ZigZag's tests
+(`{FIXTURES}/`). Then seven published chips, named as in the validation of zigzag-imc (KU Leuven), with
+area, clock and efficiency from their papers.""",
         [
             Block("**The program.**", reference_rows(tool)),
             Block(
-                "**The chips**, on the nearest array of the model: 28 nm and 0.9 V whatever the chip's node, no sparsity, cells of the area that zigzag-imc takes. AIMC1 has activations of"
-                " 7 bits, which MONET refuses as ZigZag does: 8 stand for them.",
+                "**The chips**, on the nearest array of the model: 28 nm and 0.9 V for every chip, no sparsity, and zigzag-imc's cell\n"
+                "areas. AIMC1 has activations of 7 bits, which MONET rejects, as ZigZag does: 8 bits stand for them.",
                 chip_rows(tool),
-                after=f"The sparsity of the operands behind the efficiencies of {', '.join(UNKNOWN_SPARSITY)} is not known: they are there to compare and not counted.",
+                after=f"The sparsity of the operands behind the efficiencies of {', '.join(UNKNOWN_SPARSITY)} is unknown. These rows are shown\n"
+                "but not counted.",
             ),
             script_block(),
         ],
-        "Under `--model zigzag-3.8` nothing is left to explain. The chips are another matter: one technology stands for all, with dense operands and everything in use, and nothing but the parts of the array is counted."
-        " The scripts, each with the sparsity, the adder widths and the node of its chip, come within 3 % of the published efficiencies of AIMC3, DIMC1 and DIMC3, so what the plain model misses there lies in these three."
-        " Where the published efficiency is of unknown sparsity, the scripts are as far off as the model (AIMC2, DIMC4). Compare shapes of one kind of array with these figures; do not quote one as a chip, nor compare a digital"
-        " with an analog one.",
-        "Two chips of one kind, node and precision, dense, of different rows or bits of the ADC, whose efficiencies stand in another order than the model says.",
+        "Under `--model zigzag-3.8` nothing is left to explain. The chips differ: one technology stands\n"
+        "for all, with dense operands and everything in use, and only the parts of the array are counted.\n\n"
+        "The scripts, each with the sparsity, the adder widths and the node of its chip, are within 3 % of the published\n"
+        "efficiencies of AIMC3, DIMC1 and DIMC3, so the plain model's errors there come from these three. Where the published\n"
+        "efficiency is of unknown sparsity, the scripts are as far off as the model (AIMC2, DIMC4).\n\n"
+        "Compare shapes of one kind of array with these figures. Do not quote one as a chip, nor compare a digital array with\n"
+        "an analog one.",
+        "Two dense chips of one kind, node and precision, with different rows or bits of the ADC,\n"
+        "whose efficiencies rank otherwise than in the model.",
     )

@@ -5,7 +5,7 @@ from typing import Any
 from validation.section import FITTED, Block, Pair, Row, Section, Tool
 
 STUDY = "examples/interleaved_gradients/paper.yaml"
-SHARES = ("dY", "guesses")  # figures that are no reductions of time
+SHARES = ("dY", "guesses")  # words in the texts of figures that are not reductions of time
 
 
 def is_share(figure: dict[str, Any]) -> bool:
@@ -28,14 +28,19 @@ def section(tool: Tool) -> Section:
     return Section(
         "Interleaved gradients",
         f"""\
-"Improving Data Reuse in NPU On-chip Memory with Interleaved Gradient Order for DNN Training" (Kim, Na, Lee, Lee, Huh, MICRO 2023): by how much the two gradients of a layer, computed together, shorten a step on a small and a large NPU, simulated.
-`{STUDY}` repeats it with nine networks. The paper leaves eleven points open: one set of answers holds for all figures, and of the sets that were tried it is the one with the most figures within 5 points, so it counts as fitted.
-The command leaves out the other answers, which `monet backward --study {STUDY} -o out/interleaved` tries for the range of each figure, in minutes.""",
+"Improving Data Reuse in NPU On-chip Memory with Interleaved Gradient Order for DNN Training" (Kim, Na, Lee, Lee, Huh,
+MICRO 2023) simulates a small and a large NPU: how much shorter is a step if the two gradients of a layer are computed
+together? `{STUDY}` repeats it with nine networks.
+
+The paper leaves eleven points open. One set of answers holds for all figures: of the sets that were tried, the one
+with the most figures within 5 points. Therefore the figures count as fitted. The command leaves out the other
+answers. `monet backward --study {STUDY} -o out/interleaved` tries them in minutes
+and gives the range of each figure.""",
         [
             Block(
                 "",
                 [
-                    Row("reductions of time, as the part of the time that is left", left, [command], "1 - `ours` / 100 of `figures`", kind=FITTED),
+                    Row("reductions of time, as the share of the time that remains", left, [command], "1 - `ours` / 100 of `figures`", kind=FITTED),
                     Row("shares of traffic and of guesses, factors", shares, [command], "`ours` of `figures`", kind=FITTED),
                 ],
             ),
@@ -43,11 +48,14 @@ The command leaves out the other answers, which `monet backward --study {STUDY} 
                 "One by one, in percent and points; *dY read once* is a factor:",
                 header=["figure", "paper", "ours", "points"],
                 table=table,
-                after=f"Of {sum(one['unit'] == 'percent' for one in figures)} figures in percent, {near} are within 5 points.",
+                after=f"{near} of {sum(one['unit'] == 'percent' for one in figures)} figures in percent are within 5 points.",
             ),
         ],
-        "docs/explanation/backward-dataflow-study.md goes through the figures that are more than 5 points off and lists what the paper leaves open. DLRM's share would need other layers than the perceptrons that are published of it; Algorithm 1 only interleaves"
-        " layers of BERT and T5, which saves nothing there; depthwise convolutions of MobileNet are bound by computing.",
-        "The paper's networks or simulator, layer by layer: with the open points closed, a reduction that is off by more than 5 points. Tiles decide more than the order of gradients here, so a chip whose tiles are searched and that gains a fifth"
-        " by the order alone would speak against the model.",
+        "docs/explanation/backward-dataflow-study.md discusses the figures that are more than 5 points\n"
+        "off and lists the paper's open points. DLRM's share would need other layers than its published perceptrons. Algorithm\n"
+        "1 only interleaves layers of BERT and T5, which saves nothing there. Depthwise convolutions of MobileNet are bound by\n"
+        "computing.",
+        "The paper's networks or simulator, layer by layer: with the open points closed, a reduction\n"
+        "that is off by more than 5 points. Tiles matter more than the order of gradients here. A chip with searched tiles that\n"
+        "gains a fifth from the order alone would therefore contradict the model.",
     )

@@ -1,4 +1,4 @@
-"""SRAM against CACTI and Horowitz, and arithmetic that is no point of the model's tables."""
+"""SRAM compared with CACTI and Horowitz, and arithmetic outside the model's tables."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from validation.section import CHIP, FITTED, Block, Pair, Row, Section, Tool
 
 TABLE = "src/hardware/sram_table.inc"  # 1,239 runs of CACTI 7.0
 NODES = (90, 65, 45, 32, 22)
-MEMORIES = 31  # in a core, at most, beside one for all operands
+MEMORIES = 31  # maximum in a core, in addition to one memory for all operands
 EVERYTHING = ["I1, fh", "I1, tl", "I2, fh", "I2, tl", "O, fh", "O, tl", "O, fl", "O, th"]
 # M. Horowitz, ISSCC 2014, figure 1.1.9, 45 nm and 0.9 V: pJ to read 64 bits from a cache, by KiB.
 CACHES = {8: 10.0, 32: 20.0, 1024: 100.0}
@@ -18,7 +18,7 @@ Point = tuple[int, int, list[float]]  # log2 of bytes, log2 of bits a word; read
 
 
 def points(tool: Tool) -> dict[tuple[int, int], list[Point]]:
-    """The table's by node and ports."""
+    """Returns the points of the table by node and number of ports."""
     found: dict[tuple[int, int], list[Point]] = {}
     for line in (tool.root / TABLE).read_text(encoding="utf-8").splitlines():
         row = re.match(r"\{(\d), (\d+),\s+(\d+), \{(.*)\}\},$", line)
@@ -68,7 +68,7 @@ def cacti_rows(tool: Tool) -> list[Row]:
         for level, found in (("one", own["model"]["one_array"]), ("chosen", own)):
             for what, key, cacti in zip(("read", "write", "area"), ("read_energy_pj", "write_energy_pj", "area_mm2"), figures):
                 pairs[level][what].append((cacti, found[key]))
-    names = {"one": "one array, repaired to be monotone", "chosen": "as priced, in as many macros as cost least"}
+    names = {"one": "one array, repaired to be monotone", "chosen": "as priced, in the number of macros that costs least"}
     keys = {"read": "read_energy_pj", "write": "write_energy_pj", "area": "area_mm2"}
     return [
         Row(f"{names[level]}: {what}", found, commands, f"`{keys[what]}` of {'`one_array`' if level == 'one' else '`memories`'}",
@@ -105,16 +105,24 @@ def section(tool: Tool) -> Section:
     return Section(
         "Memories and arithmetic",
         f"""\
-The SRAM model interpolates {known:,} runs of CACTI 7.0 (`{TABLE}`): 90 to 22 nm, 1 KiB to 32 MiB, 8 to 4,096 bits a word, one port for both or one each way. Its own points are no test of it, but show what
-repair (energies and areas grow with size and word) and macros change; the caches of M. Horowitz (ISSCC 2014) are another source. Arithmetic is read off tables of Horowitz at 45 nm and of Jouppi et al. (ISCA 2021)
-at 7 nm; bfloat16 is no point of these.""",
+The SRAM model interpolates {known:,} runs of CACTI 7.0 (`{TABLE}`): 90 to 22 nm, 1 KiB to 32 MiB, 8
+to 4,096 bits a word, one port for both directions or one for each. The points of the table do not test the model, but
+show the effects of repair (energies and areas grow with size and word) and of macros. The caches of M. Horowitz
+(ISSCC 2014) are another source.
+
+Arithmetic is read from tables of Horowitz at 45 nm and of Jouppi et al. (ISCA 2021) at 7 nm. bfloat16 is not among
+the points of the model.""",
         [
-            Block("**Against CACTI**, every run:", cacti_rows(tool),
-                  after="Macros are meant to be cheaper than one array where words are wide: their rows are there to compare and not counted."),
-            Block("**Against other sources:**", cache_rows(tool) + bfloat_rows(tool)),
+            Block("**Compared with CACTI**, every run:", cacti_rows(tool),
+                  after="Macros should be cheaper than one array if words are wide. Their rows are shown but not counted."),
+            Block("**Compared with other sources:**", cache_rows(tool) + bfloat_rows(tool)),
         ],
-        "Repair moves cells that are out of order with others, by up to 21 % of energy and 69 % of area at nodes whose table has holes, and less at 45 and 22 nm (docs/explanation/hardware-costs.md). Leaving a point out"
-        " and reading it off the rest errs by 7 % on average; no command shows that (`readers_test --gtest_filter='MemoryModel*'`). Horowitz's are round figures of caches, ours of plain RAM,"
-        " which is 15 to 40 % below. Products follow a power law in bits of the significand between fp16 and fp32.",
-        "A compiled memory of a public process whose energy at 64 bits a word does not grow about as the square root of its size, or a wide memory whose macros do not pay.",
+        "Repair moves cells that are out of order with others, by up to 21 % of energy and 69 % of area\n"
+        "at nodes whose table has holes, and by less at 45 and 22 nm (docs/explanation/hardware-costs.md). Omitting a point and\n"
+        "interpolating it from the rest errs by 7 % on average; no command shows that\n"
+        "(`readers_test --gtest_filter='MemoryModel*'`).\n\n"
+        "Horowitz's figures are rounded and of caches. Ours are of plain RAM, 15 to 40 % below. Products follow a power law in\n"
+        "bits of the significand between fp16 and fp32.",
+        "A compiled memory of a public process whose energy at 64 bits a word does not grow roughly\n"
+        "as the square root of its size, or a wide memory whose macros do not pay.",
     )  # fmt: skip

@@ -9,19 +9,19 @@ from validation.section import MODEL, Block, Pair, Row, Section, Tool
 
 FIXTURES = "tests/fixtures/numerics.tar"
 CODES = {"<f4": "f", "<f8": "d", "|u1": "B"}
-# Reference file, operands, and the unit in our words: products, sums, options.
+# Columns: reference file, operands, and the options of `monet formats` for the unit.
 PRODUCTS = (("e5m2_mulE5M2_addE6M5_sub", "e5m2", "--mul e5m2 --acc e6m5"),
             ("e5m2_mulE6M5_addE6M5_sub", "e5m2", "--mul e6m5 --acc e6m5"),
             ("e4m3_mulE4M3_addE5M10_sub", "e4m3", "--mul e4m3 --acc e5m10"),
             ("e4m2_mulE5M5_addE5M5_sub", "e4m2", "--mul e5m5 --acc e5m5"),
             ("e5m2_fmaE5M10_sub", "e5m2", "--mul exact --acc e5m10 --fma"), ("e5m2_fxp_Q8.13", "e5m2", "--mul q8.13 --acc q8.13"))
-# Element, shape of blocks in the files' names, and what it is in ours.
+# Columns: element, shape of the blocks in file names, and the options of `monet formats`.
 BLOCKS = (("fp4_e2m1", "row1x32", "--format mxfp4_e2m1"), ("fp8_e5m2", "row1x32", "--format mxfp8_e5m2"),
           ("int8", "row1x32", "--format mxint8"), ("fp8_e4m3", "sq8x8", "--format mxfp8_e4m3 --block 8x8"))
 
 
 def array_of(data: bytes) -> list[float]:
-    """The numbers of a .npy file."""
+    """Returns the numbers of a .npy file."""
     size = struct.unpack("<H", data[8:10])[0]
     header = ast.literal_eval(data[10 : 10 + size].decode())
     count = math.prod(header["shape"])
@@ -33,12 +33,12 @@ def read_array(tool: Tool, name: str) -> list[float]:
 
 
 def bits(theirs: list[float], ours: list[float]) -> list[Pair]:
-    """Equal numbers, and those that are none, count as equal; signs of zeros do not."""
+    """Pairs the numbers. Equal numbers count as equal, and so do two NaNs; signs of zeros are ignored."""
     return [(1.0, 1.0) if one == other or one != one and other != other else (one, other) for one, other in zip(theirs, ours, strict=True)]
 
 
 def unpack(tool: Tool) -> dict[str, str]:
-    """The members of the archive, as files that commands name."""
+    """Extracts the archive and returns the names of its members in commands."""
     with tarfile.open(tool.root / FIXTURES) as archive:
         return {member.name: tool.file(f"numerics/given/{member.name}", archive.extractfile(member).read()) for member in archive}
 
@@ -77,9 +77,13 @@ def section(tool: Tool) -> Section:
     return Section(
         "Number formats",
         f"""\
-Products of units in few bits as `mptorch` computes them (sums in their order, a rounding for every product and sum; floating, fused and fixed), and microscaling blocks by the rules of the OCP's specification, of 64 rows with heavy tails, zeros, subnormal numbers,
-ties and numbers near the largest (`{FIXTURES}`). Compared is every number, scale and code.""",
+Products of units in few bits, as `mptorch` computes them: sums in its order, with a rounding for every product and
+sum; floating, fused and fixed. Microscaling blocks by the rules of the OCP's specification, of 64 rows with heavy
+tails, zeros, subnormal numbers, ties and numbers near the largest (`{FIXTURES}`). Every number,
+scale and code is compared.""",
         [Block("**Units:**", product_rows(tool, given)), Block("**Blocks:**", block_rows(tool, given))],
-        "Nothing is left to explain. Every code and every pair of codes of the six published variants of multipliers is compared by `readers_test --gtest_filter='Mac*'`.",
-        "A product, a block or a code that differs in one bit, where format, order of sums and rounding are the same.",
+        "Nothing is left to explain. `readers_test --gtest_filter='Mac*'` also compares every code and\n"
+        "every pair of codes of the six published variants of multipliers.",
+        "A product, a block or a code that differs in one bit, although format, order of sums and\n"
+        "rounding are the same.",
     )

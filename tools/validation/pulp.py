@@ -16,7 +16,7 @@ def command(network: str, chip: str) -> str:
 
 
 def without_instructions(tool: Tool) -> str:
-    """The chip with processors that issue nothing but products."""
+    """Returns the chip with processors that issue products only."""
     for name in ("pulp_cluster.yaml", "cores/pulp_l2.yaml"):
         tool.file(f"pulp/{name}", (tool.root / HARDWARE / name).read_text(encoding="utf-8"))
     core = (tool.root / HARDWARE / "cores/pulp_processors.yaml").read_text(encoding="utf-8")
@@ -39,14 +39,20 @@ def section(tool: Tool) -> Section:
     return Section(
         "Training steps on eight RISC-V processors",
         """\
-PULP-TrainLib on a cluster of eight RISC-V processors with two fp16 lanes (Nadalini et al., FGCS 149, 2023, arXiv 2305.19167: averages of a training step of one sample, 17.1 and 6.4 ms), on
-`data/hardware/pulp_cluster.yaml`. What instructions take was counted in the library's sources and fitted to nothing; every count stands in `cores/pulp_processors.yaml`. The networks are ours after MLPerf
-Tiny, with batch normalisation folded. The article's own are not published with it and cannot be the same: at its rates and times, and the chip's 450 MHz at most, a step of its ResNet-8 has no more than 23.9 million
-products and one of its DS-CNN 2.3, where these have 37.1 and 7.7.""",
+PULP-TrainLib on a cluster of eight RISC-V processors with two fp16 lanes (Nadalini et al., FGCS 149, 2023, arXiv
+2305.19167: averages of a training step of one sample, 17.1 and 6.4 ms), on `data/hardware/pulp_cluster.yaml`.
+Instructions were counted in the library's sources and not fitted; `cores/pulp_processors.yaml` has every count.
+
+The networks are our versions of MLPerf Tiny's, with batch normalisation folded. The article's networks are not
+published and cannot be the same. At its rates and times, and the chip's maximum of 450 MHz, a step of its ResNet-8
+has at most 23.9 million products and one of its DS-CNN 2.3 million. Ours have 37.1 and 7.7 million.""",
         [Block("", rows)],
-        "Lanes that do nothing but products are 5 and 18 times as fast as was measured; with their instructions 1.7 and 3.7 times. Of the DS-CNN's"
-        " step 60 % are depthwise convolutions, whose windows are copied element by element for a single product each (0.5 to 0.7 a cycle), while pointwise ones run at 7. Not modelled: processors that want"
-        " one bank of the memory at once, misses of the instruction cache, sums that wait for the one before them in the floating-point unit, processors without work (a window of three channels is unfolded by three of eight), and changes of layout"
-        " between kernels.",
-        "The same library's cycles of one convolution in memory, by step: ours has 8 x 2 / 2.08 = 7.7 products a cycle at most, 11 processor cycles for each copied element, and 5.2 for each sum.",
+        "Lanes that only multiply are 5 and 18 times as fast as measured; with their instructions, 1.7\n"
+        "and 3.7 times. In the DS-CNN's step, 60 % are depthwise convolutions. Their windows are copied element by element for\n"
+        "a single product each (0.5 to 0.7 a cycle), while pointwise convolutions run at 7.\n\n"
+        "Not modelled: conflicts of processors at a bank of the memory, misses of the instruction cache, sums that wait for the\n"
+        "previous sum in the floating-point unit, and changes of layout between kernels. Idle processors are not modelled\n"
+        "either: three of eight unfold a window of three channels.",
+        "The library's cycles of one convolution in memory, by step. Ours has at most 8 x 2 / 2.08 =\n"
+        "7.7 products a cycle, 11 processor cycles for each copied element, and 5.2 for each sum.",
     )

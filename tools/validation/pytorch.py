@@ -1,4 +1,4 @@
-"""PyTorch: parameters, products, stored bytes, losses and gradients of networks."""
+"""Parameters, products, stored bytes, losses and gradients of networks in PyTorch."""
 
 import json
 import math
@@ -13,18 +13,18 @@ from validation.section import Block, Pair, Row, Section, Tool
 TRAINING = "tests/fixtures/training"
 NETWORKS = "tests/fixtures/networks.json"
 GOLDEN = 0x9E3779B97F4A7C15
-KEPT = 1e-8  # what losses and gradients are compared to: they are kept with 12 digits
+KEPT = 1e-8  # relative tolerance of losses and gradients, which the fixtures keep with 12 digits
 PHASES = ("forward", "backward_input", "backward_weight")
 
 
 def raw(name: str, seed: int, count: int) -> list[int]:
-    """The generator of docs/explanation/execution.md."""
+    """Returns `count` numbers of the generator of docs/explanation/execution.md."""
     key = fnv1a(name.encode()) ^ (seed * GOLDEN & MASK)
     return [random_bits(key, place) for place in range(count)]
 
 
 def array_file(record: dict[str, Any], seed: int) -> bytes:
-    """The numbers of an input as .npy."""
+    """Returns the content of a .npy file with the numbers of an input."""
     shape = tuple(record["shape"])
     numbers = raw(record["name"], seed, math.prod(shape))
     if record.get("range"):
@@ -43,7 +43,7 @@ def norm_of(expected: dict[str, Any]) -> float:
 
 
 class Case:
-    """A network of tests/fixtures/training and the command that takes a step of it."""
+    """A network of tests/fixtures/training and the command that runs a step of it."""
 
     def __init__(self, tool: Tool, facts: dict[str, Any], network: bytes, known: dict[str, Any]) -> None:
         self.facts = facts
@@ -63,14 +63,14 @@ class Case:
         self.command += " --json -"
 
     def counts(self, found: dict[str, Any]) -> dict[str, list[Pair]]:
-        """Of what PyTorch counts; without what is known to differ, by name and reason."""
+        """Returns the pairs of everything that PyTorch counts, without the known differences."""
         pairs: dict[str, list[Pair]] = {"parameters": [(self.facts["parameters"], found["trained_parameters"])],
                                         "macs": [(self.facts["macs"][phase], found["macs"][phase]) for phase in PHASES],
                                         "eager": [(self.facts["eager_bytes"], found["stored_activations_bytes"])]}
         return {kind: some for kind, some in pairs.items() if kind not in self.known}
 
     def numbers(self, found: dict[str, Any]) -> tuple[list[Pair], list[Pair]]:
-        """The loss and the norm of each gradient, those that are zero but for rounding left out."""
+        """Returns the pairs of losses and of gradient norms, without gradients that are zero except for rounding."""
         if not self.facts["compare"]:
             return [], []
         execution = found["execution"]
@@ -80,7 +80,7 @@ class Case:
 
 
 def within(pairs: list[Pair]) -> list[Pair]:
-    """Equal where they differ by less than what is kept."""
+    """Replaces our figure by the expected one if they differ by less than the digits kept."""
     return [(want, want if abs(own - want) <= KEPT * max(1e-3, abs(want)) else own) for want, own in pairs]
 
 
@@ -104,8 +104,9 @@ def training_block(tool: Tool) -> Block:
     reasons = [[name, kind, why] for name, kinds in known.items() for kind, why in kinds.items()]
     words = {"parameters": "trained parameters", "macs": "products", "eager": "bytes that autograd stores"}
     return Block(
-        f"**A step of {len(cases)} small networks** of kinds that people bring: parameters that are trained, products of the forward pass and of both gradients, bytes that autograd stores, and in"
-        f" double precision the loss and the norm of each gradient, which are kept with twelve digits and called equal within {KEPT:.0e}.",
+        f"**A step of {len(cases)} small networks** of kinds that users bring. Compared are the trained parameters, the products of the\n"
+        "forward pass and of both gradients, and the bytes that autograd stores. In double precision the loss and the norm of\n"
+        f"each gradient are compared too. They are kept with twelve digits and count as equal within {KEPT:.0e}.",
         [
             Row("parameters that are trained", counts["parameters"], commands, "`trained_parameters`"),
             Row("products: forward, for inputs, for weights", counts["macs"], commands, "`macs`"),
@@ -113,9 +114,8 @@ def training_block(tool: Tool) -> Block:
             Row("losses", within(losses), commands, "`loss` of `execution.steps`"),
             Row("norms of gradients", within(gradients), commands, "`gradient_norm` of `execution.parameters`"),
         ],
-        after="Left out above, because they are known to differ: "
-        + "; ".join(f"`{name}`, {words.get(kind, kind)} ({why})" for name, kind, why in reasons if kind in words)
-        + ".",
+        after="Left out above because of known differences:\n\n"
+        + "\n".join(f"- `{name}`, {words.get(kind, kind)}: {why}" for name, kind, why in reasons if kind in words),
     )
 
 
@@ -128,7 +128,7 @@ def networks_block(tool: Tool) -> Block:
         parameters.append((one["parameters"], found["parameters"]))
         macs.append((one["macs"], found["macs"]["forward"]))
     return Block(
-        f"**{len(facts)} networks of `data/workload/`**, from the LSTM to BERT large and GPT-2, as PyTorch counts them while it runs them:",
+        f"**{len(facts)} networks of `data/workload/`**, from the LSTM to BERT large and GPT-2, as counted while PyTorch runs them:",
         [Row("parameters", parameters, commands, "`parameters`"), Row("products of a sample", macs, commands, "`macs.forward`")])
 
 
@@ -144,10 +144,17 @@ def section(tool: Tool) -> Section:
     return Section(
         "PyTorch",
         """\
-PyTorch 1.13, by its own execution in double precision, not by the exported file: what it multiplies (below autograd), what its autograd keeps, what comes out. Fixtures hold the figures (`tests/fixtures/training/`,
-`networks.json`); tests/fixtures/README.md says how they are counted.""",
+PyTorch 1.13, observed while it runs in double precision, without reading the exported file: the products that it
+computes (below autograd), the bytes that its autograd stores, and its results. Fixtures hold the figures
+(`tests/fixtures/training/`, `networks.json`); tests/fixtures/README.md describes how they are counted.""",
         [networks_block(tool), training_block(tool)],
-        f"Nothing is left to explain but the cases named above. By no command, but on the same code: {operators:,} cases of single operators with every output and gradient (`execute_test --gtest_filter='*GradientCases*'`), three steps of"
-        f" {networks} whole networks with each of their optimisers (`execute_test --gtest_filter='*Networks*'`), {losses} losses and {optimisers} optimisers (`execute_test --gtest_filter='Losses*:OptimizerSteps*'`), and of the gradients above also a projection and single values (`execute_test --gtest_filter='*TrainingCases*'`).",
-        "A network that PyTorch exports and trains, and of which MONET trains other parameters, multiplies or stores something else, or has another gradient.",
+        "Nothing is left to explain except the cases listed above. Tests compare more with the same\n"
+        "code, without a command:\n\n"
+        f"- {operators:,} cases of single operators with every output and gradient\n"
+        "  (`execute_test --gtest_filter='*GradientCases*'`);\n"
+        f"- three steps of {networks} whole networks with each of their optimisers (`execute_test --gtest_filter='*Networks*'`);\n"
+        f"- {losses} losses and {optimisers} optimisers (`execute_test --gtest_filter='Losses*:OptimizerSteps*'`);\n"
+        "- a projection and single values of the gradients above (`execute_test --gtest_filter='*TrainingCases*'`).",
+        "A network that PyTorch exports and trains, and for which MONET trains other parameters,\n"
+        "multiplies or stores something else, or computes another gradient.",
     )

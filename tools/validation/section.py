@@ -1,4 +1,4 @@
-"""What a section of docs/validation.md is made of, and the tool that its figures come from."""
+"""The parts of a section of docs/validation.md, and the class that runs MONET for its figures."""
 
 import json
 import shlex
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WRITTEN = "out/validation"  # where commands find the files that modules write
-SAME = 1e-9  # relative: what compilers and libraries may differ by
+WRITTEN = "out/validation"  # folder of the files that modules write, as commands name it
+SAME = 1e-9  # relative difference that compilers and libraries may cause
 Pair = tuple[float, float]  # published, ours
 
-# What a row is held against.
-MODEL = "a program that ours has to equal"
-CHIP = "hardware as measured or published, nothing fitted"
+# Kinds of comparison: what a row is compared with.
+MODEL = "a program that ours must equal"
+CHIP = "hardware, measured or published, nothing fitted"
 FITTED = "figures that constants were fitted to"
 KINDS = (MODEL, CHIP, FITTED)
 
@@ -29,7 +29,7 @@ def same(published: float, ours: float) -> bool:
 
 
 def error(pair: Pair) -> float:
-    """Ours less published, as a part of the published."""
+    """Our figure less the published one, as a share of the published one."""
     published, ours = pair
     if same(published, ours):
         return 0.0
@@ -38,36 +38,36 @@ def error(pair: Pair) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure, or a set of them, beside ours."""
+    """A published figure and ours, or a set of such pairs."""
 
     what: str
     pairs: list[Pair]
-    commands: list[str]  # that gave them, as a reader types them
-    taken: str  # what of their JSON the figures are
+    commands: list[str]  # that give our figures, as a reader types them
+    taken: str  # the JSON key of our figures
     unit: str = ""
     kind: str = MODEL
-    counted: bool = True  # in the summary; not where the row is there to compare
+    counted: bool = True  # in the summary; False for rows shown for comparison only
 
 
 @dataclass(frozen=True)
 class Block:
-    """A text, and rows or a table of other columns below it."""
+    """A text, followed by rows or by a table with other columns."""
 
     text: str = ""
     rows: list[Row] = field(default_factory=list)
-    header: list[str] = field(default_factory=list)  # of a table that is no list of rows
+    header: list[str] = field(default_factory=list)  # of `table`
     table: list[list[str]] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)  # of the table
+    commands: list[str] = field(default_factory=list)  # of `table`
     after: str = ""
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
-    published: str  # what was published, by whom and where
+    published: str  # the published figures, their authors and their source
     blocks: list[Block]
-    explained: str  # what explains the differences
-    falsified: str  # what would falsify the model
+    explained: str  # reasons for the differences
+    falsified: str  # measurements that would falsify the model
 
     def rows(self, kind: str | None = None) -> list[Row]:
         rows = [row for block in self.blocks for row in block.rows if row.counted]
@@ -75,11 +75,11 @@ class Section:
 
 
 class Failed(Exception):
-    """A command that did not end well, with its words."""
+    """A command that failed, with its error output."""
 
 
 class Tool:
-    """Runs `monet`, each command once, a few at a time."""
+    """Runs `monet`: each command once, a few in parallel."""
 
     def __init__(self, monet: str, jobs: int, keep: bool) -> None:
         self.monet = str(Path(monet).resolve())
@@ -95,7 +95,7 @@ class Tool:
         return json.loads((ROOT / path).read_text(encoding="utf-8"))
 
     def file(self, name: str, content: str | dict[str, Any] | list[Any] | bytes) -> str:
-        """Writes a file and gives its name in commands. JSON is YAML, too."""
+        """Writes a file and returns its name in commands. JSON is valid YAML."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
@@ -107,7 +107,7 @@ class Tool:
         return f"{WRITTEN}/{name}"
 
     def path(self, name: str) -> Path:
-        """Where a file lies that commands call so."""
+        """Returns the actual path of a file that commands refer to by `name`."""
         return Path(name.replace(WRITTEN, str(self.folder)))
 
     def start(self, command: str) -> Future[Any]:
@@ -117,7 +117,7 @@ class Tool:
             return self.runs[command]
 
     def run(self, command: str) -> Any:
-        """The JSON that the command writes to standard output."""
+        """Returns the JSON that the command writes to standard output."""
         return self.start(command).result()
 
     def run_all(self, commands: Iterable[str]) -> list[Any]:
@@ -126,7 +126,7 @@ class Tool:
     def _run(self, command: str) -> Any:
         words = shlex.split(command)
         if words[0] != "monet":
-            raise ValueError(f"no command of monet: {command}")
+            raise ValueError(f"not a command of monet: {command}")
         words = [word.replace(WRITTEN, str(self.folder)) for word in words[1:]]
         done = subprocess.run([self.monet, *words], capture_output=True, text=True, check=False, cwd=ROOT)
         if done.returncode != 0:
@@ -135,7 +135,7 @@ class Tool:
 
 
 def number(value: float) -> str:
-    """Whole numbers in full, others with four digits."""
+    """Formats whole numbers in full and other numbers with four digits."""
     if abs(value - round(value)) <= SAME * abs(value) and abs(value) < 1e15:
         return f"{round(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -164,7 +164,7 @@ def count(rows: Iterable[Row]) -> int:
 
 
 def grid(header: list[str], rows: list[list[str]]) -> str:
-    """Columns but the first are aligned to the right where all of their cells begin like numbers."""
+    """Formats a table. A column after the first is right-aligned if all its cells begin like numbers."""
 
     def numeric(column: int) -> bool:
         cells = [row[column] for row in rows if row[column]]
@@ -176,7 +176,7 @@ def grid(header: list[str], rows: list[list[str]]) -> str:
 
 
 class Numbered:
-    """The commands of a section, numbered as they come."""
+    """Numbers the commands of a section in order of appearance."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[str, ...], int] = {}
@@ -185,7 +185,7 @@ class Numbered:
         return self.numbers.setdefault(tuple(commands), len(self.numbers) + 1)
 
     def shell(self, all_commands: list[list[str]]) -> str:
-        """Those that have not been shown yet; of several alike the first."""
+        """Formats the commands that are not shown yet; for a list of similar commands, the first one."""
         lines = []
         for commands in all_commands:
             if tuple(commands) in self.numbers:
@@ -197,7 +197,7 @@ class Numbered:
 
 
 def figures(rows: list[Row], numbered: Numbered) -> str:
-    """Tables of single figures and of sets."""
+    """Formats a table of single figures and a table of sets."""
     single = [
         [row.what, number(row.pairs[0][0]), number(row.pairs[0][1]), row.unit, percent(error(row.pairs[0])),
          f"{row.taken} ({numbered.of(row.commands)})"]

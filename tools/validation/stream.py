@@ -20,7 +20,7 @@ def command_of(file: str, mode: str, recorded: bool) -> str:
 
 
 def tile_pairs(found: dict[str, Any], expected: dict[str, Any]) -> list[Pair]:
-    """Start and end of every tile, the core in front of them."""
+    """Returns the pairs of starts and ends of all tiles; a tile on another core counts as different."""
     own: dict[str, dict[int, list[float]]] = defaultdict(dict)
     for tile in found["tiles"]:
         own[str(tile["id"])][tile["sub_id"]] = [tile["core"], tile["start"], tile["end"]]
@@ -28,13 +28,13 @@ def tile_pairs(found: dict[str, Any], expected: dict[str, Any]) -> list[Pair]:
     for layer, tiles in expected["tiles"].items():
         for sub, (core, start, end) in enumerate(tiles):
             here = own[layer][sub]
-            wrong = 0 if here[0] == core else 1e6  # another core: no such tile
+            wrong = 0 if here[0] == core else 1e6  # a tile on another core counts as missing
             pairs += [(start, here[1] + wrong), (end, here[2] + wrong)]
     return pairs
 
 
 def event_pairs(found: dict[str, Any], expected: dict[str, Any]) -> list[Pair]:
-    """Start, end and bits of all transfers, in the order of these."""
+    """Returns the pairs of start, end and bits of all transfers, sorted by these three."""
     own = sorted((one["start"], one["end"], one["bits"]) for one in found["link_events"])
     theirs = sorted((one[2], one[3], one[7]) for one in expected["events"])
     if len(own) != len(theirs):
@@ -68,13 +68,16 @@ def section(tool: Tool) -> Section:
     return Section(
         "Stream",
         f"""\
-Stream (KU Leuven) schedules tiles of layers on several cores. Two runs of the program itself were recorded (upstream 303f9dc with core costs of ZigZag 3.8.1): the first eight operators of ResNet-18 on its
-`tpu_like_quad_core`, layer by layer and fused, with every tile, transfer, energy and memory peak (`{FIXTURES}/`). The system there has links from each core to the off-chip memory, other than
-`data/hardware/tpu_like_quad_core.yaml`, which has one bus.""",
+Stream (KU Leuven) schedules tiles of layers on several cores. Two runs of the program were recorded (upstream 303f9dc
+with core costs of ZigZag 3.8.1): the first eight operators of ResNet-18 on its `tpu_like_quad_core`, layer by layer
+and fused, with every tile, transfer, energy and memory peak (`{FIXTURES}/`). That system links each core
+to the off-chip memory, unlike `data/hardware/tpu_like_quad_core.yaml`, which has one bus.""",
         blocks,
-        "Nothing is left to explain: both the schedule and the core costs under it are the reference's, with its oddities, which docs/explanation/stream-coala.md"
-        f" lists by name. {digests} further runs (other networks, systems and mappings) were made by a rebuild of the program that equals it in both"
-        " recorded runs; no command has their made-up core costs, so `reference_test --gtest_filter='StreamDigest*'` compares them.",
-        "A network, system and mapping that Stream at that commit completes, and for which it says other cycles, without a note in our result."
-        " What either is worth for silicon: the section above.",
+        "Nothing is left to explain: the schedule and its core costs are the reference's, with its\n"
+        "oddities, which docs/explanation/stream-coala.md lists by name.\n\n"
+        f"{digests} further runs (other networks, systems and mappings) come from a rebuild of the program that equals it in both\n"
+        "recorded runs. Their core costs are made up, so no command has them; `reference_test --gtest_filter='StreamDigest*'`\n"
+        "compares them.",
+        "A network, system and mapping that Stream at that commit completes with other cycles,\n"
+        "without a note in our result. [DIANA and Jia's 4x4](#diana-and-jias-4x4) compares both with silicon.",
     )

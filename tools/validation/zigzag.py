@@ -67,12 +67,14 @@ def section(tool: Tool) -> Section:
     return Section(
         "ZigZag 3.8.5",
         """\
-ZigZag (KU Leuven) maps a layer on one core. Its figures were recorded from the program itself, release 3.8.5: ResNet-18 on its `tpu_like`, and cores, layers and mappings
-drawn at random, with 1 to 4 array dimensions, memories and ports shared in many ways, odd sizes, strides, groups and precisions (`tests/fixtures/zigzag/`). `--model zigzag-3.8`
-says what ZigZag says, which is what it is there for; the default model departs from it in named points (docs/explanation/core-cost-zigzag.md).""",
+ZigZag (KU Leuven) maps a layer on one core. Its figures were recorded from the program, release 3.8.5: ResNet-18 on
+its `tpu_like`, and random cores, layers and mappings with 1 to 4 array dimensions, memories and ports shared in many
+ways, odd sizes, strides, groups and precisions (`tests/fixtures/zigzag/`). `--model zigzag-3.8` must give ZigZag's
+figures. The default model departs from it in named points (docs/explanation/core-cost-zigzag.md).""",
         [Block("", network_rows(tool)), Block("", random_rows(tool))],
-        "Nothing is left to explain under `--model zigzag-3.8`. Loop orders and cuts of the random cases are compared by"
-        " `cli_test --gtest_filter='ZigZagCores*'`. How far the default model is from ZigZag is a matter of the points in docs/explanation/core-cost-zigzag.md, each of which"
-        " can be set by `--choice`.",
-        "A core or layer that ZigZag 3.8.5 accepts and for which it says another energy or another number of cycles. That both say the same says nothing of silicon.",
+        "Nothing is left to explain under `--model zigzag-3.8`. `cli_test --gtest_filter='ZigZagCores*'`\n"
+        "compares the loop orders and cuts of the random cases. How far the default model is from ZigZag depends on the points\n"
+        "in docs/explanation/core-cost-zigzag.md; `--choice` sets each of them.",
+        "A core or layer that ZigZag 3.8.5 accepts with another energy or another number of cycles.\n"
+        "Agreement of the two proves nothing about silicon.",
     )
