@@ -9,7 +9,7 @@ packages_mpi=(libopenmpi-dev)
 packages_python=(dpkg-dev file pybind11-dev python3-dev python3-numpy)
 packages_fast=(libgtest-dev libgmock-dev librapidcheck-dev)
 packages_full=("${packages_mpi[@]}" "${packages_python[@]}" libonnx-testdata python3-pytest python3-mypy python3-matplotlib
-  clang-16 libclang-rt-16-dev chromium)
+  clang-16 libclang-rt-16-dev chromium doxygen)
 packages_slow=(libbenchmark-dev libpagmo-dev python3-nbconvert python3-ipykernel python3-pandas python3-tqdm python3-torch)
 packages_node=(nodejs npm)
 

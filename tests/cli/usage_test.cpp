@@ -14,7 +14,7 @@ const std::vector<std::string> kSubcommands{"run",      "graph",    "core",    "
 TEST(Usage, VersionAndComponentsAreOnStdout) {
   const Ran ran = run_monet({"--version"});
   EXPECT_EQ(ran.code, 0);
-  EXPECT_EQ(ran.out.rfind("monet 0.1.0 (", 0), 0U) << ran.out;
+  EXPECT_EQ(ran.out.rfind("monet 0.2.0 (", 0), 0U) << ran.out;
   const auto second = ran.out.find('\n') + 1;
   EXPECT_EQ(ran.out.find("components: "), second) << ran.out;
   EXPECT_EQ(ran.out.find('\n', second) + 1, ran.out.size());

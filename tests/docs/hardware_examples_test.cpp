@@ -1,6 +1,7 @@
 // The YAML blocks of the reference pages on hardware are valid files or parts of them.
+#include "hardware/shared/core_program.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/hardware/core_program.hpp"
 #include "monet/hardware/imc_array.hpp"
 #include "monet/hardware/read_hardware.hpp"
 

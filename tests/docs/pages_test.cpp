@@ -1,9 +1,12 @@
-// The documents' form: short lines and pages, no dead links, and two clicks at most from the index.
+// The documents' form: short lines, pages and sentences, no dead links, and two clicks at most from
+// the index.
 #include "monet/base/files.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -17,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxColumns = 119;
 constexpr int kMaxLines = 300;
+constexpr double kMaxMeanWords = 25;
 
 /// Pages that tools write: long, and with the tools' wording.
 const std::set<std::string> kGenerated{"results.md", "validation.md"};
@@ -34,11 +38,39 @@ fs::path target(const fs::path& page, const std::string& link) {
   return (page.parent_path() / link.substr(0, link.find('#'))).lexically_normal();
 }
 
+/// The mean number of words of a sentence of a page's prose, without tables, headings and code.
+double mean_words(const std::string& text) {
+  static const std::regex kBlock{"^ *(\\||#|!\\[|```)"};
+  static const std::regex kItem{"^ *([-*]|[0-9]+\\.) "};
+  static const std::regex kSentence{"[.!?:;]( |$)"};
+  static const std::regex kWord{"[^ ]*[A-Za-z0-9][^ ]*"};
+  std::string prose;
+  bool fenced = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool block = line.empty() || std::regex_search(line, kBlock);
+    fenced ^= line.find("```") != std::string::npos;
+    if (!fenced && (block || std::regex_search(line, kItem)))
+      prose += ". "; // ends a sentence
+    if (!fenced && !block)
+      prose += line + " ";
+  }
+  const auto words = std::distance(std::sregex_iterator(prose.begin(), prose.end(), kWord), {});
+  std::int64_t sentences = 0;
+  for (std::sregex_token_iterator at(prose.begin(), prose.end(), kSentence, -1), end; at != end;
+       ++at)
+    sentences += std::regex_search(at->first, at->second, kWord);
+  return static_cast<double>(words) / static_cast<double>(std::max<std::int64_t>(sentences, 1));
+}
+
 Page read_page(const fs::path& path) {
   static const std::regex kLink{"\\]\\(([^)\\s]+)\\)"};
   Page page;
   const bool generated = kGenerated.contains(path.filename().string());
-  std::istringstream text(read_file(path.string()));
+  const std::string content = read_file(path.string());
+  if (const double words = mean_words(content); !generated && words > kMaxMeanWords)
+    page.problems.push_back(fmt::format("{}: {:.1f} words a sentence", path.string(), words));
+  std::istringstream text(content);
   int number = 0;
   for (std::string line; std::getline(text, line);) {
     const std::string where = fmt::format("{}:{}", path.string(), ++number);
@@ -56,6 +88,13 @@ Page read_page(const fs::path& path) {
   if (!generated && number > kMaxLines)
     page.problems.push_back(fmt::format("{}: {} lines", path.string(), number));
   return page;
+}
+
+TEST(Pages, CountsWordsOfSentences) {
+  EXPECT_EQ(
+      mean_words("# A title\n\nOne two three. Four\nfive.\n\n- six\n- seven eight\n| no | words |\n"
+                 "```sh\nnot these\n```\n"),
+      2);
 }
 
 TEST(Pages, AreShortAndTwoClicksFromTheIndex) {

@@ -1,6 +1,7 @@
 // Every number of README.md has a source in this repository, and is that source's.
+#include "base/shared/text.hpp"
+
 #include "monet/base/files.hpp"
-#include "monet/base/text.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
