@@ -6,6 +6,7 @@
 
 #include "monet/base/errors.hpp"
 #include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <benchmark/benchmark.h>
 

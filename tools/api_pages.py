@@ -57,7 +57,7 @@ def file_comment(header: Path) -> str:
     """The first paragraph of the comment that a header begins with."""
     lines = []
     for line in header.read_text().splitlines():
-        if not line.startswith("//") or not line[2:].strip():
+        if not line.startswith("//") or not line[2:].strip() or line == "// Example:":
             break
         lines.append(line[2:].strip())
     return " ".join(lines)
@@ -102,7 +102,7 @@ def pages() -> dict[Path, str]:
         settings = SETTINGS.format(headers=HEADERS, include=HEADERS.parent, out=out)
         subprocess.run(["doxygen", "-"], input=settings, text=True, check=True, stdout=subprocess.DEVNULL)
         names = names_of(Path(out) / "xml")
-    index = ["# The library's headers", "", NOTE, "", "A program links `monet::STAGE` and includes `monet/STAGE/HEADER.hpp`;",
+    index = ["# The library's headers", "", NOTE, "", "A program links `monet::STAGE` and includes `monet/STAGE/HEADER`;",
              "[`examples/library`](../../examples/library/main.cpp) is one. A stage's page lists what its headers declare.", ""]
     made = {}
     for stage in sorted(p for p in HEADERS.iterdir() if p.is_dir()):

@@ -292,8 +292,8 @@ void Progress::watch(const std::stop_token& stop) {
     if (search_ && stop_ != nullptr && stop_->load() && !stop_at_once_->load()) {
       stop_ = nullptr;
       clear_line();
-      say("interrupted: the search ends with what it has, as soon as the plan of monet schedule is "
-          "there; a second signal ends at once\n");
+      say("interrupted: the search ends with its best result once it has the plan of monet "
+          "schedule; a second signal ends it at once\n");
     }
     if (search_ && terminal_) {
       say(fmt::format("\r{}\x1b[K", search_line()));

@@ -45,7 +45,7 @@ public:
 /// The reader of standard output has closed it, as in `| head` (exit code 141, without a message).
 class ClosedPipe : public std::runtime_error {
 public:
-  ClosedPipe() : std::runtime_error("nobody reads standard output") {}
+  ClosedPipe() : std::runtime_error("standard output is closed by its reader") {}
 };
 
 /// Prepares the standard streams; must be called first. Writes that fail return an error instead of

@@ -2,7 +2,6 @@
 #include <monet/hardware/read_hardware.hpp>
 #include <monet/optimise/step_mode.hpp>
 #include <monet/workload/onnx_reader.hpp>
-#include <workload/shared/views.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -24,7 +24,7 @@ def kind_of(value: object) -> str:
 def path(name: str, value: object) -> str:
     """A path as Unicode text, which the library needs."""
     if not isinstance(value, (str, bytes, os.PathLike)):
-        raise TypeError(f"{name}: {kind_of(value)} is no path")
+        raise TypeError(f"{name}: {kind_of(value)} is not a path")
     try:
         told = os.fsdecode(value)
     except TypeError as error:  # raised by __fspath__
@@ -36,7 +36,7 @@ def path(name: str, value: object) -> str:
 
 def text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name}: {kind_of(value)} is no text")
+        raise TypeError(f"{name}: {kind_of(value)} is not a string")
     return unicode(name, value)
 
 
@@ -47,28 +47,28 @@ def unicode(name: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name}: {value!r} is no Unicode text (character {error.start})") from None
+        raise ValueError(f"{name}: {value!r} is not Unicode text (character {error.start})") from None
     return str(value)
 
 
 def one_of(name: str, value: object, choices: Sequence[str]) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name}: {kind_of(value)} is none of {', '.join(choices)}")
+        raise TypeError(f"{name}: {kind_of(value)} is not one of {', '.join(choices)}")
     if value not in choices:
-        raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
+        raise ValueError(f"{name}: {value!r} is not one of {', '.join(choices)}")
     return str(value)
 
 
 def several_of(name: str, values: object, choices: Sequence[str]) -> list[str]:
     if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, set, frozenset)):
-        raise TypeError(f"{name}: {kind_of(values)} is no sequence of names")
+        raise TypeError(f"{name}: {kind_of(values)} is not a sequence of names")
     return [one_of(name, value, choices) for value in values]
 
 
 def whole(name: str, value: object, least: int, most: int) -> int:
     """A whole number between `least` and `most`, which may be of a NumPy type."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {kind_of(value)} is no whole number")
+        raise TypeError(f"{name}: {kind_of(value)} is not a whole number")
     try:
         number = int(value.__index__())
     except TypeError as error:  # raised by an array
@@ -83,7 +83,7 @@ def whole(name: str, value: object, least: int, most: int) -> int:
 def real(name: str, value: object) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}: {kind_of(value)} is no number")
+        raise TypeError(f"{name}: {kind_of(value)} is not a number")
     try:
         number = float(value)
     except OverflowError:
@@ -98,14 +98,14 @@ def mapping(name: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: {kind_of(value)} is no mapping")
+        raise TypeError(f"{name}: {kind_of(value)} is not a mapping")
     return {text(f"{name}, a name", key): item for key, item in value.items()}
 
 
 def several(name: str, value: object, count: int = 0) -> list[Any]:
     """A list of any values, of length `count` unless that is 0."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise TypeError(f"{name}: {kind_of(value)} is no list")
+        raise TypeError(f"{name}: {kind_of(value)} is not a list")
     try:
         items = list(value)
     except TypeError as error:  # an array without axes
@@ -126,7 +126,7 @@ def sizes(name: str, value: object) -> dict[str, int]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to sizes")
+        raise TypeError(f"{name}: {kind_of(value)} is not a mapping of names to sizes")
     return {text(f"{name}, a name", key): whole(f"{name}[{key!r}]", size, 1, 2**40) for key, size in value.items()}
 
 
@@ -135,7 +135,7 @@ def arrays(name: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to arrays")
+        raise TypeError(f"{name}: {kind_of(value)} is not a mapping of names to arrays")
     return {text(f"{name}, a name", key): numbers(f"{name}[{key!r}]", item) for key, item in value.items()}
 
 
@@ -152,11 +152,11 @@ def numbers(name: str, value: object) -> Any:
 def figures(name: str, value: object) -> dict[str, float]:
     """Finite numbers by name."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: {kind_of(value)} is no mapping of names to numbers")
+        raise TypeError(f"{name}: {kind_of(value)} is not a mapping of names to numbers")
     given = {}
     for key, number in value.items():
         if isinstance(number, bool) or not hasattr(number, "__float__"):
-            raise TypeError(f"{name}[{key!r}]: {kind_of(number)} is no number")
+            raise TypeError(f"{name}[{key!r}]: {kind_of(number)} is not a number")
         given[text(f"{name}, a name", key)] = float(number)
         if not math.isfinite(given[key]):
             raise ValueError(f"{name}[{key!r}]: {number} is not finite")
@@ -171,7 +171,7 @@ def function(name: str, value: object) -> None:
 def instance(name: str, value: object, kind: type[T], made_by: str) -> T:
     """`value`, which must be a `kind` created by a function of the package."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}: {kind_of(value)} is no {kind.__name__}; {made_by} makes one")
+        raise TypeError(f"{name}: {kind_of(value)} is not an instance of {kind.__name__}; {made_by} makes one")
     return value
 
 

@@ -126,7 +126,7 @@ def _list(option: Mapping[str, Any], value: object, argument: str) -> list[str]:
     if isinstance(value, Mapping):
         texts = [f"{_text(key, argument)}={_text(item, f'{argument}[{key!r}]')}" for key, item in value.items()]
     elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{argument}: {arguments.kind_of(value)} is no list")
+        raise TypeError(f"{argument}: {arguments.kind_of(value)} is not a list")
     else:
         items = list(value)
         texts = [_text(item, f"{argument}[{i}]") for i, item in enumerate(items)]

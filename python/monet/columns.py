@@ -18,11 +18,11 @@ class Columns(Mapping[str, "np.ndarray[Any, Any]"]):
 
     def __init__(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
         if not isinstance(columns, Mapping):
-            raise TypeError(f"columns: {type(columns).__name__} is no mapping of names to arrays")
+            raise TypeError(f"columns: {type(columns).__name__} is not a mapping of names to arrays")
         self._columns = dict(columns)
         for name, column in self._columns.items():
             if not isinstance(column, np.ndarray) or column.ndim == 0:
-                raise TypeError(f"columns[{name!r}]: {type(column).__name__} is no array of rows")
+                raise TypeError(f"columns[{name!r}]: {type(column).__name__} is not an array of rows")
             if len(column) != self.rows:
                 raise ValueError(f"columns[{name!r}]: {len(column)} rows where others have {self.rows}")
 

@@ -410,7 +410,7 @@ def _shape(name: str, value: object) -> str:
 def _number(name: str, value: object) -> str:
     """Any number as text, including infinities and NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}: {arguments.kind_of(value)} is no number")
+        raise TypeError(f"{name}: {arguments.kind_of(value)} is not a number")
     try:
         return repr(float(value))
     except OverflowError:

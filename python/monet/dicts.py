@@ -71,7 +71,7 @@ class DictText:
             return str(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             return int(key)
-        raise TypeError(f"{self.where(path)}: the key {key!r} is no text")
+        raise TypeError(f"{self.where(path)}: the key {key!r} is not a string")
 
     def _scalar(self, value: Any, path: Path) -> str:
         if isinstance(value, np.generic):

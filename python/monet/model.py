@@ -245,11 +245,11 @@ def _read_text(path: str) -> str:
                 return data.decode()
             says = f"is larger than {_MOST_BYTES} bytes"
         else:
-            says = "is no file"  # a pipe or a device may never end
+            says = "is not a file"  # a pipe or a device may never end
     except OSError as error:
         says = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
-        says = f"is no text in UTF-8 (byte {error.start})"
+        says = f"is not UTF-8 text (byte {error.start})"
     raise arguments.input_error(path, says)
 
 

@@ -212,7 +212,7 @@ def _search(
 ) -> SearchResult:
     for name in common:
         if name not in _COMMON:
-            raise TypeError(f"{command[-1]}() has no argument {name!r}; it takes {', '.join(_COMMON)}")
+            raise TypeError(f"{command[-1]}() has no argument {name!r}; its arguments are {', '.join(_COMMON)}")
     inputs = Inputs()
     values: dict[str, object] = dict(own)
     if step is not None:

@@ -105,7 +105,7 @@ class Plots:
         ax = self._axes(ax, 2.9)
         samples = self._result.memory_over_time
         if samples.rows == 0:
-            return self._nothing(ax, "The result does not say what memory holds over time")
+            return self._nothing(ax, "The result has no memory contents over time")
         latency = max(int(figures["latency_cycles"]), 1)
         cycles, held = _highest_samples(samples, latency)
         base = np.zeros(len(cycles), np.int64)
@@ -152,7 +152,7 @@ class Plots:
         sums = [sum(parts.values()) for _, parts in rows]
         most = max(sums, default=0.0)
         if most <= 0:
-            return self._nothing(ax, "Nothing takes energy")
+            return self._nothing(ax, "No energy is used")
         left = np.zeros(len(rows))
         handles = []
         for part, colour in PARTS.items():
@@ -326,7 +326,7 @@ class Plots:
 
     def _axes(self, ax: Any, height: float, width: float = _WIDTH) -> Any:
         if ax is not None and not isinstance(ax, self._module("axes").Axes):
-            raise TypeError(f"ax: {arguments.kind_of(ax)} is no matplotlib Axes")
+            raise TypeError(f"ax: {arguments.kind_of(ax)} is not a matplotlib Axes")
         if ax is None:
             _, ax = self._module("pyplot").subplots(figsize=(width, height), constrained_layout=True)
         for side in ("top", "right", "left", "bottom"):

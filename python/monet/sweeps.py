@@ -231,7 +231,7 @@ def sweep(
     lists = {}
     for name, values in axes.items():
         if "." not in name and name not in known:
-            raise TypeError(f"sweep() has no axis {name!r}; it takes {', '.join(sorted(known))}")
+            raise TypeError(f"sweep() has no axis {name!r}; its axes are {', '.join(sorted(known))}")
         lists[name] = list(values) if isinstance(values, list | tuple | range | np.ndarray) else [values]
         if not lists[name]:
             raise ValueError(f"{name}: an axis without values")

@@ -108,7 +108,7 @@ class TorchComparison(Columns):
             if found is None and gradient is None:
                 self.not_compared[name] = "the loss does not depend on it"
             elif found is None and gradient is not None and np.any(gradient):
-                self.not_compared[name] = "it is no trained parameter of the network as read"
+                self.not_compared[name] = "it is not a trained parameter of the network as read"
             else:
                 whole = next(array for array in (gradient, found) if array is not None)
                 zero = np.zeros_like(whole)
@@ -194,7 +194,7 @@ def _loss(loss: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(kind, str):
         raise TypeError(f"loss: {type(loss).__name__} is neither a name nor a mapping with its 'type'")
     if kind not in (*_LOSSES, "network"):
-        raise ValueError(f"loss: {kind!r} is none of {', '.join((*_LOSSES, 'network'))}")
+        raise ValueError(f"loss: {kind!r} is not one of {', '.join((*_LOSSES, 'network'))}")
     return kind, settings
 
 
@@ -292,7 +292,7 @@ def _class_axis(output: Any) -> int:
 def _target(torch: Any, kind: str, settings: Mapping[str, Any], output: Any, target: Any, seed: int) -> Any:
     if kind == "network":
         if target is not None:
-            raise ValueError("target: a module that computes its loss takes none")
+            raise ValueError("target: a module that computes its loss has no target")
         return None
     if kind in _OF_CLASSES and output.dim() < 2:
         raise ValueError(f"loss: {kind} has no classes in an output of shape {list(output.shape)}")
@@ -312,7 +312,7 @@ def _target(torch: Any, kind: str, settings: Mapping[str, Any], output: Any, tar
         try:
             target = torch.as_tensor(np.asarray(target))
         except (TypeError, ValueError):
-            raise TypeError(f"target: {type(target).__name__} is no tensor") from None
+            raise TypeError(f"target: {type(target).__name__} is not a tensor") from None
     if list(target.shape) != shape:
         raise ValueError(f"target: its shape is {list(target.shape)}, not {shape}")
     target = target.detach().cpu()
@@ -332,7 +332,7 @@ def _by_torch(
         outputs = flat(torch, inputs.call(module))
         loss = _torch_loss(torch, outputs[0], kind, settings, target)
         if loss.dim():
-            raise ValueError(f"loss: the first output is no scalar, but of shape {list(loss.shape)}")
+            raise ValueError(f"loss: the first output is not a scalar, but of shape {list(loss.shape)}")
         parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             raise ValueError("module: none of its parameters requires a gradient")

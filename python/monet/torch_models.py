@@ -67,7 +67,7 @@ def the_torch() -> Any:
 
 def require_module(torch: Any, module: Any) -> None:
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"module: {type(module).__name__} is no torch.nn.Module")
+        raise TypeError(f"module: {type(module).__name__} is not a torch.nn.Module")
 
 
 class ModuleInputs:
@@ -121,14 +121,14 @@ def inputs_of(torch: Any, module: Any, given: Any, argument: str, names: Sequenc
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in parameters]
         if unknown:
-            raise ValueError(f"{argument}: {unknown[0]!r} is no argument of {type(module).__name__}.forward")
+            raise ValueError(f"{argument}: {unknown[0]!r} is not an argument of {type(module).__name__}.forward")
         by_keyword = [name for name in parameters if name in given]
         tensors = [given[name] for name in by_keyword]
     else:
         tensors = list(given) if isinstance(given, (list, tuple)) else [given]
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{argument}[{i}]: {type(tensor).__name__} is no torch.Tensor")
+            raise TypeError(f"{argument}[{i}]: {type(tensor).__name__} is not a torch.Tensor")
         if 0 in tensor.shape:
             raise ValueError(f"{argument}[{i}]: a tensor of shape {list(tensor.shape)} is empty")
     if not tensors:
@@ -138,7 +138,7 @@ def inputs_of(torch: Any, module: Any, given: Any, argument: str, names: Sequenc
         said = by_keyword or (parameters + [f"input_{i}" for i in range(len(parameters), len(tensors))])
         names = [name if name not in taken else f"{name}_input" for name in said[: len(tensors)]]
     elif isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-        raise TypeError(f"input_names: {names!r} is no sequence of names")
+        raise TypeError(f"input_names: {names!r} is not a sequence of names")
     elif len(names) != len(tensors) or len(set(names)) != len(names):
         raise ValueError(f"input_names: {len(tensors)} different names are needed, not {list(names)}")
     return ModuleInputs(tensors, list(names), by_keyword)

@@ -155,7 +155,7 @@ SharedArrowTable arrow_table_of(const py::dict& columns) {
     ArrowColumn& column = table->columns.emplace_back();
     column.name = name.cast<std::string>();
     if (!values || values.ndim() != 1)
-      throw py::type_error(column.name + ": is no column");
+      throw py::type_error(column.name + ": is not a column");
     if (table->columns.size() > 1 && values.size() != table->rows)
       throw py::value_error(column.name + ": is not as long as the others");
     table->rows = values.size();

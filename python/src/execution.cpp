@@ -51,7 +51,7 @@ std::vector<GivenNumbers> numbers_of(const py::dict& arrays) {
     if (!array) {
       PyErr_Clear();
       throw py::type_error(
-          fmt::format("numbers[{}]: is no array of numbers", std::string(py::repr(name))));
+          fmt::format("numbers[{}]: is not an array of numbers", std::string(py::repr(name))));
     }
     GivenNumbers one{name.cast<std::string>(), {}, {}};
     one.shape.assign(array.shape(), array.shape() + array.ndim());

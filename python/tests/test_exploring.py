@@ -26,7 +26,7 @@ SMALL_EDGE = ROOT / "examples" / "spaces" / "small_edge.yaml"
 
 
 class HillClimb:
-    """What `climb` does: from the best design so far to those beside it, in every objective."""
+    """What `climb` does: from the best design so far to its neighbours, in every objective."""
 
     def __init__(self, space: monet.Space, targets: Sequence[tuple[str, str]]) -> None:
         self.space, self.targets, self.known = space, list(targets), dict[int, Design]()

@@ -39,7 +39,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
-        monkeypatch.setenv(name, str(tmp_path / name))  # nobody's settings, and nothing left at home
+        monkeypatch.setenv(name, str(tmp_path / name))  # no user's settings, and nothing left at home
     return nbconvert.ExecutePreprocessor(timeout=LIMIT, kernel_name="python3")
 
 

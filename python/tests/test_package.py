@@ -338,7 +338,7 @@ def test_a_chip_changes(net: monet.Network, chip: monet.Chip) -> None:
 
 
 def chip_files(folder: Path) -> Path:
-    """A chip whose cores and off-chip core are files beside it and in `cores`; no path is absolute."""
+    """A chip whose cores and off-chip core are files in its folder and in `cores`; no path is absolute."""
     array, dram = core_dict(), chip_dict()["cores"][1]
     del dram["kind"]
     (folder / "cores").mkdir(parents=True)

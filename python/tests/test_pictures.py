@@ -198,7 +198,7 @@ def test_figures_go_into_given_axes(result: monet.Result, pyplot: Any) -> None:
 
 
 class Made:
-    """A result of made-up tiles: as many as asked for."""
+    """A result of made-up tiles: the number asked for."""
 
     def __init__(self, tiles: int, cores: int = 4, latency: int = 10_000_000) -> None:
         random = np.random.default_rng(1)
@@ -295,7 +295,7 @@ def boxes(picture: xml.Element) -> list[tuple[float, float, float, float]]:
     return [tuple(float(box.get(key, "")) for key in ("x", "y", "width", "height")) for box in picture.iter(SVG + "rect")]  # type: ignore[misc]
 
 
-def apart(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+def are_disjoint(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0] or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1]
 
 
@@ -303,7 +303,7 @@ def test_a_network_shows_its_graph(net: monet.Network) -> None:
     tree, text = shown(net)
     drawn = boxes(tree)
     assert len(drawn) == net.operators
-    assert all(apart(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
+    assert all(are_disjoint(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
     graph = net._handle.graph()
     assert len(list(tree.iter(SVG + "path"))) == sum(len(inputs) for _, _, inputs in graph)
     titles = [title.text for title in tree.iter(SVG + "title")]
@@ -335,7 +335,7 @@ def test_any_graph_has_a_picture(count: int) -> None:
     assert time.process_time() - begin < 5
     drawn = boxes(tree)
     assert len(drawn) == (count if count <= 200 else 200)
-    assert all(apart(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
+    assert all(are_disjoint(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
     width, height = (float(tree.get(key, "")) for key in ("width", "height"))
     assert all(0 <= x and x + wide <= width and 0 <= y and y + tall <= height for x, y, wide, tall in drawn)
 
@@ -356,7 +356,7 @@ def test_a_chip_shows_cores_memories_and_links(file: Path) -> None:
     assert len(drawn) == len(chip.cores) + memories
     cores = [box for box in drawn if box[2] > 150]
     assert len(cores) == len(chip.cores)
-    assert all(apart(a, b) for i, a in enumerate(cores) for b in cores[:i])
+    assert all(are_disjoint(a, b) for i, a in enumerate(cores) for b in cores[:i])
     words = " ".join(label.text or "" for label in tree.iter(SVG + "text"))
     for members, bits, kind in chip._handle.links():
         assert f"{bits:,} b" in words

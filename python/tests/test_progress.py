@@ -105,8 +105,8 @@ def test_what_is_given_is_called() -> None:
         assert told is not None
         told("stage")
     assert heard == ["stage"]
-    for nobody in (None, False):
-        with progress_of(nobody) as told:
+    for silent in (None, False):
+        with progress_of(silent) as told:
             assert told is None
 
 

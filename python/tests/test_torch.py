@@ -1,4 +1,4 @@
-"""Networks from PyTorch: what is read, what is left as it was, and gradients beside PyTorch's."""
+"""Networks from PyTorch: what is read, what is left as it was, and gradients compared with PyTorch's."""
 
 from __future__ import annotations
 
@@ -508,7 +508,7 @@ WRONG_COMPARISONS = {
     "target type": ({"loss": "mse", "target": "x"}, TypeError, "target"),
     "batch": ({"batch": 3}, ValueError, "batch"),
     "seed": ({"seed": -1}, ValueError, "seed"),
-    "scalar": ({"loss": "network"}, ValueError, "no scalar"),
+    "scalar": ({"loss": "network"}, ValueError, "not a scalar"),
     "target of a network's loss": ({"loss": "network", "target": X}, ValueError, "target"),
 }
 

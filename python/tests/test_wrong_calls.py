@@ -139,7 +139,7 @@ def huge_file(world: World) -> Path:
 
 
 def pipe(world: World) -> Path:
-    """That nobody writes into."""
+    """Not writable."""
     path = world.folder / "pipe"
     if not path.exists():
         os.mkfifo(path)
@@ -296,10 +296,10 @@ for label, path, value, error, says in [
     ("name is a list", ("name",), ["x"], monet.InputError, r"dict\['name'\]"),
     ("name has a surrogate", ("name",), "\ud800", ValueError, r"dict\['name'\]"),
     ("name has NUL", ("name",), "a\0", ValueError, r"dict\['name'\]"),
-    ("off-chip core that is none", ("offchip_core_id",), 7, monet.InputError, r"offchip_core_id"),
+    ("off-chip core that does not exist", ("offchip_core_id",), 7, monet.InputError, r"offchip_core_id"),
     ("off-chip core of no file", ("offchip_core",), "nowhere.yaml", monet.InputError, r"dict\['offchip_core'\]"),
     ("off-chip core of a dict", ("offchip_core",), {"name": "x", "colour": 3}, monet.InputError, r"off-chip core\['colour'\]"),
-    ("link to a core that is none", ("core_connectivity", 0, "cores"), [0, 9], monet.InputError, r"core_connectivity"),
+    ("link to a core that does not exist", ("core_connectivity", 0, "cores"), [0, 9], monet.InputError, r"core_connectivity"),
     ("link of no cores", ("core_connectivity", 0, "cores"), [], monet.InputError, r"core_connectivity"),
     ("unknown key", ("colour",), 3, monet.InputError, r"dict\['colour'\]"),
     ("unknown key with a line break", ("a\nb",), 3, monet.InputError, r"dict\['a\\nb'\]"),
@@ -316,13 +316,13 @@ add_all("training file", {k: v for k, v in NO_PATHS.items() if k != "None"}, lam
         "^options: ")  # fmt: skip
 add_all("training file", UNICODE, lambda w, v: w.net.training_step(v), ValueError, "^options: ")
 add("training file: missing", lambda w: w.net.training_step("nowhere.yaml"), monet.InputError, "nowhere.yaml")
-add("training file: folder", lambda w: w.net.training_step(w.folder), monet.InputError, "is no file")
-add("training file: endless device", lambda w: w.net.training_step("/dev/zero"), monet.InputError, "/dev/zero: is no file")
+add("training file: folder", lambda w: w.net.training_step(w.folder), monet.InputError, "is not a file")
+add("training file: endless device", lambda w: w.net.training_step("/dev/zero"), monet.InputError, "/dev/zero: is not a file")
 add("training file: binary", lambda w: w.net.training_step(w.file("b.yaml", bytes(range(256)))), monet.InputError, "byte 128")
 add("training file: of 64 GiB", lambda w: w.net.training_step(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
 add("chip file: of 64 GiB", lambda w: monet.read_chip(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
 add("network file: of 64 GiB", lambda w: monet.read_network(huge_file(w)), monet.InputError, "larger than 2147483648 bytes")
-add("training file: a pipe", lambda w: w.net.training_step(pipe(w)), monet.InputError, "is no file")
+add("training file: a pipe", lambda w: w.net.training_step(pipe(w)), monet.InputError, "is not a file")
 add("chip file: a pipe", lambda w: monet.read_chip(pipe(w)), monet.InputError, "pipe")
 add("network file: a pipe", lambda w: monet.read_network(pipe(w)), monet.InputError, "pipe")
 add("training file: control characters", lambda w: w.net.training_step(w.file("c.yaml", b"\1\2")), monet.InputError, "c.yaml:1")
@@ -376,7 +376,7 @@ for label, options, error, says in [
     ("rate of a list", {"optimizer": {"type": "adam", "learning_rate": [1]}}, monet.InputError, r"\['learning_rate'\]"),
     ("loss of a number", {"loss": 3}, monet.InputError, r"training\['loss'\]"),
     ("loss of None", {"loss": None}, monet.InputError, r"training\['loss'\]"),
-    ("losses that are none", {"loss": []}, monet.InputError, r"training\['loss'\]"),
+    ("losses: an empty list", {"loss": []}, monet.InputError, r"training\['loss'\]"),
     ("optimizer of a list", {"optimizer": ["adam"]}, monet.InputError, r"training\['optimizer'\]"),
     ("precision of a number", {"precision": 16}, monet.InputError, r"training\['precision'\]"),
     ("precision of an unknown role", {"precision": {"weight": "bf16"}}, monet.InputError, r"\['precision'\]\['weight'\]"),
@@ -399,7 +399,7 @@ for label, options, error, says in [
     add(f"training dict: {label}", lambda w, o=options: w.net.training_step(o), error, says)
 add("training: keywords that are no text", lambda w: w.net.training_step(**{3: "mse"}), TypeError, "keywords")  # type: ignore[misc]
 add("training: no network", lambda w: monet.Network.training_step(w.chip, loss="mse"), TypeError, "Network")  # type: ignore[arg-type]
-add("training: frozen parameter that is none", lambda w: w.net.training_step(trainable={"freeze": ["zzz"]}).schedule(w.chip),
+add("training: frozen parameter that does not exist", lambda w: w.net.training_step(trainable={"freeze": ["zzz"]}).schedule(w.chip),
     monet.InputError, "zzz")  # fmt: skip
 add("training: loss of another output", lambda w: w.net.training_step(loss=[{"type": "mse", "output": "zzz"}]).schedule(w.chip),
     monet.InputError, "zzz")  # fmt: skip
@@ -605,8 +605,8 @@ for label, call, error, says in [
     ("execute: text", lambda w: training(w).execute({"input": np.array(["a"])}), TypeError, r"^numbers\['input'\]"),
     ("execute: complex", lambda w: training(w).execute({"input": np.zeros((2, 3, 16, 16), complex)}), TypeError, r"^numbers\['input'\]"),
     ("execute: ragged", lambda w: training(w).execute({"input": [[1], [2, 3]]}), TypeError, r"^numbers\['input'\]"),
-    ("execute: labels beyond the classes", lambda w: training(w).execute({"labels": [0, 10]}), monet.InputError, "label 10 is none of 10"),
-    ("execute: labels below zero", lambda w: training(w).execute({"labels": [-200, 1]}), monet.InputError, "label -200 is none of 10"),
+    ("execute: labels beyond the classes", lambda w: training(w).execute({"labels": [0, 10]}), monet.InputError, "label 10 is not one of 10"),
+    ("execute: labels below zero", lambda w: training(w).execute({"labels": [-200, 1]}), monet.InputError, "label -200 is not one of 10"),
     ("execute: labels between", lambda w: training(w).execute({"labels": [0.5, 1]}), monet.InputError, "labels"),
     ("execute: labels that are NaN", lambda w: training(w).execute({"labels": [np.nan, 1]}), monet.InputError, "labels"),
     ("execute: labels of 2**60", lambda w: training(w).execute({"labels": [2.0**60, 1]}), monet.InputError, "whole numbers"),
@@ -616,7 +616,7 @@ for label, call, error, says in [
     ("execute: negative seed", lambda w: training(w).execute(seed=-1), ValueError, "^seed: -1"),
     ("execute: no memory", lambda w: training(w).execute(memory_limit="1000"), monet.InfeasibleError, "1000 bytes"),
     ("execute: memory of a word", lambda w: training(w).execute(memory_limit="much"), ValueError, "memory_limit"),
-    ("execute: tensor that is none", lambda w: training(w).execute()["zzz"], KeyError, "zzz"),
+    ("execute: tensor that does not exist", lambda w: training(w).execute()["zzz"], KeyError, "zzz"),
     ("execute: tensor that is not kept", lambda w: training(w).execute()["/conv1/Conv_output_0"], KeyError, "keep_all"),
     ("execute: gradient of no parameter", lambda w: training(w).execute().gradients["zzz"], KeyError, "zzz"),
     ("execute: loss of inference", lambda w: w.step.execute().loss, AttributeError, "loss"),
@@ -645,7 +645,7 @@ for label, call, error, says in [
     ("explore: figure that is NaN", lambda w: explore(w, figures={"x": lambda design: float("nan")}), ValueError, r"figures\['x'\]"),
     ("explore: figure of text", lambda w: explore(w, figures={"x": lambda design: "much"}), ValueError, ""),
     ("explore: figure of no function", lambda w: explore(w, figures={"x": 3}), TypeError, r"^figures\['x'\]: int"),
-    ("explore: store that is none", lambda w: explore(w, store=w.file("no store", "x" * 1000)), (OSError, monet.InputError), "no store"),
+    ("explore: store that does not exist", lambda w: explore(w, store=w.file("no store", "x" * 1000)), (OSError, monet.InputError), "not a store"),
     ("explore: store that is a folder", lambda w: explore(w, store=w.folder), (OSError, monet.InputError, ValueError), ""),
     ("read_store: missing", lambda w: monet.read_store("nowhere.db"), (monet.InputError, OSError), "nowhere.db"),
     ("read_store: no store", lambda w: monet.read_store(CHIP), (monet.InputError, OSError), "edge_tpu.yaml"),
@@ -657,7 +657,7 @@ for label, call, error, says in [
     ("sweep: batch of zero", lambda w: monet.sweep(w.step, w.chip, batch=[1, 0]), ValueError, r"^batch\[1\]: 0"),
     ("sweep: no step", lambda w: monet.sweep(w.net, w.chip), TypeError, "^step: "),
     ("sweep: no chip", lambda w: monet.sweep(w.step, w.net), TypeError, "^chip: "),
-    ("sweep: store that is none", lambda w: monet.sweep(w.step, w.chip, store=w.file("no store", "x" * 1000)).rows, monet.InputError, "no store"),
+    ("sweep: store that does not exist", lambda w: monet.sweep(w.step, w.chip, store=w.file("no store", "x" * 1000)).rows, monet.InputError, "not a store"),
     ("with_: unknown place", lambda w: w.chip.with_({"cores.0.nothing.size": 3}), KeyError, "cores.0.nothing"),
     ("with_: unknown key", lambda w: w.chip.with_(colour=3), monet.InputError, "colour"),
     ("with_: list index beyond", lambda w: w.chip.with_({"core_connectivity.999.bandwidth": 3}), KeyError, "999"),
@@ -667,8 +667,8 @@ for label, call, error, says in [
     ("costs: of no mapping", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: 3), TypeError, r"^memory_costs\(.*: int"),
     ("costs: that are NaN", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"area": float("nan")}), ValueError, "not finite"),
     ("costs: of an unknown figure", lambda w: monet.read_chip(CHIP, memory_costs=lambda *_: {"colour": 3}), monet.InputError, "colour"),
-    ("costs: of a core that is none", lambda w: monet.read_chip({"cores": {0: 3}}, memory_costs=fail), monet.InputError, "dict"),
-    ("costs: of memories that are none", lambda w: monet.read_chip({"cores": {0: {"memories": 3}}}, array_costs=fail), monet.InputError, "dict|core 0"),
+    ("costs: of a core that does not exist", lambda w: monet.read_chip({"cores": {0: 3}}, memory_costs=fail), monet.InputError, "dict"),
+    ("costs: of memories that do not exist", lambda w: monet.read_chip({"cores": {0: {"memories": 3}}}, array_costs=fail), monet.InputError, "dict|core 0"),
     ("costs: of a dict in itself", lambda w: monet.read_chip(cycle(), memory_costs=fail), ValueError, "contains itself"),
     ("plot: by what", lambda w: plots(w).energy(by="colour"), ValueError, "^by: 'colour'"),
     ("plot: by a number", lambda w: plots(w).energy(by=3), TypeError, "^by: int"),

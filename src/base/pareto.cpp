@@ -197,7 +197,8 @@ double hypervolume(std::span<const Objectives> points, std::span<const double> r
   internal_check(count >= 1 && count <= kMaxObjectives, "hypervolume: one to four objectives");
   std::vector<Objectives> inside;
   for (const Objectives& point : points) {
-    internal_check(point.size() == count, "hypervolume: as many objectives as the reference has");
+    internal_check(point.size() == count,
+                   "hypervolume: points and reference have the same number of objectives");
     bool below = true;
     for (std::size_t k = 0; k < count; ++k)
       below = below && point[k] < reference[k];

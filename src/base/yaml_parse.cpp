@@ -51,7 +51,7 @@ public:
     if (line_at(mark).starts_with("---")) {
       throw InputError(at(mark), "a second document starts here; a file holds one");
     }
-    throw InputError(at(mark), "this does not continue what stands above it",
+    throw InputError(at(mark), "this line does not continue the previous lines",
                      "check the indentation");
   }
   void OnDocumentEnd() override {}
@@ -71,7 +71,7 @@ public:
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
     if (known == anchors_.end()) {
-      throw InputError(at(mark), "this alias stands inside what it refers to");
+      throw InputError(at(mark), "this alias is inside the value that it refers to");
     }
     charge(known->second.nodes, mark);
     check_depth(open_.size() + known->second.depth, mark);

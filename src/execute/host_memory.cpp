@@ -162,7 +162,7 @@ void check_memory(const Graph& graph, const ExecuteOptions& options) {
   if (need.bytes <= options.memory_limit_bytes)
     return;
   throw InfeasibleError(
-      fmt::format("executing {} takes {} bytes{}, but the memory limit is {} bytes",
+      fmt::format("executing {} needs {} bytes{}, but the memory limit is {} bytes",
                   graph.name.empty() ? graph.origin : graph.name, need.bytes,
                   need.at == nullptr ? "" : fmt::format(" at '{}'", need.at->name),
                   options.memory_limit_bytes));

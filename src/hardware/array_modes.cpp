@@ -32,8 +32,9 @@ std::string name_of_format(const TensorFormat& format) {
 
 [[noreturn]] void no_mode(const Core& core, std::span<const TensorFormat> operands,
                           const std::string& of) {
-  throw InfeasibleError(fmt::format("core '{}' has no mode that multiplies {}{}; its modes take {}",
-                                    core.name, formats_text(operands), of, modes_text(core.modes)));
+  throw InfeasibleError(
+      fmt::format("core '{}' has no mode that multiplies {}{}; its modes multiply {}", core.name,
+                  formats_text(operands), of, modes_text(core.modes)));
 }
 
 const Core* find_mode(const Core& core, std::span<const TensorFormat> operands) {

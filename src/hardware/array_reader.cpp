@@ -145,7 +145,7 @@ void read_ordinary_keys(YamlMap& map, const YamlNode& node, ProblemList& problem
   if (const YamlNode* mac = map.find("mac")) {
     core.mac = read_mac(*mac, problems);
     if (map.has("format") || map.has("accumulate"))
-      problems.add(mac->where, "'format' and 'accumulate' are said by 'mac' already");
+      problems.add(mac->where, "'mac' already sets 'format' and 'accumulate'");
   }
   read_modes(map, problems, core);
   // Keys of ZigZag's that do not enter the model of such an array.

@@ -80,9 +80,8 @@ void check_cells(const YamlNode& node, const Core& core, const ImcArray& imc,
                              "innermost of the weights, I2: '{}' comes before it",
                              core.memories[levels.front()].name));
   if (std::ranges::find(memory.serves, true) != memory.serves.end())
-    problems.add(at("served_dimensions"),
-                 "every element of an array that computes in memory has 'cells' of its own: "
-                 "served_dimensions must be []");
+    problems.add(at("served_dimensions"), "every element of an array that computes in memory has "
+                                          "separate 'cells': served_dimensions must be []");
   if (memory.size.value % imc.weight_bits != 0)
     problems.add(at("size"), fmt::format("the size of 'cells' must be a multiple of a weight's {} "
                                          "bits, is {}",
@@ -91,10 +90,11 @@ void check_cells(const YamlNode& node, const Core& core, const ImcArray& imc,
     return;
   if (imc.columns * imc.weight_bits > kMaxWordBits ||
       memory.size.value > kMaxModelledBits / (imc.columns * imc.rows)) {
-    problems.add(at("auto_cost_extraction"),
-                 fmt::format("auto_cost_extraction knows rows of weights up to {} bits and macros "
-                             "up to {} bits",
-                             kMaxWordBits, kMaxModelledBits));
+    problems.add(
+        at("auto_cost_extraction"),
+        fmt::format(
+            "auto_cost_extraction supports rows of weights up to {} bits and macros up to {} bits",
+            kMaxWordBits, kMaxModelledBits));
   }
 }
 

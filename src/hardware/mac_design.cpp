@@ -180,7 +180,7 @@ std::optional<std::string> why_not_built(const MacDesign& design) {
       (sum.exponent_bits < product.exponent_bits || sum.mantissa_bits < product.mantissa_bits))
     return narrower(is_rounded(design.variant)
                         ? "an accumulator has at least the product's exponent and mantissa"
-                        : "take a wider accumulator, or a variant that rounds (cfg1, cfg2)");
+                        : "use a wider accumulator, or a variant that rounds (cfg1, cfg2)");
   return std::nullopt;
 }
 

@@ -203,7 +203,7 @@ void read_served_dimensions(YamlMap& map, const std::vector<ArrayDim>& array, Me
   for (const std::string& name : as_strings(*list, problems)) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      problems.add(list->where, "'" + name + "' is no dimension of the operational array",
+      problems.add(list->where, "'" + name + "' is not a dimension of the operational array",
                    nearest_name_hint(name, names));
     } else {
       memory.serves[static_cast<std::size_t>(found - names.begin())] = true;
@@ -285,14 +285,15 @@ void require_modelled_range(const Memory& memory, const SourceLoc& where, Proble
   for (const MemoryPort& port : memory.ports)
     word = std::max(word, port.bandwidth_max);
   if (memory.size.value > kMaxModelledBits) {
-    problems.add(where,
-                 fmt::format("auto_cost_extraction knows on-chip memories up to {} bits (1 GiB), "
-                             "this one has {}",
-                             kMaxModelledBits, memory.size.value),
-                 "off-chip memories are priced by kind, like dram: lpddr5");
+    problems.add(
+        where,
+        fmt::format(
+            "auto_cost_extraction supports on-chip memories up to {} bits (1 GiB), this one has {}",
+            kMaxModelledBits, memory.size.value),
+        "off-chip memories are priced by kind, like dram: lpddr5");
   }
   if (word > kMaxWordBits) {
-    problems.add(where, fmt::format("auto_cost_extraction knows ports up to {} bits, one has {}",
+    problems.add(where, fmt::format("auto_cost_extraction supports ports up to {} bits, one has {}",
                                     kMaxWordBits, word));
   }
 }
@@ -346,7 +347,7 @@ Memory read_memory(const YamlNode::Entry& entry, const std::vector<ArrayDim>& ar
   memory.latency_cycles = map.integer_or("latency", 1);
   if (memory.latency_cycles > 1)
     warn(map.find("latency")->where,
-         fmt::format("the latency of {} cycles delays element-wise operators only: products take "
+         fmt::format("the latency of {} cycles delays element-wise operators only: products treat "
                      "every access as pipelined",
                      memory.latency_cycles));
   memory.non_volatile = map.boolean_or("non_volatile", false);

@@ -37,7 +37,7 @@ WordBits words_of(const Memory& memory) {
 
 void price_dram(Memory& memory) {
   const DramKind* kind = find_dram_kind(memory.dram_kind.empty() ? kDefaultDram : memory.dram_kind);
-  internal_check(kind != nullptr, "a kind of DRAM that the reader let pass");
+  internal_check(kind != nullptr, "a kind of DRAM that the reader should reject");
   const WordBits words = words_of(memory);
   memory.read_energy_pj = kind->pj_per_bit * static_cast<double>(words.read);
   memory.write_energy_pj = kind->pj_per_bit * static_cast<double>(words.write);
@@ -86,7 +86,7 @@ void price_array(Core& core, double node_nm) {
     return;
   }
   const auto format = parse_number_format(core.array_format);
-  internal_check(format.has_value(), "a number format that the reader let pass");
+  internal_check(format.has_value(), "a number format that the reader should reject");
   const FormatShape product = shape_of(*format);
   const auto given = parse_number_format(core.accumulate_format);
   const FormatShape sum = given                          ? shape_of(*given)

@@ -37,8 +37,8 @@ KernelCosts read_kernels(const YamlNode& node, ProblemList& problems, const Core
     if (found == core.array.end()) {
       const std::vector<std::string> names = names_of(core.array);
       problems.add(units->where,
-                   fmt::format("'{}' is no dimension of the array: {}", units->scalar.substr(0, 40),
-                               fmt::join(names, ", ")),
+                   fmt::format("'{}' is not a dimension of the array: {}",
+                               units->scalar.substr(0, 40), fmt::join(names, ", ")),
                    nearest_name_hint(units->scalar, names));
     } else {
       kernels.unit_dim = static_cast<std::size_t>(found - core.array.begin());

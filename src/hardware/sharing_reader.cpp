@@ -30,8 +30,8 @@ std::vector<CoreId> core_ids(const YamlNode& node, std::size_t cores, std::size_
   for (const std::string& part : parts) {
     const auto index = number_in<std::size_t>(part);
     if (!index || *index >= cores) {
-      problems.add(node.where,
-                   fmt::format("'{}' is no core: ids are 0 to {}", part.substr(0, 20), cores - 1));
+      problems.add(node.where, fmt::format("'{}' is not a core: ids are 0 to {}",
+                                           part.substr(0, 20), cores - 1));
       return {};
     }
     if (std::ranges::find(ids, CoreId(*index)) != ids.end()) {
@@ -74,7 +74,7 @@ std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
   }
   if (*core >= chip.cores.size()) {
     problems.add(node.where,
-                 fmt::format("'{}' is no core: ids are 0 to {}", *core, chip.cores.size() - 1));
+                 fmt::format("'{}' is not a core: ids are 0 to {}", *core, chip.cores.size() - 1));
     return std::nullopt;
   }
   const std::string name = text.substr(dot + 1);
@@ -92,7 +92,7 @@ std::optional<MemoryPlace> memory_named(const YamlNode& node, const Chip& chip,
 bool may_be_one(const std::vector<MemoryPlace>& places, MemoryPlace added, const Chip& chip,
                 const SourceLoc& where, ProblemList& problems) {
   if (added.core == chip.offchip) {
-    problems.add(where, "the off-chip memory is no core's");
+    problems.add(where, "the off-chip memory does not belong to a core");
     return false;
   }
   if (std::ranges::find(places, added.core, &MemoryPlace::core) != places.end()) {
@@ -108,8 +108,8 @@ bool may_be_one(const std::vector<MemoryPlace>& places, MemoryPlace added, const
   };
   if (bits(places.front()) == bits(added))
     return true;
-  problems.add(where, fmt::format("memories of {} and {} bits cannot be one", bits(places.front()),
-                                  bits(added)));
+  problems.add(where, fmt::format("memories of {} and {} bits cannot be the same",
+                                  bits(places.front()), bits(added)));
   return false;
 }
 
@@ -119,7 +119,8 @@ void read_aliases(const YamlNode& node, Chip& chip, ProblemList& problems) {
   if (node.kind == YamlNode::Kind::null)
     return;
   if (node.kind != YamlNode::Kind::sequence) {
-    problems.add(node.where, "expected a list of memories that are one, like [0.sram, 1.sram]");
+    problems.add(node.where,
+                 "expected a list of memories that are the same, like [0.sram, 1.sram]");
     return;
   }
   for (const YamlNode& item : node.items) {
@@ -187,7 +188,7 @@ void join_groups(Chip& chip, const YamlNode* aliases, ProblemList& problems) {
     std::set<CoreId> cores;
     for (const MemoryPlace& place : one) {
       if (!cores.insert(place.core).second)
-        problems.add(aliases->where, fmt::format("lists that meet make two memories of core {} one",
+        problems.add(aliases->where, fmt::format("overlapping lists merge two memories of core {}",
                                                  place.core.index()));
     }
   }
@@ -215,10 +216,10 @@ void require_common_memories(const YamlNode* sharing,
       if (core == group.front() || shares(core, group.front()))
         continue;
       problems.add(sharing->items[g].where,
-                   fmt::format("cores {} and {} share no memory: none has the name and the size of "
-                               "one of the other's",
+                   fmt::format("cores {} and {} share no memory: no memory of one core has the "
+                               "name and size of a memory of the other",
                                group.front().index(), core.index()),
-                   "say in memory_aliases which are one");
+                   "list in memory_aliases which are the same");
     }
   }
 }

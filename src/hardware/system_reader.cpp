@@ -226,7 +226,7 @@ void place_offchip(YamlMap& map, std::optional<std::size_t> offchip_id, const No
   core.kind = CoreKind::offchip;
   chip.offchip = CoreId(chip.cores.size() - 1);
   if (chip.cores.size() == 1)
-    problems.add(where->where, "a chip needs a core beside its off-chip memory");
+    problems.add(where->where, "a chip needs a core in addition to its off-chip memory");
   if (core.memories.empty())
     return; // reported already
   const OffchipPort port = offchip_port(chip);
@@ -268,12 +268,13 @@ void require_channels(const Chip& chip, ProblemList& problems) {
   const double wanted = bits * chip.frequency_hz / kBitsOfGigabyte;
   const double offered = kind->gigabytes_per_second * static_cast<double>(memory.dram_channels);
   if (wanted > offered * (1 + 1e-9)) {
-    problems.add({core.origin},
-                 fmt::format("the ports of memory '{}' take {:.4g} GB/s at {:g} Hz; {} channels of "
-                             "{} give {:.4g} GB/s",
-                             memory.name, wanted, chip.frequency_hz, memory.dram_channels,
-                             kind->name, offered),
-                 fmt::format("{:.0f} channels do", std::ceil(wanted / kind->gigabytes_per_second)));
+    problems.add(
+        {core.origin},
+        fmt::format("the ports of memory '{}' use {:.4g} GB/s at {:g} Hz; {} channels of {} "
+                    "provide {:.4g} GB/s",
+                    memory.name, wanted, chip.frequency_hz, memory.dram_channels, kind->name,
+                    offered),
+        fmt::format("{:.0f} channels are enough", std::ceil(wanted / kind->gigabytes_per_second)));
   }
 }
 
@@ -427,7 +428,9 @@ std::string find_core_file(const std::string& system, const std::string& name,
   }
   throw InputError(
       where,
-      fmt::format("core file '{}' is neither beside this file nor in its folder 'cores'", name));
+      fmt::format(
+          "core file '{}' is neither in the folder of this file nor in its subfolder 'cores'",
+          name));
 }
 
 Chip read_chip(const std::string& path) {

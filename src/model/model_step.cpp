@@ -85,7 +85,7 @@ void verify_figures(const StepFigures& claimed, const TrainingGraph& step, const
   checked.verify = true;
   const ModelContext alone{context.costs, &checked};
   internal_check(model_step(step, chip, options, alone).figures == claimed,
-                 "a search's best answer is not what it says");
+                 "a search's best answer has other figures than recorded");
 }
 
 } // namespace monet

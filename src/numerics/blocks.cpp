@@ -270,7 +270,7 @@ QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const do
                          std::uint64_t stream, std::span<const double> before) {
   internal_check(checked_product(shape) == static_cast<std::int64_t>(numbers.size()) &&
                      (before.empty() || before.size() == numbers.size()),
-                 "a tensor has as many numbers as elements");
+                 "a tensor has one number for each element");
   const auto aid = [&](std::size_t i, double scale) {
     RoundingAid result;
     if (rounding.mode == RoundTo::stochastic)

@@ -65,7 +65,7 @@ struct PreciseRow {
 } // namespace
 
 Deviation deviation(std::span<const double> before, std::span<const double> after) {
-  internal_check(before.size() == after.size(), "as many numbers after as before");
+  internal_check(before.size() == after.size(), "the number of numbers changed");
   Deviation result;
   result.numbers = static_cast<std::int64_t>(before.size());
   double largest = 0;
@@ -103,7 +103,7 @@ Deviation deviation(std::span<const double> before, std::span<const double> afte
 
 BeyondRange beyond_range(std::span<const double> before, const QuantisedTensor& after,
                          const TensorFormat& format, bool symmetric) {
-  internal_check(before.size() == after.values.size(), "as many numbers after as before");
+  internal_check(before.size() == after.values.size(), "the number of numbers changed");
   const double most = largest_number(format.element);
   const double least =
       symmetric && !(lowest_number(format.element) > -most) ? -most : lowest_number(format.element);

@@ -220,7 +220,7 @@ void check_gemm(const GemmShape& shape, std::span<const double> a, std::span<con
     return static_cast<std::int64_t>(count) == checked_multiply(x, y);
   };
   internal_check(is(a.size(), shape.m, shape.k) && is(b.size(), shape.k, shape.n),
-                 "a matrix has as many numbers as elements");
+                 "a matrix has one number for each element");
 }
 
 /// Expands the scales of whole blocks to the chunks inside them.

@@ -83,7 +83,7 @@ std::optional<std::string> why_not_emulated(const Mac& mac) {
   if (mac.multiplier != Multiplier::exact && !is_emulated(mac.product))
     return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(mac.product));
   if (mac.operands && !(is_emulated(*mac.operands) && fits_single(*mac.operands)))
-    return fmt::format("operands in {}, which has numbers that single precision has not",
+    return fmt::format("operands in {}, which has numbers that single precision lacks",
                        name_of(*mac.operands));
   if (mac.sum && !is_emulated(*mac.sum))
     return fmt::format("{} has more than 32 bits, or 11 of exponent", name_of(*mac.sum));
@@ -98,9 +98,9 @@ std::optional<std::string> why_not_emulated(const Mac& mac) {
                                                        !mac.fma && mac.product == kDoublePrecision);
   const Rounding& rounding = mac.rounding;
   if (is_wide && (rounding.mode != RoundTo::even || rounding.saturate || rounding.flush_subnormals))
-    return "fp64 is the machine's own: to even, with infinity and subnormal numbers";
+    return "fp64 is the machine's arithmetic: to even, with infinity and subnormal numbers";
   if (rounding.mode == RoundTo::hysteresis)
-    return "sums have no last value that hysteresis could look at";
+    return "sums have no previous value for hysteresis";
   if (mac.lanes < 1)
     return "a unit adds at least one product at a time";
   return std::nullopt;

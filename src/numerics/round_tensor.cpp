@@ -266,7 +266,7 @@ void round_tensor(std::span<const std::int64_t> shape, std::span<float> numbers,
                   int jobs, Instructions instructions) {
   internal_check(checked_product(shape) == static_cast<std::int64_t>(numbers.size()) &&
                      fits_single(format.element),
-                 "a tensor has as many numbers as elements, in single precision");
+                 "a tensor has one number for each element, in single precision");
   if (numbers.empty())
     return;
   const lanes::Kernels& kernels = kernels_of(instructions);

@@ -192,7 +192,8 @@ std::string backward_study_table(const Json& study) {
                                             : "no",
                         statement.at("text").get<std::string>());
   }
-  text += "\nwhat the paper leaves open, and what is taken here (other answers make the ranges):\n";
+  text += "\nwhat the paper leaves open, and what is assumed here (other assumptions make the "
+          "ranges):\n";
   for (const Json& one : study.at("ambiguities")) {
     std::string line = fmt::format("  ({}) {}: {}", printable(one.at("letter").get<std::string>()),
                                    printable(one.at("what").get<std::string>()),

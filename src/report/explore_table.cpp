@@ -152,7 +152,7 @@ std::string front_text(const std::string& name, const Json& front, const Columns
     return text + "\n";
   const std::size_t rows = std::min(designs.size(), kMaxFrontRows);
   if (rows < designs.size())
-    text += fmt::format(", {} of them from end to end", rows);
+    text += fmt::format(", {} listed", rows);
   std::vector<std::vector<std::string>> table{design_head("design", columns)};
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t at = rows > 1 ? i * (designs.size() - 1) / (rows - 1) : 0;

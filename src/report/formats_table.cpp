@@ -151,7 +151,7 @@ std::string one_in_full(const Json& format) {
     rows.push_back({"exponent / mantissa bits", split_text(format)});
     rows.push_back({"bias", fmt::format("{}", format.at("bias").get<int>())});
   } else {
-    rows.push_back({"bits before.behind the point", split_text(format)});
+    rows.push_back({"bits before.after the point", split_text(format)});
   }
   rows.push_back({"largest number", exact_text(format.at("largest"))});
   rows.push_back({"lowest number", exact_text(format.at("lowest"))});

@@ -70,8 +70,8 @@ std::string bypassed_lines(const Json& bypassed) {
   for (std::size_t i = 0; i < std::min(kNamed, bypassed.size()); ++i) {
     const Json& one = bypassed[i];
     text += fmt::format(
-        "note: elements of {} bits ({}) pass by '{}' of core '{}', which holds {}: "
-        "{} operators, first '{}'\n",
+        "note: elements of {} bits ({}) bypass '{}' of core '{}', which holds {}: {} operators, "
+        "first '{}'\n",
         one.at("element_bits").get<std::int64_t>(), one.at("operand").get<std::string>(),
         printable(one.at("memory").get_ref<const std::string&>()),
         printable(one.at("core").get_ref<const std::string&>()),

@@ -99,7 +99,7 @@ private:
       tiles *= cut.count;
     }
     internal_check(tiles == tiling.size() && tiling.slice_cuts <= tiling.cuts.size(),
-                   fmt::format("'{}' has not as many tiles as its cuts make", op.name));
+                   fmt::format("'{}' has another number of tiles than its cuts make", op.name));
     for (std::size_t d = 0; d < counts.size(); ++d) {
       internal_check(tiling.parts[d].size() == counts[d], complain(d));
       std::vector<Interval> parts = tiling.parts[d];

@@ -67,7 +67,7 @@ public:
     }
     if (stripped_ > 0)
       warn({origin_, 0, 0, {}},
-           fmt::format("its weights were left out on purpose: {} tensors have no numbers",
+           fmt::format("its weights were omitted on purpose: {} tensors have no numbers",
                        stripped_));
     return std::move(weights_);
   }
@@ -90,7 +90,7 @@ private:
   std::size_t number_of(const onnx::TensorProto& tensor, const std::string& text) const {
     const auto number = number_in<std::size_t>(text);
     if (!number)
-      fail(tensor, fmt::format("'{}' is no position in external data", text));
+      fail(tensor, fmt::format("'{}' is not a position in external data", text));
     return *number;
   }
 
@@ -121,7 +121,7 @@ private:
     if (!is_inside)
       fail(tensor, fmt::format("external data '{}' lie outside the model's folder", location));
     if (!fs::is_regular_file(file, error))
-      fail(tensor, fmt::format("external data '{}' are no regular file", location));
+      fail(tensor, fmt::format("external data '{}' are not a regular file", location));
     return file.string();
   }
 
@@ -159,7 +159,7 @@ private:
       return std::nullopt;
     }
     if (offset > file->size() || length.value_or(0) > file->size() - offset)
-      fail(tensor, fmt::format("external data end behind '{}'", *location));
+      fail(tensor, fmt::format("external data extend beyond the end of '{}'", *location));
     return onnx_file::raw_numbers(
         std::string_view(*file).substr(offset, length.value_or(std::string::npos)), type);
   }

@@ -98,11 +98,11 @@ TEST(ParseYaml, RejectsBadText) {
   EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"),
             "f.yaml:2:1: a second document starts here; a file holds one");
   EXPECT_EQ(error_of("- a\nb: c\n"),
-            "f.yaml:2:1: this does not continue what stands above it (check the indentation)");
+            "f.yaml:2:1: this line does not continue the previous lines (check the indentation)");
   EXPECT_EQ(error_of("[a]: 1"), "f.yaml:1:1: the key of a map must be a name or a number");
   EXPECT_EQ(error_of("a: !python/object x"),
             "f.yaml:1:4: the tag '!python/object' is not supported");
-  EXPECT_EQ(error_of("a: &x [*x]"), "f.yaml:1:8: this alias stands inside what it refers to");
+  EXPECT_EQ(error_of("a: &x [*x]"), "f.yaml:1:8: this alias is inside the value that it refers to");
   EXPECT_EQ(error_of("a: *x").substr(0, 10), "f.yaml:1:4");
 }
 

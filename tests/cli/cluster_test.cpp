@@ -124,16 +124,16 @@ TEST_F(ClusterCommand, WrongFilesExitWith3AndSayWhere) {
       {"workload: {}", "e.yaml:4:11: 'workload' names neither a 'network' nor a 'transformer'"},
       {"workload: {network: none.onnx}", "none.onnx"},
       {"workload: {network: none.onnx, batch: 4}",
-       "e.yaml:4:32: 'batch' is given by micro_batch and data of 'parallel'"},
+       "e.yaml:4:32: 'batch' follows from micro_batch and data of 'parallel'"},
       {"workload: {transformer: {layers: 2}}", "'hidden' is missing"},
       {"workload: {transformer: {layers: 2}, network: n.onnx}", "there is a 'transformer' already"},
-      {"training: {micro_batches: 2}", "e.yaml:3:11: 'micro_batches' is given by 'parallel'"},
+      {"training: {micro_batches: 2}", "e.yaml:3:11: 'micro_batches' follows from 'parallel'"},
       {"training: {los: mse}", "unknown key 'los' (did you mean 'loss'?)"},
       {fmt::format("cluster: {{attention_share: 2, file: {}}}",
                    repository("data/cluster/dgx_a100.yaml")),
        "e.yaml:1:28: 'attention_share' must be 1e-06 to 1"},
       {"parallel: {offload: some}",
-       "e.yaml:2:21: 'some' is none of none, states, activations, both"},
+       "e.yaml:2:21: 'some' is not one of none, states, activations, both"},
       {fmt::format("cluster: {{host_ns_per_kernel: 9, file: {}}}",
                    repository("data/cluster/edge_tpu_x4.yaml")),
        "e.yaml:1:31: 'host_ns_per_kernel' is of devices that are kernel tables"},
@@ -229,7 +229,7 @@ TEST_F(ClusterCommand, PlansThatCannotBeMadeSayWhy) {
   EXPECT_EQ(plan("{tensor: 2}").code, 3);
   const Ran energy = plan("{global_batch: 8, context: 1}", "energy");
   EXPECT_EQ(energy.code, 4);
-  EXPECT_NE(energy.err.find("energy is known of chips only"), std::string::npos) << energy.err;
+  EXPECT_NE(energy.err.find("energy is known for chips only"), std::string::npos) << energy.err;
 }
 
 TEST_F(ClusterCommand, ReportRefusesHalfAResult) {

@@ -311,7 +311,7 @@ TEST(Core, LayersOnACoreWithModesNeedAFormat) {
                                    "--workload", repository("examples/core/product.yaml")};
   const Ran without = run_monet(command);
   EXPECT_EQ(without.code, 2);
-  EXPECT_NE(without.err.find("say with --format what the layers are in"), std::string::npos);
+  EXPECT_NE(without.err.find("set the format of the layers with --format"), std::string::npos);
   command.insert(command.end(), {"--format", "mxfp8_e4m3"});
   const Ran with = run_monet(command);
   EXPECT_EQ(with.code, 0) << with.err;

@@ -163,7 +163,7 @@ TEST_F(ExploreStore, CtrlCEndsItWithTheDesignsSoFar) {
   const Ran ran = run_interrupted_at_work(command, 0.4, [&] { std::filesystem::remove(store); });
   if (ran.code != 0) { // it was faster
     EXPECT_EQ(ran.code, 130) << ran.err;
-    EXPECT_NE(ran.err.find("--resume goes on"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("--resume continues"), std::string::npos) << ran.err;
     EXPECT_TRUE(Json::parse(ran.out).at("interrupted"));
   }
   const std::string csv = scratch_ / "resumed.csv";
@@ -184,11 +184,11 @@ TEST_F(ExploreStore, WhatCannotBeUsedIsSaid) {
   budget_ = 2;
   EXPECT_EQ(explore({"--store", store}).code, 0);
   const std::string good = read_file(store);
-  refused({"--store", store}, 3, "already holds 2 designs of this space: give --resume");
-  refused({"--resume"}, 2, "--resume goes on with a --store");
+  refused({"--store", store}, 3, "already holds 2 designs of this space: use --resume");
+  refused({"--resume"}, 2, "--resume requires --store");
   refused({"--store", scratch_ / "no/s.db"}, 5, "cannot be created: No such file or directory");
   refused({"--store", scratch_.path()}, 5, "is a folder");
-  refused({"--store", space_}, 3, "is no store of designs");
+  refused({"--store", space_}, 3, "is not a store of designs");
   write_file_atomically(store, good.substr(0, good.size() / 2));
   refused({"--store", store, "--resume"}, 3, "is damaged");
   write_file_atomically(store, good);

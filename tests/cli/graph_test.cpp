@@ -44,7 +44,7 @@ TEST(Graph, MissingExternalDataAreBadInputUnlessLeftOutOnPurpose) {
   };
   const Ran shipped = executed(repository("data/workload/resnet8_16.onnx"));
   EXPECT_EQ(shipped.code, 0) << shipped.err;
-  EXPECT_NE(shipped.err.find("weights were left out on purpose"), std::string::npos) << shipped.err;
+  EXPECT_NE(shipped.err.find("weights were omitted on purpose"), std::string::npos) << shipped.err;
   std::string bytes = read_file(repository("data/workload/resnet8_16.onnx"));
   const std::size_t mark = bytes.find("stripped", bytes.find("monet.weights"));
   ASSERT_NE(mark, bytes.npos);
@@ -171,7 +171,7 @@ TEST(Graph, ExecutingBeyondTheMemoryLimitIsInfeasible) {
   };
   const Ran refused = executed("1000000", "80%"); // of any machine's
   EXPECT_EQ(refused.code, 4);
-  EXPECT_NE(refused.err.find("takes"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("needs"), std::string::npos) << refused.err;
   EXPECT_NE(refused.err.find("memory limit"), std::string::npos) << refused.err;
   EXPECT_EQ(executed("1", "1MiB").code, 4);
   EXPECT_EQ(executed("1", "1GiB").code, 0);
@@ -260,7 +260,7 @@ TEST(Graph, SaysWhatWaitsInTheHost) {
     sum += owner == "offloaded_activations_bytes" ? 0 : bytes.get<std::int64_t>();
   EXPECT_EQ(sum, 0);
   const Ran table = with("offload: all", "g.json");
-  EXPECT_NE(table.out.find("\n  besides, in the host "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\n  in the host, additionally "), std::string::npos) << table.out;
   const Ran wrong = with("offload: [nothing]", "g.json");
   EXPECT_EQ(wrong.code, 3);
   EXPECT_NE(wrong.err.find("gpt2_nano.onnx: no stored tensor matches the pattern 'nothing'"),

@@ -38,7 +38,7 @@ TEST(OptimiseCheckpointing, ABudgetGivesAStepWithItsBound) {
   const Json result = parse_file(scratch / "found.json");
   EXPECT_LT(result["start"], result["best"]); // what runs again costs something
   EXPECT_EQ(result["worse_than_start"], true);
-  EXPECT_EQ(ran.out.rfind("worse than what the search began with: latency ", 0), 0U) << ran.out;
+  EXPECT_EQ(ran.out.rfind("worse than the start of the search: latency ", 0), 0U) << ran.out;
   EXPECT_EQ(result["kind"], "checkpointing");
   EXPECT_EQ(result["budget_bytes"], result["unconstrained_bytes"].get<std::int64_t>() / 2);
   EXPECT_LE(result["stored_bytes"], result["budget_bytes"]);
@@ -118,13 +118,13 @@ TEST(OptimiseCheckpointing, FailuresHaveTheirExitCodes) {
   const Ran of_file = run_monet({"optimise", "checkpointing", inference, "--budget", "80%"});
   EXPECT_EQ(of_file.code, 3);
   EXPECT_EQ(of_file.err, "error: " + inference +
-                             ": inference stores no activations to make again (add 'training:')\n");
+                             ": inference stores no activations to recompute (add 'training:')\n");
   const Ran of_options = run_monet({"optimise", "checkpointing", "--hardware", chip, "--workload",
                                     network, "--batch", "1", "--budget", "80%"});
   EXPECT_EQ(of_options.code, 3);
   EXPECT_EQ(of_options.err,
             "error: " + network +
-                ": inference stores no activations to make again (give --training)\n");
+                ": inference stores no activations to recompute (add --training)\n");
   EXPECT_EQ(run_monet(checkpointing({"--budget", "half"})).code, 2);
   EXPECT_EQ(run_monet(checkpointing({"--budget", "-5%"})).code, 2);
   EXPECT_EQ(run_monet(checkpointing({"--sweep", "--budget", "50%"})).code, 2);

@@ -115,7 +115,7 @@ TEST(OptimiseJoint, ItsPlanIsTheSameOnTwoThreadsAndRepeatedByTheScheduleCommand)
 TEST(OptimiseJoint, ABudgetThatNothingMeetsIsInfeasible) {
   const Ran ran = run_monet(search_jointly({"--budget", "1KiB", "--levels", "1"}));
   EXPECT_EQ(ran.code, 4) << ran.err;
-  EXPECT_NE(ran.err.find("infeasible: no way to run the step within 1024 bytes"), std::string::npos)
+  EXPECT_NE(ran.err.find("infeasible: no plan of the step fits into 1024 bytes"), std::string::npos)
       << ran.err;
   EXPECT_EQ(ran.out, "");
 }

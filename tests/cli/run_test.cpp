@@ -118,7 +118,7 @@ TEST(Run, StepsThatTakeTurnsAreModelledOneByOne) {
   const Ran one = run_monet({"schedule", "--hardware", repository("data/hardware/edge_tpu.yaml"),
                              "--workload", network, "--training", training});
   EXPECT_EQ(one.code, 3);
-  EXPECT_NE(one.err.find("is a list of steps that take turns"), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("is a list of alternating steps"), std::string::npos) << one.err;
 }
 
 } // namespace

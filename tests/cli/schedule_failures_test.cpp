@@ -107,7 +107,7 @@ TEST_F(SmallSystem, ComplainsAboutMappingsOfAbsentCores) {
   scratch_.file("map.yaml", "- {name: Gemm, core_allocation: [0, 9]}\n"
                             "- {name: default, core_allocation: [1, 2]}\n");
   expect(schedule({"--mapping", "map.yaml"}), 3,
-         {"error: map.yaml:2:", "'default'", "core 2, which is no compute core of 'small'"});
+         {"error: map.yaml:2:", "'default'", "core 2, which is not a compute core of 'small'"});
 }
 
 TEST_F(SmallSystem, ComplainsAboutFactorsOfNothing) {

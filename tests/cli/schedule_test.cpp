@@ -151,7 +151,7 @@ TEST(Schedule, WhatPassesByARegisterFileIsSaid) {
             R"([{"core":"edge_tpu_pe","element_bits":64,"first":"/conv1/Conv","memory":"rf_sums",)"
             R"("memory_bits":32,"operand":"O","operators":21}])");
   EXPECT_NE(run({"--precision", "{accumulate: fp64}"})
-                .out.find("note: elements of 64 bits (O) pass by 'rf_sums' of core 'edge_tpu_pe', "
+                .out.find("note: elements of 64 bits (O) bypass 'rf_sums' of core 'edge_tpu_pe', "
                           "which holds 32: 21 operators, first '/conv1/Conv'"),
             std::string::npos);
   EXPECT_EQ(run({}).out.find("note:"), std::string::npos);

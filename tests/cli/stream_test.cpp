@@ -86,14 +86,17 @@ TEST(StreamCoala, WhatIsMissingOrWrongIsSaid) {
     EXPECT_EQ(ran.code, code) << ran.err;
     EXPECT_THAT(ran.err, HasSubstr(text));
   };
-  expect({}, 2, "--model stream-coala needs the --mapping");
+  expect({}, 2, "--model stream-coala requires the --mapping");
   expect({"--mapping", files.mapping, "--training", repository("data/training/sgd.yaml")}, 2,
          "--model stream-coala schedules inference");
   expect({"--mapping", files.mapping, "--objective", "energy"}, 2,
-         "--objective and --lpf-limit are");
-  expect({"--mapping", files.mapping, "--lpf-limit", "4"}, 2, "--objective and --lpf-limit are");
-  expect({"--mapping", files.mapping, "--priority", "order"}, 2, "--priority is for our own model");
-  expect({"--mapping", files.mapping, "--stream-like", "links"}, 2, "--stream-like is for our own");
+         "--objective and --lpf-limit require --model monet");
+  expect({"--mapping", files.mapping, "--lpf-limit", "4"}, 2,
+         "--objective and --lpf-limit require --model monet");
+  expect({"--mapping", files.mapping, "--priority", "order"}, 2,
+         "--priority requires --model monet");
+  expect({"--mapping", files.mapping, "--stream-like", "links"}, 2,
+         "--stream-like requires --model monet");
   expect({"--mapping", files.mapping, "--stacks", "s.yaml", "--mode", "layer-by-layer"}, 2,
          "leave out --mode");
   const std::string experiment =
@@ -101,7 +104,7 @@ TEST(StreamCoala, WhatIsMissingOrWrongIsSaid) {
   const Ran ran = run_monet({"run", experiment}, files.scratch.path());
   EXPECT_THAT(
       ran.err,
-      HasSubstr("e.yaml:1:32: the reference's model gives a result of another form (use monet "
+      HasSubstr("e.yaml:1:32: the reference's model has a result of another form (use monet "
                 "schedule --model stream-coala)"));
   expect({"--mapping", files.mapping, "--core-costs", "absent.json"}, 3, "absent.json");
   const std::string stacks = files.scratch.file("stacks.yaml", "- [no such layer]\n");

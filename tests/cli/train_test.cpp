@@ -130,7 +130,7 @@ TEST_F(Train, GoesOnToTheSameFiles) {
   const std::vector<std::string> command{"train", file, "-o", out("parts"), "--resume"};
   const Ran cut = run_interrupted_at_work(command, 0.3, [&] { fs::remove_all(out("parts")); });
   ASSERT_EQ(cut.code, 130) << cut.out << cut.err;
-  EXPECT_NE(cut.err.find("interrupted: these are the steps so far; --resume goes on"),
+  EXPECT_NE(cut.err.find("interrupted: the result has the steps so far; --resume continues"),
             std::string::npos)
       << cut.err;
   EXPECT_EQ(parse_file(out("parts/result.json")).at("interrupted"), true);
@@ -167,8 +167,8 @@ TEST_F(Train, FinishedRunsAreNotRunAgain) {
   EXPECT_EQ(other.code, 3);
   EXPECT_EQ(other.err,
             fmt::format("error: {}/checkpoints/run/seed_1/step_00000002/checkpoint.yaml:1:1: was "
-                        "made by another experiment or network than the one given (without "
-                        "--resume it begins anew; -o names another folder)\n",
+                        "made by another experiment or network than the one given (leave out "
+                        "--resume to start again, or name another folder with -o)\n",
                         out("o")));
   const auto before = files(out("o"));
   EXPECT_EQ(files(out("o")), before);
@@ -183,7 +183,7 @@ TEST_F(Train, SaysWhereNumbersWereNotFinite) {
                         "o");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("wild seed 1: step "), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find(" made the first number that is not finite, in '"), std::string::npos);
+  EXPECT_NE(ran.out.find(" computed the first number that is not finite, in '"), std::string::npos);
   const auto json = parse_file(out("o/result.json"));
   EXPECT_EQ(schema_violations(parse_file(repository("docs/train.schema.json")), json),
             std::vector<std::string>{});
@@ -209,7 +209,7 @@ TEST_F(Train, BadExperimentsLeaveNothing) {
            {net + "batch: 4\ntraining: {}\nsteps: 1\ndata: {format: generated, width: 32}\n",
             "e.yaml:1:10: 'input' is [4, 3, 16, 16], the images of the data are [3, 16, 32]", 3},
            {net + "batch: 16\n" + rest,
-            "infeasible: variant 'run': a step takes 16 images, there are 8 for training", 4},
+            "infeasible: variant 'run': a step needs 16 images, there are 8 for training", 4},
            {net + "batch: 4\n" + rest + "initial: {scheme: network}\n",
             "e.yaml:6:10: 'conv1.weight' has no numbers in", 3},
        }) {

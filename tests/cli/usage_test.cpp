@@ -68,8 +68,8 @@ struct Wrong {
 TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
   const std::vector<Wrong> cases{
       {{}, "A subcommand is required"},
-      {{"fly"}, "'fly' is no subcommand; see --help"},
-      {{"shedule"}, "'shedule' is no subcommand: did you mean 'schedule'?"},
+      {{"fly"}, "'fly' is not a subcommand; see --help"},
+      {{"shedule"}, "'shedule' is not a subcommand: did you mean 'schedule'?"},
       {{"run"}, "experiment is required"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
@@ -79,7 +79,7 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{"graph", "n.onnx", "--dim", "a=99999999999999999999"}, "not of the form"},
       {{"schedule", "--hardware", "h", "--workload", "w", "--stacks", "s.yaml", "--mode",
         "layer-by-layer"},
-       "--stacks is of no use layer by layer; leave out --mode"},
+       "--stacks has no effect layer by layer; leave out --mode"},
       {{"schedule", "--hardware", "h", "--workload", "w", "--mode", "fuse"}, "--mode"},
       {{"schedule", "--hardware", "h", "--workload", "w", "--halo", "none"}, "--halo"},
       {{"core", "--hardware", "h", "--workload", "w", "--objective", "speed"}, "--objective"},
@@ -88,7 +88,7 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
        "'65' is neither 1 to 64 nor none"},
       {{"core", "--hardware", "h", "--workload", "w", "--model", "zigzag"}, "--model"},
       {{"core", "--hardware", "h", "--workload", "w", "--choice", "widest-stop=on"},
-       "'widest-stop' is no choice of the model; did you mean 'widest-step'?"},
+       "'widest-stop' is not a choice of the model; did you mean 'widest-step'?"},
       {{"core", "--hardware", "h", "--workload", "w", "--choice", "widest-step"},
        "is not of the form name=on or name=off"},
       {{"core", "--hardware", "h", "--workload", "w.yaml", "--batch", "2"},
@@ -97,7 +97,7 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{"optimise"}, "A subcommand is required"},
       {{"optimise", "joint"}, "an experiment file, or --hardware and --workload are required"},
       {{"optimise", "joint", "e.yaml", "--batch", "2"},
-       "--batch is for the experiment file to say"}};
+       "--batch must be set in the experiment file"}};
   for (const Wrong& wrong : cases) {
     const Ran ran = run_monet(wrong.arguments);
     EXPECT_EQ(ran.code, 2) << wrong.message;

@@ -340,7 +340,7 @@ TEST(Planner, TellsWhatIsWrongWithALine) {
     const std::string text = error.what();
     for (const char* what :
          {"space.yaml:1:9: 'tensor' lists 0 values", "space.yaml:2:11: zero is 4, not 0 to 3",
-          "space.yaml:3:14: 'virtual' lists a value twice", "space.yaml:4:11: 'some' is none of",
+          "space.yaml:3:14: 'virtual' lists a value twice", "space.yaml:4:11: 'some' is not one of",
           "tensors", "global_batch"})
       EXPECT_NE(text.find(what), std::string::npos) << what << " in " << text;
   }

@@ -77,8 +77,8 @@ TEST(UnequalDevices, WithAFileOfTheirOwnAreRefused) {
     four({other}).model(two_stages());
     FAIL();
   } catch (const InfeasibleError& error) {
-    EXPECT_STREQ(error.what(), "mixed.yaml:7:12: devices 1 to 2 have a file of their own, which "
-                               "steps are not modelled with: give their speed and memory_bytes");
+    EXPECT_STREQ(error.what(), "mixed.yaml:7:12: devices 1 to 2 have a separate file, which the "
+                               "model of steps does not support: set their speed and memory_bytes");
   }
 }
 

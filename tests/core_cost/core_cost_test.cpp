@@ -266,7 +266,7 @@ TEST(CoreCost, SaysWhichOperandDoesNotFit) {
   Core narrow = two_by_two();
   narrow.memories[1].size = {4};
   EXPECT_EQ(infeasible(product(2, 2, 2), narrow),
-            "core 'two_by_two': one element of operand 1 (I1) takes 8 bits, but its largest memory "
+            "core 'two_by_two': one element of operand 1 (I1) needs 8 bits, but its largest memory "
             "'sram' holds 4");
   Core no_weights = two_by_two();
   no_weights.memories[1].operands = {MemoryOperand::I1, MemoryOperand::O};

@@ -66,7 +66,7 @@ TEST(MemoryLimit, BothSidesOfIt) {
     const Execution refused(step.graph, {.memory_limit_bytes = 767});
     FAIL() << "took more memory than allowed";
   } catch (const InfeasibleError& error) {
-    EXPECT_NE(std::string(error.what()).find("takes 768 bytes"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("needs 768 bytes"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("is 767 bytes"), std::string::npos) << error.what();
   }
 }

@@ -118,10 +118,10 @@ TEST_F(Checkpoints, HalvesDoNotCount) {
 
 TEST_F(Checkpoints, OfOtherRecipesAreRefused) {
   CheckpointFolder(path_.string(), "other").write(state(2), 1);
-  EXPECT_EQ(refusal(),
-            "step_00000002/checkpoint.yaml:1:1: was made by another experiment or network "
-            "than the one given (without --resume it begins anew; -o names another "
-            "folder)");
+  EXPECT_EQ(
+      refusal(),
+      "step_00000002/checkpoint.yaml:1:1: was made by another experiment or network "
+      "than the one given (leave out --resume to start again, or name another folder with -o)");
 }
 
 TEST_F(Checkpoints, ThatAreNoneAreRefused) {
@@ -129,11 +129,12 @@ TEST_F(Checkpoints, ThatAreNoneAreRefused) {
   const std::string inside = (path_ / "step_00000002/").string();
   write_file_atomically(inside + "checkpoint.yaml",
                         "version: 3\nexperiment: abc\nupdates: 1\nadvances: 1\n");
-  EXPECT_EQ(refusal(),
-            "step_00000002/checkpoint.yaml:1:1: is no checkpoint that this version goes on from");
+  EXPECT_EQ(
+      refusal(),
+      "step_00000002/checkpoint.yaml:1:1: is not a checkpoint that this version can continue");
   folder_.write(state(2), 1);
   fs::copy_file(inside + "tests.npy", inside + "steps.npy", fs::copy_options::overwrite_existing);
-  EXPECT_EQ(refusal(), "step_00000002/steps.npy: is no table of 6 columns");
+  EXPECT_EQ(refusal(), "step_00000002/steps.npy: is not a table of 6 columns");
   folder_.write(state(2), 1);
   fs::remove(inside + "steps.npy");
   EXPECT_EQ(refusal(), "step_00000002/steps.npy: cannot be opened: No such file or directory");

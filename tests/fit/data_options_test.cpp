@@ -140,7 +140,7 @@ TEST(DataOptions, SayWhatIsWrong) {
       {"{format: generated, seed: -1}",
        "runs/e.yaml:1:27: 'seed' is -1, not 0 to 9223372036854775807"},
       {"{format: generated, channels: 64, height: 4096, width: 4096, train: 2}",
-       "runs/e.yaml:1:1: at most 2 images of this size fit (give a smaller 'test')"},
+       "runs/e.yaml:1:1: at most 2 images of this size fit (use a smaller 'test')"},
       {"{format: generated, augment: {crop: -1}}", "runs/e.yaml:1:37: 'crop' is -1, not 0 to 4096"},
       {"{format: generated, augment: {flop: true}}",
        "runs/e.yaml:1:31: unknown key 'flop' (did you mean 'flip'?)"},
@@ -201,7 +201,7 @@ TEST_F(Load, ReadsNoMoreCifarFilesThanNeeded) {
                 .train.labels,
             (std::vector<std::int32_t>{3, 4, 1, 2}));
   EXPECT_EQ(failure("{format: cifar10, path: ., train: 3, test: 2}"),
-            "e.yaml:1:44: 'test' asks for 2 images, the files have 1");
+            "e.yaml:1:44: 'test' requires 2 images, the files have 1");
   write("data_batch_2.bin", "?");
   EXPECT_EQ(failure("{format: cifar10, path: ., train: 3}").substr(0, 25),
             "data_batch_2.bin [byte 0]");

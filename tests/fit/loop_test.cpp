@@ -384,10 +384,10 @@ TEST(TrainLoop, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(refusal(kSgd + "steps: 1", other.bytes()),
             "e.yaml:1:10: 'images' is [4, 3, 8, 8], the images of the data are [1, 8, 8]");
   EXPECT_EQ(refusal("training: {loss: mse}\nsteps: 1"),
-            "e.yaml:5:11: the loss takes other targets than a class an image (for example 'loss: "
+            "e.yaml:5:11: the targets of the loss are not one class per image (for example 'loss: "
             "cross_entropy')");
   EXPECT_EQ(refusal("training: {trainable: {lora: {rank: 2}}}\nsteps: 1"),
-            "e.yaml:5:11: 'lora' makes other weights than tests read (train whole weights)");
+            "e.yaml:5:11: tests do not read the weights that 'lora' creates (train whole weights)");
   ModelMaker narrow;
   narrow.input("images", {-1, 1, 8, 8}).output("scores").weight("v", {2, 64});
   narrow.node("Flatten", {"images"}, {"flat"});

@@ -99,7 +99,7 @@ TEST(Idx, RefusesOtherHeaders) {
             "i [byte 0]: not an IDX file: it does not begin with two zeros");
   EXPECT_EQ(of_idx(idx_file(0x0D, {2, 2, 3}, "")),
             "i [byte 2]: elements are floats of 4 bytes, not unsigned bytes");
-  EXPECT_EQ(of_idx(idx_file(0x0A, {2, 2, 3}, "")), "i [byte 2]: 0x0A is no type of elements");
+  EXPECT_EQ(of_idx(idx_file(0x0A, {2, 2, 3}, "")), "i [byte 2]: 0x0A is not a type of elements");
   EXPECT_EQ(of_idx(kIdxImages.substr(0, 15)),
             "i [byte 15]: the file ends before the sizes of its 3 dimensions");
 }

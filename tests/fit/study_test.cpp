@@ -148,8 +148,9 @@ TEST_F(Studies, ProblemsHavePlaces) {
             "e.yaml:8:8: expected 1 to 1000 different seeds, none below 0");
   EXPECT_EQ(problems_of(kRecipe + "arithmetic: fp16"),
             "e.yaml:7:13: unknown arithmetic 'fp16' (fp64, fp32 or formats)");
-  EXPECT_EQ(problems_of(kRecipe + "checkpoint: {every: 3}"),
-            "e.yaml:7:21: '3' is no number of steps or epochs (for example 100 steps, or 1 epoch)");
+  EXPECT_EQ(
+      problems_of(kRecipe + "checkpoint: {every: 3}"),
+      "e.yaml:7:21: '3' is not a number of steps or epochs (for example 100 steps, or 1 epoch)");
   EXPECT_EQ(
       problems_of(kRecipe + "initial: {scheme: zeros}"),
       "e.yaml:7:19: unknown scheme 'zeros' (he_normal, he_uniform, pytorch, network or file)");
@@ -176,11 +177,11 @@ TEST_F(Studies, ProblemsOfTheRecipeAreSaidOnce) {
   EXPECT_EQ(problems_of("network: n.onnx\ntraining: none.yaml\ndata: {format: generated}\n"),
             "none.yaml: cannot be opened: No such file or directory\n"
             "e.yaml:1:1: key 'training' is missing\n"
-            "e.yaml:1:1: how long is trained is not said ('epochs', 'steps' or both)");
+            "e.yaml:1:1: the length of the training is missing ('epochs', 'steps' or both)");
   EXPECT_EQ(problems_of("network: n.onnx\ntraining: [{name: a}]\ndata: {format: generated}\n"
                         "steps: 1"),
-            "e.yaml:2:11: is a list of steps that take turns, where one step is expected ('monet "
-            "run' and 'monet graph' take several)");
+            "e.yaml:2:11: is a list of alternating steps, but one step is expected ('monet run' "
+            "and 'monet graph' accept several)");
 }
 
 TEST(Rates, FollowTheirSchedule) {

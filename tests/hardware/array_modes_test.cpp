@@ -104,7 +104,7 @@ TEST(ArrayModes, SayWhatTheyTake) {
     FAIL();
   } catch (const InfeasibleError& error) {
     EXPECT_STREQ(error.what(), "core 'scalable' has no mode that multiplies mxint8 and fp32; its "
-                               "modes take [mxint8], [mxfp8_e4m3, mxfp8_e5m2_8x8, fp8_e4m3]");
+                               "modes multiply [mxint8], [mxfp8_e4m3, mxfp8_e5m2_8x8, fp8_e4m3]");
   }
 }
 

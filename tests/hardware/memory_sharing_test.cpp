@@ -137,16 +137,16 @@ TEST(MemorySharing, GroupsThatMeetAreOneInWhateverOrder) {
 TEST(MemorySharing, ErrorsAreLocated) {
   CoreFile larger{16384, 32768};
   EXPECT_THAT(complaint({{}, larger}, "core_memory_sharing:\n  - [0, 1]\n"),
-              HasSubstr("chip.yaml:6:5: cores 0 and 1 share no memory: none has the name and the "
-                        "size of one of the other's"));
+              HasSubstr("chip.yaml:6:5: cores 0 and 1 share no memory: no memory of one core has "
+                        "the name and size of a memory of the other"));
   const auto aliases = [&](const std::string& list) {
     return complaint({{}, larger}, "memory_aliases:\n  - " + list + "\n");
   };
   EXPECT_THAT(aliases("[0.sram, 1.sram]"),
-              HasSubstr("chip.yaml:6:14: memories of 8192 and 32768 bits cannot be one"));
+              HasSubstr("chip.yaml:6:14: memories of 8192 and 32768 bits cannot be the same"));
   EXPECT_THAT(aliases("[0.sram, 1.sran]"),
               HasSubstr("chip.yaml:6:14: core 1 has no memory 'sran' (did you mean 'sram'?)"));
-  EXPECT_THAT(aliases("[0.sram, 7.sram]"), HasSubstr("chip.yaml:6:14: '7' is no core"));
+  EXPECT_THAT(aliases("[0.sram, 7.sram]"), HasSubstr("chip.yaml:6:14: '7' is not a core"));
   EXPECT_THAT(aliases("[0.sram, sram]"),
               HasSubstr("expected a core and its memory, like '0.sram'"));
   EXPECT_THAT(aliases("[0.sram, {}]"), HasSubstr("expected a core and its memory, like '0.sram'"));
@@ -154,11 +154,12 @@ TEST(MemorySharing, ErrorsAreLocated) {
   EXPECT_THAT(aliases("[0.sram]"), HasSubstr("expected at least two memories"));
   EXPECT_THAT(complaint({{8192}, {}, {}}, "memory_aliases:\n  - [0.sram, 1.sram]\n"
                                           "  - [1.sram, 2.sram]\n  - [0.l1_w, 2.sram]\n"),
-              HasSubstr("chip.yaml:6:3: lists that meet make two memories of core 0 one"));
+              HasSubstr("chip.yaml:6:3: overlapping lists merge two memories of core 0"));
   EXPECT_THAT(aliases("0.sram"), HasSubstr("expected at least two memories"));
-  EXPECT_THAT(aliases("[0.sram, 2.dram]"), HasSubstr("the off-chip memory is no core's"));
+  EXPECT_THAT(aliases("[0.sram, 2.dram]"),
+              HasSubstr("the off-chip memory does not belong to a core"));
   EXPECT_THAT(complaint({{}, {}}, "memory_aliases: 3\n"),
-              HasSubstr("chip.yaml:5:17: expected a list of memories that are one"));
+              HasSubstr("chip.yaml:5:17: expected a list of memories that are the same"));
   EXPECT_THAT(complaint({{}, {}}, "memory_alias: []\n"), HasSubstr("unknown key 'memory_alias'"));
 }
 

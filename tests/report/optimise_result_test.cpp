@@ -106,12 +106,12 @@ TEST(OptimiseResult, ASearchTellsWhatItBeganWith) {
   EXPECT_EQ(json.at("start"), 100);
   EXPECT_EQ(json.at("worse_than_start"), true);
   EXPECT_EQ(worse_text("latency", found),
-            "worse than what the search began with: latency 110 after 100 (110.0 %)\n");
+            "worse than the start of the search: latency 110 after 100 (110.0 %)\n");
   found.best = 100;
   EXPECT_EQ(worse_text("latency", found), "");
   found.best = std::numeric_limits<double>::infinity();
   EXPECT_EQ(worse_text("latency", found),
-            "worse than what the search began with: nothing was found\n");
+            "worse than the start of the search: no result was found\n");
   EXPECT_EQ(worse_text("latency", Certificate{}), ""); // a search that begins with nothing
   EXPECT_TRUE(search_json({"fusion", "a", "latency", {}, 1}).at("start").is_null());
 }

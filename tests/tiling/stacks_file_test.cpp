@@ -125,13 +125,13 @@ TEST(StacksFile, turns_are_read_written_and_checked) {
   EXPECT_EQ(plan.slices.at(0)->turns, 2);
   EXPECT_EQ(resolve_stacks(parse_stacks(stacks_yaml(plan, graph), "t.yaml"), graph, graph), plan);
   EXPECT_THAT(message_of([] { parse_stacks("- {operators: [op_a], turns: 2}", "s.yaml"); }),
-              HasSubstr("s.yaml:1:30: 'turns' is of no use without 'slices'"));
+              HasSubstr("s.yaml:1:30: 'turns' has no effect without 'slices'"));
   EXPECT_THAT(
       message_of([] { parse_stacks("- {operators: [0], slices: [], turns: 0}", "s.yaml"); }),
       HasSubstr("a stack has 1 to 1024 turns"));
   EXPECT_THAT(
       message_of([&] { resolve(text + "  - {operators: [op_b], slices: [], turns: 3}\n"); }),
-      HasSubstr("s.yaml:5:44: 3 turns, and 2 of a stack before"));
+      HasSubstr("s.yaml:5:44: 3 turns, but 2 in an earlier stack"));
 }
 
 TEST(StacksFile, names_of_other_graphs_are_skipped) {
@@ -174,7 +174,7 @@ TEST(StacksFile, slices_must_fit_their_stack) {
   };
   EXPECT_THAT(refused("slices: [{operator: op_a, loop: N, count: 0}]"), HasSubstr("at least one"));
   EXPECT_THAT(refused("slices: 3"), HasSubstr("'slices' must be a list"));
-  EXPECT_THAT(refused("halo: cached"), HasSubstr("of no use without 'slices'"));
+  EXPECT_THAT(refused("halo: cached"), HasSubstr("has no effect without 'slices'"));
   EXPECT_THAT(refused("slices: [], halo: warm"), HasSubstr("cached or recomputed"));
   EXPECT_THAT(refused("slice: []"), HasSubstr("slice"));
 }

@@ -331,7 +331,7 @@ TEST(MakeTiles, complains_about_unknown_cores_and_too_many_tiles) {
   Mapped mapped;
   mapped.entry().core_allocation = {{0, 4, -1}}; // 4 is the off-chip memory
   const std::string message = message_of([&] { mapped.tiles(); });
-  EXPECT_THAT(message, HasSubstr("map.yaml:3:1: entry 'default' allocates core 4, which is no "
+  EXPECT_THAT(message, HasSubstr("map.yaml:3:1: entry 'default' allocates core 4, which is not a "
                                  "compute core of 'small'"));
   EXPECT_THAT(message, HasSubstr("core -1"));
   Mapped huge;

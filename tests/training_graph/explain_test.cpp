@@ -60,7 +60,7 @@ TEST(Explain, EveryProblemNamesTheWayOfItsGradient) {
   EXPECT_EQ(problems[1].what, "operator Foo of domain 'com.example' is not supported");
   EXPECT_EQ(
       problems[1].hint,
-      "the gradient's way is 'conv.weight' -> Conv_0 (Conv) -> Hardmax_1 "
+      "the gradient's path is 'conv.weight' -> Conv_0 (Conv) -> Hardmax_1 "
       "(Hardmax) -> Foo_2 (Foo) -> "
       "Relu_3 (Relu) -> Hardmax_4 (Hardmax) -> ... 3 more ... -> Gemm_10 (Gemm) -> 'y' -> loss");
   EXPECT_EQ(problems[4].hint, "no gradient has to pass it");
@@ -105,7 +105,7 @@ TEST(Explain, OperatorsOnIntegersAreRefusedByName) {
   EXPECT_EQ(problems[0].what,
             "no gradient passes 'QuantizeLinear': it computes in integers, at inference only");
   EXPECT_EQ(problems[0].hint,
-            "the gradient's way is 'w' -> Conv_0 (Conv) -> QuantizeLinear_1 (QuantizeLinear) -> "
+            "the gradient's path is 'w' -> Conv_0 (Conv) -> QuantizeLinear_1 (QuantizeLinear) -> "
             "QLinearConv_2 (QLinearConv) -> DequantizeLinear_3 (DequantizeLinear) -> 'y' -> loss");
 }
 

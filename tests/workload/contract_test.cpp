@@ -275,7 +275,7 @@ const Broken kBroken[]{
        ModelMaker::set(node, "steps", test::Shape{1, 1});
        stated(m, "y", {2, 5});
      },
-     {"SliceGrad", "elements 3 to 5 of an axis of 5 are asked for"}},
+     {"SliceGrad", "elements 3 to 5 of an axis of 5 are requested"}},
     {"StatedReversal",
      [](ModelMaker& m) {
        m.input("x", {4, 2}).input("n", {1}, kInt64).output("y");

@@ -116,8 +116,9 @@ TEST(Loop, IsItsTurnsWithSharedWeights) {
 
 TEST(Loop, OfOneTurnOrNone) {
   EXPECT_EQ(shape_of(read(repeated(1)), "all"), (Shape{1, 2, 4}));
-  EXPECT_EQ(error_of(repeated(0)),
-            "net.onnx [node 'Loop_0' (Loop)]: output 'all' of no turns has no shape");
+  EXPECT_EQ(
+      error_of(repeated(0)),
+      "net.onnx [node 'Loop_0' (Loop)]: output 'all' of a loop without iterations has no shape");
   ModelMaker model = repeated(0);
   model.graph().mutable_output()->RemoveLast();
   model.graph().mutable_node(0)->mutable_output()->RemoveLast();
@@ -146,12 +147,12 @@ TEST(Loop, OnDataIsRefused) {
   turns.graph().mutable_initializer(1)->set_name("other");
   turns.input("m", {}, onnx::TensorProto::INT64);
   EXPECT_EQ(error_of(turns),
-            "net.onnx [node 'Loop_0' (Loop)]: the number of turns depends on data");
+            "net.onnx [node 'Loop_0' (Loop)]: the number of iterations depends on data");
   ModelMaker ends = repeated(2);
   ends.input("b", {}, onnx::TensorProto::BOOL);
   ends.graph().mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_output(0)->set_name("b");
   EXPECT_EQ(error_of(ends),
-            "net.onnx [node 'Loop_0' (Loop)]: whether turn 0 is the last one depends on data");
+            "net.onnx [node 'Loop_0' (Loop)]: whether iteration 0 is the last one depends on data");
 }
 
 TEST(Loop, IsBounded) {
@@ -369,7 +370,7 @@ TEST(Sequences, WhatIsWrongIsSaid) {
   tensor.input("x", {2, 3}).output("y");
   tensor.node("SequenceLength", {"x"}, {"y"});
   EXPECT_EQ(error_of(tensor),
-            "net.onnx [node 'SequenceLength_0' (SequenceLength)]: input 0 is no sequence");
+            "net.onnx [node 'SequenceLength_0' (SequenceLength)]: input 0 is not a sequence");
   ModelMaker sequence;
   sequence.input("x", {2, 3}).output("y");
   sequence.node("SequenceConstruct", {"x"}, {"s"});

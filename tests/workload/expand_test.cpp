@@ -94,7 +94,7 @@ TEST(Recurrent, WhatIsNotSupportedIsSaid) {
   };
   EXPECT_NE(changed([](auto& node, auto&) {
               set_text(node, "direction", "sideways");
-            }).find("'sideways' is no direction"),
+            }).find("'sideways' is not a direction"),
             std::string::npos);
   EXPECT_NE(changed([](auto& node, auto&) {
               ModelMaker::set(node, "input_forget", std::int64_t{1});
@@ -157,7 +157,7 @@ TEST(Einsum, WrongEquationsAreToldApart) {
   EXPECT_NE(wrong("ij->ik", {{2, 3}}).find("is in no operand"), std::string::npos);
   EXPECT_NE(wrong("ij->ii", {{2, 3}}).find("occurs twice"), std::string::npos);
   EXPECT_NE(wrong("ij,jk->ik", {{2, 3}}).find("2 operands are described"), std::string::npos);
-  EXPECT_NE(wrong("i1->i", {{2, 3}}).find("is no letter"), std::string::npos);
+  EXPECT_NE(wrong("i1->i", {{2, 3}}).find("is not a letter"), std::string::npos);
   EXPECT_NE(wrong("i->i", {{2, 3}}).find("does not describe 2 axes"), std::string::npos);
 }
 

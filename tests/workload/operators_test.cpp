@@ -125,7 +125,7 @@ TEST(Conv, ContradictionsAreLocated) {
       error_of([&] {
         add_op(graph, "Conv", {x, w}, {y});
       }),
-      "net.onnx [node 'Conv_0' (Conv)]: spatial axis 0 gives 6 outputs, but the output has 8");
+      "net.onnx [node 'Conv_0' (Conv)]: spatial axis 0 results in 6 outputs, but the output has 8");
   const auto z = add_tensor(graph, "z", {1, 8, 6, 6});
   Attributes attributes;
   attributes.set("group", std::int64_t{2});

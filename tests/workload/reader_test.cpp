@@ -319,12 +319,12 @@ TEST(Reader, MissingAndDuplicateValues) {
   ModelMaker missing;
   missing.input("x", {2}).output("y");
   missing.node("Add", {"x", "ghost"}, {"y"});
-  EXPECT_EQ(error_of(missing), "net.onnx [node 'Add_0' (Add)]: input 'ghost' is made by no node");
+  EXPECT_EQ(error_of(missing), "net.onnx [node 'Add_0' (Add)]: no node computes input 'ghost'");
   ModelMaker twice;
   twice.input("x", {2}).output("y");
   twice.node("Relu", {"x"}, {"y"});
   twice.node("Exp", {"x"}, {"y"});
-  EXPECT_EQ(error_of(twice), "net.onnx [node 'Exp_1' (Exp)]: value 'y' is made twice");
+  EXPECT_EQ(error_of(twice), "net.onnx [node 'Exp_1' (Exp)]: value 'y' is computed twice");
 }
 
 TEST(Reader, WrongRankAndSizes) {
@@ -358,7 +358,7 @@ TEST(Reader, NamelessGraphOutput) {
   ModelMaker model;
   model.input("x", {2}).output("");
   model.node("Relu", {"x"}, {"y"});
-  EXPECT_EQ(error_of(model), "net.onnx [tensor '']: no node makes this graph output");
+  EXPECT_EQ(error_of(model), "net.onnx [tensor '']: no node computes this graph output");
 }
 
 /// x -> If(size of axis 1 is 1) { Squeeze } else { Identity }, as torch.onnx writes x.squeeze(1).

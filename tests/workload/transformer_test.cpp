@@ -207,8 +207,8 @@ TEST(Transformer, SaysWhatDoesNotDivide) {
     return problem_of(shape);
   };
   EXPECT_EQ(with([](Shape& s) { s.heads = 5; }),
-            "transformer [heads]: 12 of 'hidden' are not divisible by 5 heads: 2 are left; give "
-            "'head_size' where heads are of another size");
+            "transformer [heads]: 12 of 'hidden' are not divisible by 5 heads: 2 are left; set "
+            "'head_size' if heads have another size");
   EXPECT_EQ(with([](Shape& s) { s.heads = 5, s.head_size = 3; }), "");
   EXPECT_EQ(with([](Shape& s) { s.kv_heads = 3; }),
             "transformer [kv_heads]: 4 heads are not divisible by 3 'kv_heads': 1 are left");
@@ -275,8 +275,8 @@ TEST(TransformerReader, ReadsEveryKey) {
 
 TEST(TransformerReader, ProblemsHavePlaces) {
   EXPECT_EQ(problems_of("layers: 2\nhidden: 10\nheads: 4\nsequence: 8\nvocabulary: 30\n"),
-            "e.yaml:3:8: 10 of 'hidden' are not divisible by 4 heads: 2 are left; give "
-            "'head_size' where heads are of another size");
+            "e.yaml:3:8: 10 of 'hidden' are not divisible by 4 heads: 2 are left; set 'head_size' "
+            "if heads have another size");
   const std::string rest = "hidden: 8\nheads: 4\nsequence: 8\nvocabulary: 30\n";
   EXPECT_EQ(problems_of("layers: 2\n" + rest + "topk: 2\n"),
             "e.yaml:6:7: 'topk' is a setting of 'experts'");

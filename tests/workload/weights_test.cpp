@@ -89,7 +89,7 @@ TEST(OnnxWeights, RefusesDataElsewhereAndOfAnotherSize) {
         << location << ": " << problem_of(location);
   EXPECT_NE(problem_of(std::string(5000, 'x')).find("cannot be read"), std::string::npos);
   for (const char* location : {".", "part", "inner"})
-    EXPECT_NE(problem_of(location).find("no regular file"), std::string::npos) << location;
+    EXPECT_NE(problem_of(location).find("not a regular file"), std::string::npos) << location;
   EXPECT_NE(problem_of(std::string("data.bin\0.txt", 13)).find("NUL"), std::string::npos);
   EXPECT_NE(problem_of("missing.bin").find("[tensor 'w']: external data 'missing.bin' are missing"),
             std::string::npos)
@@ -113,7 +113,7 @@ TEST(OnnxWeights, MayBeLeftOutOnPurpose) {
   EXPECT_TRUE(read_onnx_weights_bytes(model.bytes(), "m.onnx").empty());
   ASSERT_EQ(scope.warnings().size(), 1U);
   EXPECT_EQ(scope.warnings().front().to_string(),
-            "m.onnx: its weights were left out on purpose: 3 tensors have no numbers");
+            "m.onnx: its weights were omitted on purpose: 3 tensors have no numbers");
   mark.set_value("trained");
   try {
     read_onnx_weights_bytes(model.bytes(), "m.onnx");

@@ -160,7 +160,7 @@ export class MemoryChart {
       context.fillStyle = frame.theme.muted;
       context.font = `13px ${kFont}`;
       context.textAlign = "center";
-      context.fillText("The result does not say what memory holds over time", (left + right) / 2, kTop + kPlot / 2);
+      context.fillText("The result has no memory contents over time", (left + right) / 2, kTop + kPlot / 2);
     }
     this.surface.overlay(frame, kTop, bottom);
     this.surface.canvas.dataset["steps"] = String(this.total.length);

@@ -25,7 +25,7 @@ const kCounts: [string, string][] = [
   ["beaten_by_bound", "no better by their bounds"],
   ["too_large_by_bound", "too large by their bounds"],
   ["impossible", "cannot divide the network"],
-  ["left", "not looked at: the search was ended"],
+  ["left", "not evaluated: the search was ended"],
 ];
 
 function summary(from: Json, best: Plan): HTMLElement {

@@ -26,9 +26,9 @@ export function worse_panel(found: Searches): HTMLElement | null {
     if (!search.worse || found.worse.some((row) => row.objective === search.objective)) continue;
     const values =
       search.best === null || search.start === null
-        ? "nothing was found"
+        ? "no result was found"
         : `${shown(search.objective, 40)} ${value_text(search.objective, search.best)} after ${value_text(search.objective, search.start)}${of(search.best, search.start)}`;
-    lines.push(`Worse than what the search (${shown(search.kind, 40)}) began with: ${values}.`);
+    lines.push(`Worse than the start of the search (${shown(search.kind, 40)}): ${values}.`);
   }
   if (lines.length === 0) return null;
   return h("section", { class: "panel", id: "worse", role: "status" }, ...lines.map((line) => h("p", {}, line)));
@@ -57,7 +57,7 @@ function outcome_table(searches: Search[]): HTMLElement | null {
       h("td", {}, search.interrupted ? "cut short" : ""),
     ),
   );
-  const head = ["Search", "Objective", "Best", "None is below", "Gap", ""].map((name, i) =>
+  const head = ["Search", "Objective", "Best", "Lower bound", "Gap", ""].map((name, i) =>
     h("th", { scope: "col", class: i >= 2 && i < 5 ? "number" : "" }, name),
   );
   const table = h("table", { class: "figures outcomes" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));

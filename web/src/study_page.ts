@@ -113,7 +113,7 @@ function assumptions_panel(study: Json, figures: Json[]): HTMLElement {
   });
   return panel(
     "What the paper leaves open",
-    table(["", "here", "tried besides"], open, "words"),
+    table(["", "here", "also tried"], open, "words"),
     h("details", {}, h("summary", {}, "Every figure with every assumption"), table(["", "ours", ...tried], rows, "wrap full")),
   );
 }

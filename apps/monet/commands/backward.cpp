@@ -1,4 +1,5 @@
-// monet backward: dX and dW of every layer together, by every technique.
+// monet backward: maps dX and dW of every layer together with every technique. Calls the cost model
+// for backward passes and writes its result.
 #include "commands/backward.hpp"
 
 #include "commands/commands.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kMaxNpuCores = 64;
 
-/// One product from the command line, as a table with one layer.
+/// Table with one layer: the product from the command line.
 GemmTable table_of(const std::vector<std::int64_t>& gemm) {
   ProblemList problems;
   for (const std::int64_t size : gemm) {
@@ -59,7 +60,7 @@ struct BackwardInputs {
   GemmNetwork network;
 };
 
-/// One InputError with the problems of both files.
+/// Reads the workload and the hardware. Throws one InputError with the problems of both files.
 BackwardInputs read_backward_inputs(const BackwardArguments& arguments) {
   ProblemList problems;
   auto network = collecting(problems, [&] { return read_pairs(arguments); });
@@ -70,7 +71,7 @@ BackwardInputs read_backward_inputs(const BackwardArguments& arguments) {
   return {*std::move(chip), *std::move(network)};
 }
 
-/// Cores that the options or the chip say.
+/// Number of cores from the options, or else from the chip.
 std::int64_t core_count(const BackwardArguments& arguments, const Chip& chip) {
   const std::int64_t arrays = std::ranges::count_if(chip.cores, is_npu_core);
   return arguments.cores.value_or(std::max<std::int64_t>(1, arrays));
@@ -82,7 +83,7 @@ std::optional<PartitionScheme> scheme_of(const BackwardArguments& arguments, std
   if (word == "auto" || (!given && cores > 1))
     return std::nullopt;
   if (word == "none" && cores > 1)
-    throw UsageError("--partition none is for one core: several share every layer");
+    throw UsageError("--partition none requires one core: several cores share every layer");
   if (word == "none")
     return PartitionScheme::none;
   for (int i = 0; i < kPartitionSchemes; ++i) {
@@ -92,7 +93,7 @@ std::optional<PartitionScheme> scheme_of(const BackwardArguments& arguments, std
   throw InternalError("a scheme without a name");
 }
 
-/// All, or the one that was asked for behind those that it is compared with.
+/// Techniques to map: all, or the requested one and those it is compared with.
 std::vector<Technique> techniques_of(const std::string& asked) {
   std::vector<Technique> techniques;
   for (int i = 0; i < kTechniques; ++i)
@@ -159,38 +160,40 @@ void add_inputs(Command& command, BackwardArguments& arguments) {
   command.add("--hardware", &arguments.hardware, "System file of an NPU: an array and DRAM",
               {.type = "NPU.yaml"});
   command.add("--workload", &arguments.workload,
-              "Network, or a table of products (data/workload/gemm/)",
+              "ONNX network, or table of matrix products (see data/workload/gemm/)",
               {.type = "NET.onnx|GEMMS.yaml"});
   command.add("--gemm", &arguments.gemm,
-              "In place of a workload one layer: rows, inner dimension and columns of its product",
+              "One layer, replaces --workload: rows, inner dimension and columns of its product",
               {.type = "M,K,N", .excludes = "--workload", .values = 3, .delimiter = ','});
-  command.add(
-      "--batch", &arguments.batch,
-      "Samples: a symbolic first axis of a network's inputs, or so many times the rows of a "
-      "table",
-      {.range = Range{1, static_cast<double>(kMaxGemmDimension)}});
+  command.add("--batch", &arguments.batch,
+              "Number of samples: symbolic first axis of a network's inputs, or factor for the "
+              "rows of a table",
+              {.range = Range{1, static_cast<double>(kMaxGemmDimension)}});
   command.add("--dim", &arguments.dimensions,
-              "name=value of another symbolic dimension of a network; may be repeated",
+              "Value of another symbolic dimension of a network, as name=value; may be repeated",
               {.repeated = true});
 }
 
 void add_questions(Command& command, BackwardArguments& arguments) {
   command.add("--technique", &arguments.technique,
-              "This one, beside sequential and best-sequential; all without it", {.type = "T"});
+              "Technique to evaluate, in addition to sequential and best-sequential; default: all",
+              {.type = "T"});
   command.add("--cores", &arguments.cores,
-              "Cores that share memory and bandwidth, which grow with them; without it those that "
-              "the file has",
+              "Number of cores that share memory and bandwidth; both grow with it. Default: the "
+              "cores of the file",
               {.type = "C", .range = Range{1, kMaxNpuCores}});
   command.add("--partition", &arguments.partition,
-              "How layers are cut: on one core over time, on several side by side (there auto)",
+              "Partition of layers: over time on one core, in parallel on several cores (default "
+              "there: auto)",
               {.choices = kPartitionWords});
   arguments.choices.add_to(command);
-  command.add("--json", &arguments.json, "Write the costs as JSON; - for standard output",
+  command.add("--json", &arguments.json, "Write the costs as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
-  command.add("--jobs", &arguments.jobs, "Threads (0 = all cores); results do not depend on it",
+  command.add("--jobs", &arguments.jobs,
+              "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}});
   command.add("--study", &arguments.study,
-              "Instead of one network: every figure of a study, beside the published ones",
+              "Study file: computes every figure of a study and compares it with the published one",
               {.type = "STUDY.yaml"});
   command.add("-o,--out", &arguments.folder, "Folder for the tables and the page of a study",
               {.type = "DIR", .needs = "--study", .output = Output::folder});
@@ -201,7 +204,7 @@ void add_questions(Command& command, BackwardArguments& arguments) {
 void add_backward_command(Command& monet) {
   auto arguments = std::make_shared<BackwardArguments>();
   Command& command = monet.add_command(
-      "backward", "Maps dX and dW of every layer together on an NPU, by every technique");
+      "backward", "Map dX and dW of every layer together on an NPU, by every technique");
   add_inputs(command, *arguments);
   add_questions(command, *arguments);
   command.footer = "Example: monet backward --hardware data/hardware/npu_small.yaml --workload "

@@ -1,4 +1,5 @@
-// monet cluster EXPERIMENT.yaml: one training step, divided over the devices of a cluster.
+// monet cluster EXPERIMENT.yaml: models one training step that is distributed over the devices of a
+// cluster, and writes its result.
 #include "commands/commands.hpp"
 #include "options/cluster_experiment.hpp"
 #include "options/unused_options.hpp"
@@ -40,7 +41,7 @@ int model_cluster(const ClusterArguments& arguments, Session& session) {
   });
   const std::string overflow = memory_overflow(step);
   if (!overflow.empty() && !arguments.allow_overflow)
-    throw InfeasibleError(overflow + "; --allow-overflow models it all the same");
+    throw InfeasibleError(overflow + "; --allow-overflow models it anyway");
   warn_of_unused(experiment, inputs, step);
   const auto [json, table] = session.stage("write results", [&] {
     ClusterResult result{
@@ -61,19 +62,19 @@ int model_cluster(const ClusterArguments& arguments, Session& session) {
 void add_cluster_command(Command& monet) {
   auto arguments = std::make_shared<ClusterArguments>();
   Command& command =
-      monet.add_command("cluster", "Models a training step on the devices of a cluster");
+      monet.add_command("cluster", "Model a training step on the devices of a cluster");
   command.add("experiment", &arguments->experiment, "Experiment file (YAML)",
               {.type = "EXPERIMENT.yaml", .required = true});
   command.add("-o,--output", &arguments->folder,
               "Folder for cluster.json, report.html and trace.json",
               {.type = "DIR", .output = Output::folder});
-  command.add("--json", &arguments->json, "File for cluster.json; - is standard output",
+  command.add("--json", &arguments->json, "File for cluster.json; -: standard output",
               {.type = "FILE", .output = Output::file});
   command.add("--set", &arguments->settings,
-              "A key of the experiment's 'parallel' and what it is instead; may be repeated",
+              "New value of a key of the experiment's 'parallel'; may be repeated",
               {.type = "KEY=VALUE", .repeated = true});
   command.add("--allow-overflow", &arguments->allow_overflow,
-              "Model steps that do not fit into the devices' memory, too");
+              "Model steps that exceed the devices' memory, too");
   command.footer = "Example: monet cluster examples/cluster/gpt3_175b.yaml -o out/gpt3";
   command.action = [arguments](Session& session) { return model_cluster(*arguments, session); };
 }

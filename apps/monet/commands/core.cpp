@@ -1,4 +1,5 @@
-// monet core: what every layer of a network costs on one core, whatever the rest of the chip.
+// monet core: models every layer of a network on one core, independently of the rest of the chip.
+// Calls the core cost model for the tasks of core_layers.cpp.
 #include "base/shared/checked.hpp"
 #include "base/shared/text.hpp"
 #include "commands/commands.hpp"
@@ -25,7 +26,7 @@ namespace {
 struct LayerCost {
   const Layer* layer = nullptr;
   const CoreCost* cost = nullptr;
-  const Core* core = nullptr; ///< in the layer's mode
+  const Core* core = nullptr; ///< core in the layer's mode
 };
 
 constexpr std::size_t kLayerColumn = 30;
@@ -70,7 +71,7 @@ Json precision_json(const Layer& layer) {
   return json;
 }
 
-/// Per operand its memories bottom-up, each with the loops it holds data for.
+/// Loops by operand and memory, memories bottom-up: the loops that each memory holds data for.
 Json levels_of_loops_json(const LayerCost& layer) {
   Json json = Json::array();
   const auto& by_operand = layer.cost->temporal.by_operand;
@@ -106,14 +107,14 @@ Json energies_json(const LayerCost& layer) {
   return levels;
 }
 
-/// How far the mapping may be from the best, as a part of the bound; null without one.
+/// Gap between the mapping and its lower bound, as a fraction of the bound; null without a bound.
 Json gap_json(const CoreCost& cost, Objective objective) {
   const double found = merit(objective, cost.parts.total(), cost.energy().value).first;
   const double bound = merit(objective, cost.latency_bound, cost.energy_bound).first;
   return bound > 0 ? Json(found / bound - 1) : Json(nullptr);
 }
 
-/// What an array that computes in memory does for a layer.
+/// Work and energy of a layer on an array that computes in memory.
 Json imc_json(const ImcCost& cost) {
   const ImcWork& work = cost.work;
   Json energy = Json::object();
@@ -181,7 +182,7 @@ std::string spatial_text(const Json& spatial) {
   return text;
 }
 
-/// Whole counts with separators, up to three decimals where there is a fraction.
+/// Count with separators; a fractional count has up to three decimals.
 std::string count_text(double value) {
   constexpr double kWritable = 1e15;
   if (!(std::abs(value) < kWritable))
@@ -267,7 +268,8 @@ Json core_json(const CoreInputs& inputs, const std::vector<LayerCost>& costs,
           {"provenance", provenance_json(provenance)}};
 }
 
-/// The array that computes in memory, and which of its parts take the energy of all layers.
+/// Text on an array that computes in memory, with the share of each part in the energy of all
+/// layers.
 std::string imc_text(const Json& json) {
   const Json& array = json.at("hardware").at("cores")[0].at("array");
   if (!array.contains("imc"))
@@ -302,7 +304,7 @@ std::string imc_text(const Json& json) {
   return text + "\n";
 }
 
-/// At most 120 columns wide.
+/// Table of all layers, at most 120 columns wide.
 std::string core_table(const Json& json) {
   std::vector<std::vector<std::string>> rows{
       {"layer", "type", "unrolled", "MACs", "cycles", "util.", "energy"}};
@@ -327,14 +329,14 @@ std::string core_table(const Json& json) {
                        group_digits(search.at("visited").get<std::int64_t>()),
                        count_text(search.at("pruned").get<double>()),
                        search.at("exact").get<bool>() ? "every optimum is exact"
-                                                      : "some were left out unseen");
+                                                      : "some were skipped without a bound");
   if (!json.at("skipped").empty())
     table += fmt::format("{} operators are {}\n", json.at("skipped").size(),
                          json.at("model") == "monet" ? "not for this core" : "without cost");
   return table;
 }
 
-/// What the memories and arrays of a core or a chip cost, without a workload.
+/// Prints the costs of a chip's memories and arrays, which need no workload.
 int show_hardware(const CoreArguments& arguments, Session& session) {
   const Chip chip = session.stage("read files", [&] { return read_chip(arguments.hardware); });
   const Json json = hardware_json(chip);
@@ -372,23 +374,25 @@ int run_core(const CoreArguments& arguments, Session& session) {
 
 void add_core_command(Command& monet) {
   auto arguments = std::make_shared<CoreArguments>();
-  Command& command = monet.add_command("core", "Costs every layer of a network on one core");
+  Command& command =
+      monet.add_command("core", "Compute the cost of every layer of a network on one core");
   command.add("--hardware", &arguments->hardware, "Core file",
               {.type = "CORE.yaml", .required = true});
-  command.add("--workload", &arguments->workload, "Network, or a list of layers as ZigZag's",
+  command.add("--workload", &arguments->workload,
+              "ONNX network, or list of layers in ZigZag's format",
               {.type = "NET.onnx|LAYERS.yaml"});
   command.add("--memories", &arguments->memories,
-              "Instead of a workload: energy and area of every memory and array of a core or "
-              "system file, and the totals");
+              "List energy and area of every memory and array of a core or system file; replaces "
+              "--workload");
   command.add("--format", &arguments->format,
-              "Number format of listed layers, where the core has modes", {.type = "FORMAT"});
+              "Number format of the layers of a list, for cores with modes", {.type = "FORMAT"});
   command.add("--mapping", &arguments->mapping,
-              "Spatial mappings and hints, temporal orders and operand links",
+              "Mapping file: spatial mappings and hints, temporal orders, operand links",
               {.type = "MAP.yaml"});
   arguments->network.add_to(command);
   arguments->cost.add_to(command);
   arguments->model.add_to(command);
-  command.add("--json", &arguments->json, "Write the costs as JSON; - for standard output",
+  command.add("--json", &arguments->json, "Write the costs as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
   command.footer = describe_choices() +
                    "\nExample: monet core --hardware data/hardware/cores/edge_tpu_pe.yaml "

@@ -87,7 +87,7 @@ void set_formats(const CoreArguments& arguments, CoreInputs& inputs) {
   const std::string modes = modes_text(inputs.core().modes);
   if (arguments.format.empty())
     throw UsageError("core '" + inputs.core().name + "' has modes, " + modes +
-                     ": say with --format what the layers are in");
+                     ": set the format of the layers with --format");
   const auto type = element_type_named(arguments.format);
   if (!type)
     throw UsageError("--format: unknown number format '" + arguments.format + "'");
@@ -174,7 +174,7 @@ bool is_yaml_workload(const std::string& path) {
 
 CoreInputs read_core_inputs(const CoreArguments& arguments) {
   if (arguments.model.data_locality && !arguments.model.is_zigzag())
-    throw UsageError("--data-locality is of ZigZag's model: give --model zigzag-3.8 too");
+    throw UsageError("--data-locality requires --model zigzag-3.8");
   ProblemList problems;
   CoreInputs inputs;
   const bool yaml = is_yaml_workload(arguments.workload);

@@ -1,3 +1,5 @@
+// monet graph --execute: runs a step, or alternating steps, numerically and reports losses and
+// norms. Calls the execute stage.
 #include "commands/execute.hpp"
 
 #include "base/shared/npy.hpp"
@@ -31,7 +33,7 @@ double norm_of(const std::vector<double>& numbers) {
   return std::sqrt(sum);
 }
 
-/// JSON has no infinities: they are text.
+/// Number as JSON; infinities and NaN, which JSON lacks, are strings.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
@@ -80,7 +82,7 @@ double global_gradient_norm(const TrainingGraph& step, const Execution& executio
   return norm_of(norms);
 }
 
-/// Loss, outputs, gradients and updated tensors, one file each.
+/// Saves the loss, outputs, gradients and updated tensors, one file each.
 void save_results(const TrainingGraph& step, const Execution& execution,
                   const std::string& folder) {
   make_folder(folder);
@@ -97,7 +99,7 @@ void save_results(const TrainingGraph& step, const Execution& execution,
   };
   for (const TensorId id : step.graph.outputs)
     save(id, step.graph.tensor(id).name);
-  std::map<TensorId, int> owners; // the biases of an LSTM, for example, have one gradient
+  std::map<TensorId, int> owners; // biases of an LSTM, for example, share one gradient
   for (const ParameterRecord& record : step.parameters)
     ++owners[record.gradient];
   for (const ParameterRecord& record : step.parameters)
@@ -110,23 +112,25 @@ void save_results(const TrainingGraph& step, const Execution& execution,
 
 void ExecuteArguments::add_to(Command& command) {
   command.add("--execute", &execute,
-              "Run the graph numerically; prints the loss and gradient norms");
+              "Execute the graph numerically, and print the loss and gradient norms");
   command.add("--arithmetic", &arithmetic,
               "Arithmetic of --execute; formats: each operator rounds to the types of its tensors",
               {.choices = arithmetic_names(), .needs = "--execute"});
-  command.add("--jobs", &jobs, "Threads of --execute, 0 for all cores; they change no number",
+  command.add("--jobs", &jobs,
+              "Number of threads of --execute (0: all cores); results do not depend on it",
               {.range = Range{0, 1024}, .needs = "--execute"});
-  command.add("--seed", &seed, "Seed of the numbers that --execute generates, and of its masks",
+  command.add("--seed", &seed, "Seed of the numbers and masks that --execute generates",
               {.needs = "--execute"});
-  command.add("--steps", &steps, "Training steps that --execute takes, on the same batch",
+  command.add("--steps", &steps, "Number of training steps of --execute, all on the same batch",
               {.range = Range{1, 1000000}, .needs = "--execute"});
   command.add("--numbers", &numbers,
-              "Numbers of a weight, input or state for --execute; may be repeated",
+              "Values of a weight, input or state for --execute; may be repeated",
               {.type = "TENSOR=FILE.npy", .needs = "--execute"});
-  command.add("--memory-limit", &memory_limit,
-              "Memory of this machine that --execute may take: bytes, MiB, GiB, or a share of all",
-              {.type = "BYTES", .needs = "--execute"});
-  command.add("--save", &save, "Write outputs, gradients and updated tensors as .npy files",
+  command.add(
+      "--memory-limit", &memory_limit,
+      "Limit of this machine's memory for --execute: bytes, MiB, GiB, or a share of all memory",
+      {.type = "BYTES", .needs = "--execute"});
+  command.add("--save", &save, "Folder for outputs, gradients and updated tensors as .npy files",
               {.type = "DIR", .needs = "--execute", .output = Output::folder});
 }
 
@@ -164,7 +168,8 @@ Json execute_step(const TrainingGraph& step, const std::string& network,
 
 namespace {
 
-/// Each tensor's numbers go to the steps that read it; one that nobody reads is a mistake.
+/// Sets the numbers of each tensor in all steps that read it. A tensor that no step reads is an
+/// error.
 void give_numbers(AlternatingExecution& execution, const std::string& network,
                   const ExecuteArguments& arguments) {
   for (const std::string& pair : arguments.numbers) {

@@ -1,4 +1,5 @@
-// monet explore: the designs of a hardware space, evaluated by a strategy.
+// monet explore: evaluates the designs of a hardware space that a strategy chooses. Calls the
+// explore stage, alone or as a process of an MPI job.
 #include "commands/explore.hpp"
 
 #include "commands/commands.hpp"
@@ -18,7 +19,7 @@ namespace monet::cli {
 
 namespace {
 
-/// The environment of a process that mpirun or srun started as one of several.
+/// Whether mpirun or srun started this process as one of several.
 bool is_started_by_mpi() {
   const auto has = [](const char* name) { return std::getenv(name) != nullptr; };
   return has("OMPI_COMM_WORLD_SIZE") || (has("PMIX_RANK") && has("PMIX_NAMESPACE"));
@@ -27,20 +28,21 @@ bool is_started_by_mpi() {
 void check(const ExploreArguments& arguments) {
   if (!arguments.compare.empty()) {
     if (!arguments.space.empty())
-      throw UsageError("--compare takes two files, and no space");
+      throw UsageError("--compare requires two files and excludes a space");
     return;
   }
   if (!arguments.of.empty())
-    throw UsageError("--of goes with --compare");
+    throw UsageError("--of requires --compare");
   if (arguments.space.empty())
     throw UsageError("a space's file is required");
   const std::string& strategy = arguments.strategy.name;
   if ((strategy == "random" || strategy == "lhs") && arguments.strategy.budget == 0)
-    throw UsageError("--strategy " + strategy + " needs a --budget: how many designs to draw");
+    throw UsageError("--strategy " + strategy +
+                     " requires --budget, the number of designs to draw");
   if (arguments.resume && arguments.store.empty())
-    throw UsageError("--resume goes on with a --store");
+    throw UsageError("--resume requires --store");
   if (!arguments.designs.empty() && arguments.folder.empty())
-    throw UsageError("--design writes into the folder that -o names");
+    throw UsageError("--design requires -o, the folder of its report");
   if (!arguments.json.empty() && arguments.json != "-" && arguments.json == arguments.csv)
     throw UsageError("--json and --export-csv name the same file");
 }
@@ -55,7 +57,7 @@ std::unique_ptr<DesignStore> store_of(const ExploreArguments& arguments, const S
   return open_store(arguments.store, space, options);
 }
 
-/// Ctrl-C, the seed and the progress line.
+/// Search control with stop flag, seed and progress display.
 SearchControl control_of(const StrategyOptions& strategy, Session& session) {
   SearchControl control;
   control.seed = strategy.seed;
@@ -78,7 +80,7 @@ std::string communication_text(const MpiFigures& figures) {
                      figures.evaluation_seconds, 100 * figures.communication_share());
 }
 
-/// What a user wants to know besides the result: what was there before, and why it ended.
+/// Reports how many designs were evaluated or stored before, and why the exploration ended.
 void say_how_it_went(const ExploreArguments& arguments, const Exploration& exploration) {
   const ExplorationResult& result = exploration.result;
   const std::uint64_t before = result.results.size() - result.evaluated_now;
@@ -89,8 +91,8 @@ void say_how_it_went(const ExploreArguments& arguments, const Exploration& explo
     print_message("", exploration.ended_early);
   if (result.interrupted)
     print_message("", arguments.store.empty()
-                          ? "interrupted: these are the designs so far"
-                          : "interrupted: these are the designs so far; --resume goes on");
+                          ? "interrupted: the result has the designs so far"
+                          : "interrupted: the result has the designs so far; --resume continues");
 }
 
 int exit_code(const ExplorationResult& result) {
@@ -99,7 +101,7 @@ int exit_code(const ExplorationResult& result) {
   const auto feasible = [](const DesignResult& design) { return design.feasible; };
   if (std::none_of(result.results.begin(), result.results.end(), feasible)) {
     throw InfeasibleError(result.results.empty()
-                              ? "no design of the space keeps its constraints"
+                              ? "no design of the space satisfies its constraints"
                               : fmt::format("none of {} designs can run; design {}: {}",
                                             result.results.size(), result.results.front().id,
                                             result.results.front().reason));
@@ -116,12 +118,12 @@ void write_outputs(const ExploreArguments& arguments, const Exploration& explora
                           designs_csv(exploration.result.results, exploration.space));
 }
 
-/// What all processes of a job must have in common.
+/// Identity that all processes of a job must share: version and space.
 std::string identity_of(const Space& space) {
   return fmt::format("monet {} {}, space {}", version(), git_hash(), space.content_hash);
 }
 
-/// What the space, its evaluator and the strategy are, with what the caller brings.
+/// Design space of the arguments, with changes by the caller (OwnParts).
 Space explored_space(const ExploreArguments& arguments, const Session& session) {
   Space space = read_space(arguments.space);
   if (session.own != nullptr && session.own->adapt)
@@ -144,7 +146,8 @@ std::unique_ptr<Strategy> strategy_of(const Exploration& exploration, DesignEval
   return make_strategy(exploration.space, evaluator, exploration.strategy);
 }
 
-/// This process chooses the designs, keeps the store and writes; it evaluates, too.
+/// Runs the process that chooses the designs, keeps the store and writes the results; it also
+/// evaluates designs.
 int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& session) {
   Exploration exploration;
   exploration.strategy = arguments.strategy;
@@ -169,7 +172,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
   const std::unique_ptr<Strategy> strategy =
       session.stage("strategy", [&] { return strategy_of(exploration, *evaluator, session); });
   session.progress.stage("explore");
-  session.context.stop = {}; // from here on Ctrl-C ends the exploration, with what it has
+  session.context.stop = {}; // from here on Ctrl-C ends the exploration, which keeps its results
   DesignRunner& runner = processes ? *processes : *threads;
   exploration.result =
       explore(space, *strategy, *store, runner, control_of(arguments.strategy, session));
@@ -181,7 +184,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
   return exit_code(exploration.result);
 }
 
-/// The other processes of an MPI job: they say nothing, the first one says it for them.
+/// Runs another process of an MPI job, which evaluates designs and prints nothing.
 int serve(const ExploreArguments& arguments, MpiSession& mpi) {
   serve_mpi(mpi, arguments.strategy.jobs, [&] {
     const auto space = std::make_shared<const Space>(read_space(arguments.space));
@@ -202,7 +205,7 @@ int run_explore(ExploreArguments arguments, const Command& command, Session& ses
     throw UsageError("this build lacks MPI: configure it with -DMONET_MPI=ON, or start one process "
                      "without mpirun");
   if (mpi)
-    session.context.stop = {}; // the first process tells the others when to end
+    session.context.stop = {}; // the first process ends the others
   arguments.strategy.jobs = arguments.jobs == 0 && mpi ? 1 : arguments.jobs;
   if (mpi && mpi->rank() > 0)
     return serve(arguments, *mpi); // writes nothing
@@ -214,51 +217,52 @@ std::vector<std::string> names_of_strategies() {
   std::vector<std::string> names;
   for (const auto& [name, line] : strategy_names())
     names.emplace_back(name);
-  names.emplace_back("halving"); // what racing was called
+  names.emplace_back("halving"); // former name of racing
   return names;
 }
 
 std::string help_of_strategies() {
-  std::string help = "Which designs are evaluated:";
+  std::string help = "Strategy that chooses the designs to evaluate:";
   for (const auto& [name, line] : strategy_names())
     help += fmt::format("\n{}: {}", name, line);
   return help;
 }
 
 void add_choice_options(Command& command, ExploreArguments& arguments) {
-  command.add("space", &arguments.space, "Space of hardware (YAML)", {.type = "SPACE.yaml"});
+  command.add("space", &arguments.space, "Space file of hardware designs (YAML)",
+              {.type = "SPACE.yaml"});
   command.add("--strategy", &arguments.strategy.name, help_of_strategies(),
               {.choices = names_of_strategies()});
   command.add("--budget", &arguments.strategy.budget,
-              "Most evaluations; 0 = none (random and lhs need one)");
-  command.add("--seed", &arguments.strategy.seed, "Of the strategy's random numbers");
+              "Maximum number of evaluations; 0: no limit (random and lhs need a limit)");
+  command.add("--seed", &arguments.strategy.seed, "Seed of the strategy's random numbers");
   command.add("--jobs", &arguments.jobs,
-              "Threads (0 = all cores, or 1 in each process under mpirun); results do not "
+              "Number of threads (0: all cores, or 1 in each process under mpirun); results do not "
               "depend on it",
               {.range = Range{0, 4096}});
 }
 
 void add_output_options(Command& command, ExploreArguments& arguments) {
-  command.add("--store", &arguments.store,
-              "Keep every design in this SQLite file as soon as it is evaluated; several "
-              "processes may share it",
-              {.type = "FILE", .output = Output::file});
-  command.add("--resume", &arguments.resume, "Go on with the designs that the store holds");
-  command.add("--json", &arguments.json, "Write the result as JSON; - for standard output",
+  command.add(
+      "--store", &arguments.store,
+      "SQLite file that receives every design once it is evaluated; several processes may share it",
+      {.type = "FILE", .output = Output::file});
+  command.add("--resume", &arguments.resume, "Continue with the designs in the store");
+  command.add("--json", &arguments.json, "Write the result as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
   command.add("-o,--out", &arguments.folder,
               "Folder for explore.json, report.html and reports of the best designs",
               {.type = "DIR", .output = Output::folder});
-  command.add("--export-csv", &arguments.csv, "Write a line per design",
+  command.add("--export-csv", &arguments.csv, "Write one line per design as CSV",
               {.type = "FILE", .output = Output::file});
-  command.add("--design", &arguments.designs, "With -o: a report of this design, too",
+  command.add("--design", &arguments.designs, "Write a report of this design, too; needs -o",
               {.type = "ID"});
   command.add("--compare", &arguments.compare,
               "Compare two explorations (explore.json files or stores)",
               {.type = "A B", .values = 2});
   command.add("--of", &arguments.of,
-              "With --compare: the run of A and that of B; else runs that both have, or of one "
-              "file both its runs",
+              "Runs of A and B that --compare compares; default: the runs in both, or both runs of "
+              "one file",
               {.type = "RUN_A RUN_B", .values = 2});
 }
 
@@ -267,13 +271,13 @@ void add_output_options(Command& command, ExploreArguments& arguments) {
 void add_explore_command(Command& monet) {
   auto arguments = std::make_shared<ExploreArguments>();
   Command& command =
-      monet.add_command("explore", "Evaluates the designs of a hardware space, and finds the best");
+      monet.add_command("explore", "Evaluate the designs of a hardware space and find the best");
   add_choice_options(command, *arguments);
   add_output_options(command, *arguments);
-  command.footer = "Ctrl-C ends it with the designs so far; --store and --resume go on later. "
-                   "Processes of a cluster: mpirun -n N monet explore ...\n"
-                   "Example: monet explore data/spaces/edge_study.yaml --strategy random --budget "
-                   "100 --store edge.sqlite -o out/edge";
+  command.footer =
+      "Ctrl-C ends the search with the designs so far; --store and --resume continue it. On a "
+      "cluster: mpirun -n N monet explore ...\nExample: monet explore data/spaces/edge_study.yaml "
+      "--strategy random --budget 100 --store edge.sqlite -o out/edge";
   command.action_tries_outputs = true;
   command.action = [arguments, &command](Session& session) {
     return run_explore(*arguments, command, session);

@@ -1,4 +1,5 @@
-// monet formats: number formats, and numbers, arrays and products of matrices in them.
+// monet formats: describes number formats, and rounds numbers and arrays or multiplies matrices in
+// them. Calls the numerics stage.
 #include "base/shared/npy.hpp"
 #include "base/shared/text.hpp"
 #include "commands/commands.hpp"
@@ -25,14 +26,14 @@ namespace monet::cli {
 
 namespace {
 
-/// An array that is to be written once everything is known.
+/// Array file that is written after all results are known.
 struct ArrayFile {
-  std::string path; ///< empty: nobody asked for it
+  std::string path; ///< empty if not requested
   std::string bytes;
 };
 
-/// Whether numbers are written in 4 bytes: single precision holds the format, and no finite number
-/// is too large for it.
+/// 4-byte floats if single precision represents the format and every finite number fits; else
+/// 8-byte floats.
 NpyType float_type(const NumberFormat& format, std::span<const double> numbers) {
   constexpr double kMax = std::numeric_limits<float>::max();
   const bool fits = fits_single(format) &&
@@ -41,7 +42,7 @@ NpyType float_type(const NumberFormat& format, std::span<const double> numbers) 
   return fits ? NpyType::f4 : NpyType::f8;
 }
 
-/// The files, with the answer behind them.
+/// Writes the array files, then the answer.
 void write_answer(std::span<const ArrayFile> files, const std::string& json_path, const Json& json,
                   const std::string& table) {
   check_stop();
@@ -52,7 +53,7 @@ void write_answer(std::span<const ArrayFile> files, const std::string& json_path
   write_output(json_path, json, table);
 }
 
-/// Of the array files that were read, hashed where the answer is asked for as JSON.
+/// Provenance of the array files, which are hashed only if the answer is written as JSON.
 Provenance formats_provenance(const FormatsArguments& arguments,
                               const std::vector<std::string>& files) {
   Provenance provenance =
@@ -61,7 +62,8 @@ Provenance formats_provenance(const FormatsArguments& arguments,
   return provenance;
 }
 
-/// Those of the common names that are no other name of one before; elements go by their own.
+/// Common formats, each once under its first name. Formats without blocks have the name of their
+/// element.
 std::vector<NamedTensorFormat> common_formats() {
   std::vector<NamedTensorFormat> formats;
   for (const std::string& name : common_tensor_format_names()) {
@@ -120,7 +122,7 @@ int round_numbers(const FormatsArguments& arguments) {
   return kExitOk;
 }
 
-/// "[3, 17]" of the element with that number.
+/// Index of an element in an array of this shape: "[3, 17]".
 std::string place_of(std::size_t element, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> place(shape.size());
   auto rest = static_cast<std::int64_t>(element);
@@ -131,7 +133,7 @@ std::string place_of(std::size_t element, std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(place, ", "));
 }
 
-/// Unsigned integers that hold so many bits.
+/// Smallest unsigned integer type with at least `bits` bits.
 NpyType unsigned_type(int bits) {
   if (bits <= 8)
     return NpyType::u1;
@@ -166,7 +168,7 @@ ArrayFile scales_file(const FormatsArguments& arguments, const QuantisedResult& 
   const QuantisedTensor& after = *result.after;
   if (!blocks)
     throw InputError({"--scales"}, fmt::format("{} has no blocks", result.format.name),
-                     "give their shape with --block");
+                     "set their shape with --block");
   if (blocks->scale == kSinglePrecision)
     return {arguments.scales, npy_bytes(after.scale_shape, after.scales, NpyType::f4)};
   std::vector<double> codes;
@@ -246,7 +248,7 @@ Matrices read_matrices(const std::vector<std::string>& files) {
   return result;
 }
 
-/// `monet formats --gemm`.
+/// Runs `monet formats --gemm`.
 int multiply_matrices(const FormatsArguments& arguments, const Command& command, Session& session) {
   const ParsedUnit unit = parse_unit(arguments.unit, arguments.numbers, command);
   const GemmOptions options = arguments.unit.options();
@@ -281,11 +283,11 @@ int multiply_matrices(const FormatsArguments& arguments, const Command& command,
 void add_formats_command(Command& monet) {
   auto arguments = std::make_shared<FormatsArguments>();
   Command& command = monet.add_command(
-      "formats", "Number formats: shows them, rounds numbers and arrays, emulates products");
+      "formats", "Show number formats, round numbers and arrays, emulate products");
   arguments->add_to(command);
-  command.footer = "Names: fp32, bf16, fp8_e4m3, eXmY, intN, qM.F, mxfp4_e2m1, ...; "
-                   "docs/reference/number-formats.md explains them and every option.\n"
-                   "Example: monet formats --round 0.3 --format fp8_e4m3";
+  command.footer = "Names of formats: fp32, bf16, fp8_e4m3, eXmY, intN, qM.F, mxfp4_e2m1, ...; "
+                   "docs/reference/number-formats.md explains them.\nExample: monet formats "
+                   "--round 0.3 --format fp8_e4m3";
   command.missing = [&command, arguments] { return arguments->missing(command); };
   command.action = [&command, arguments](Session& session) {
     arguments->check(command);

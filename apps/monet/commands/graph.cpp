@@ -1,4 +1,5 @@
-// monet graph: the training graph of a network, its statistics, and its export as ONNX.
+// monet graph: builds the training graph of a network, prints its statistics, and exports it as
+// ONNX or SVG. Calls the training-graph stage.
 #include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/execute.hpp"
@@ -27,7 +28,7 @@ namespace monet::cli {
 
 namespace {
 
-constexpr std::int64_t kAddressGranule = 64; // bytes that addresses are multiples of
+constexpr std::int64_t kAddressGranule = 64; // alignment of addresses in bytes
 
 struct GraphArguments {
   std::string network;
@@ -64,7 +65,7 @@ Json owners_json(const LiveBytes& bytes, std::size_t owners) {
   return json;
 }
 
-/// Bytes of all tensors by owner, each storage once.
+/// Bytes of all tensors by owner; each storage is counted once.
 Json tensor_bytes_json(const TrainingGraph& folded) {
   LiveBytes bytes{};
   const std::vector<Tensor>& tensors = folded.graph.tensors();
@@ -88,7 +89,7 @@ Json stored_json(const TrainingGraph& folded) {
   return stored;
 }
 
-/// Live memory with the operators run in order, and addresses for all that is not permanent.
+/// Live memory if the operators run in order, and addresses of all tensors that are not permanent.
 Json graph_memory_json(const TrainingGraph& folded, bool reuse_operands) {
   const Liveness liveness = find_liveness(folded, {reuse_operands});
   AllocationOptions effort;
@@ -115,7 +116,7 @@ Json graph_memory_json(const TrainingGraph& folded, bool reuse_operands) {
   return json;
 }
 
-/// What products multiply, by role, with every copy that blocks along other axes take.
+/// Operands of products by role, with every copy needed for blocks along other axes.
 Json roles_json(const TrainingGraph& folded, bool reuse_operands) {
   const auto roles = operand_roles(folded, find_liveness(folded, {reuse_operands}));
   Json json = {{"footprint_bits", footprint(roles).value}};
@@ -156,7 +157,7 @@ Json statistics_json(const TrainingGraph& step, const TrainingGraph& folded, boo
   Json macs_json = {{"forward", macs_of.forward},
                     {"backward_input", macs_of.backward_input},
                     {"backward_weight", macs_of.backward_weight}};
-  if (macs_of.update != 0) // an optimiser with products
+  if (macs_of.update != 0) // only for optimisers with products
     macs_json["update"] = macs_of.update;
   macs_json["total"] =
       macs_of.forward + macs_of.backward_input + macs_of.backward_weight + macs_of.update;
@@ -187,14 +188,14 @@ void add_memory_rows(const Json& memory, std::vector<std::vector<std::string>>& 
   const std::string host = std::string(monet::name_of(MemoryOwner::offloaded_activations));
   for (const auto& [key, value] : memory.at("peak").items()) {
     const std::string owner = key.substr(0, key.rfind("_bytes"));
-    rows.push_back({owner == host ? "  besides, in the host" : "  " + owner,
+    rows.push_back({owner == host ? "  in the host, additionally" : "  " + owner,
                     human_bytes(value.get<std::int64_t>())});
   }
   rows.push_back({"  at", printable(memory.at("peak_operator").get_ref<const std::string&>())});
   rows.push_back(
       {"arena without parameters and states",
        memory.at("arena_bytes") == memory.at("arena_bound_bytes")
-           ? bytes("arena_bytes") + ", the least possible"
+           ? bytes("arena_bytes") + ", the minimum"
            : fmt::format("{}, at least {}", bytes("arena_bytes"), bytes("arena_bound_bytes"))});
 }
 
@@ -250,7 +251,8 @@ std::string_view name_of(GradientOf of) {
   return of == GradientOf::weight ? "ConvGradWeight" : "ConvGradInput";
 }
 
-/// Of a network that is a training step already: what was recognised, what was not, and why.
+/// Report on a network that is already a training step: recognised and other operators, with
+/// reasons.
 Json foreign_json(const ForeignReport& report) {
   Json recognised = Json::array();
   for (const RecognisedGradient& gradient : report.recognised) {
@@ -267,10 +269,11 @@ Json foreign_json(const ForeignReport& report) {
 }
 
 std::string foreign_table(const ForeignReport& report) {
-  std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts; // gradients, nodes
+  std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts; // gradients and nodes
   for (const RecognisedGradient& gradient : report.recognised) {
-    const std::string how =
-        gradient.deviation.empty() ? "proven equal" : "meant, but: " + gradient.deviation;
+    const std::string how = gradient.deviation.empty()
+                                ? "proven equal"
+                                : "recognised, but deviates: " + gradient.deviation;
     auto& [gradients, nodes] = counts[{std::string(name_of(gradient.of)), how}];
     ++gradients;
     nodes += gradient.replaced;
@@ -280,11 +283,11 @@ std::string foreign_table(const ForeignReport& report) {
     rows.push_back({key.first, group_digits(count.first), group_digits(count.second), key.second});
   std::string text = "\n" + aligned_table(rows);
   for (const KeptOperator& op : report.kept)
-    text += fmt::format("costed as it stands: {}: {}\n", printable(op.node), printable(op.why));
+    text += fmt::format("costed unchanged: {}: {}\n", printable(op.node), printable(op.why));
   return text;
 }
 
-/// Steps that take turns: the statistics of each, and all of them executed on the same weights.
+/// Handles alternating steps: statistics of each, and execution of all on the same weights.
 int run_alternating_graphs(const GraphArguments& arguments, const std::vector<AlternateStep>& steps,
                            Session& session) {
   if (!arguments.output.empty() || !arguments.picture.empty())
@@ -358,7 +361,7 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       collecting(problems, [&] { return read_network(arguments.network, reading); });
   problems.throw_if_any();
 
-  ForeignReport foreign; // at --inference the operators of a file are taken as they stand
+  ForeignReport foreign; // empty with --inference, which keeps a file's operators
   const Graph graph =
       arguments.inference ? *network : recognise(*network, !arguments.training.empty(), foreign);
   const auto check = [](const TrainingGraph& made) { verify(made); };
@@ -395,22 +398,21 @@ int run_graph(const GraphArguments& arguments, Session& session) {
 
 void add_graph_command(Command& monet) {
   auto arguments = std::make_shared<GraphArguments>();
-  Command& command = monet.add_command("graph", "Makes the training graph of a network");
+  Command& command = monet.add_command("graph", "Build the training graph of a network");
   command.add("network", &arguments->network, "Network", {.type = "NET.onnx"});
-  command.add("--operators", &arguments->operators,
-              "List the supported operators as Markdown instead");
-  command.add("--training", &arguments->training, "Options of the training step",
+  command.add("--operators", &arguments->operators, "List the supported operators as Markdown");
+  command.add("--training", &arguments->training, "Training file: options of the training step",
               {.type = "T.yaml"});
-  command.add("--inference", &arguments->inference, "The forward pass alone",
+  command.add("--inference", &arguments->inference, "Build the forward pass only",
               {.excludes = "--training"});
   arguments->options.add_to(command);
   command.add("-o,--output", &arguments->output, "Write the graph as ONNX",
               {.type = "OUT.onnx", .output = Output::file});
   command.add("--in-place", &arguments->in_place,
-              "Let element-wise operators write over operands that nobody reads any more");
-  command.add("--svg", &arguments->picture, "Draw the graph",
+              "Allow element-wise operators to overwrite an operand after its last use");
+  command.add("--svg", &arguments->picture, "Write a picture of the graph",
               {.type = "OUT.svg", .output = Output::file});
-  command.add("--json", &arguments->json, "Write the statistics as JSON; - for standard output",
+  command.add("--json", &arguments->json, "Write the statistics as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
   arguments->execute.add_to(command);
   command.footer =

@@ -1,4 +1,5 @@
-// monet optimise allocation: which cores run which operator.
+// monet optimise allocation: searches for the cores that run each operator. Calls the allocation
+// search and writes its result.
 #include "commands/optimise.hpp"
 
 #include "monet/base/files.hpp"
@@ -24,7 +25,7 @@ struct AllocationArguments {
   std::string mapping_out;
   std::string stacks_out;
 
-  /// What the best is picked by; of a front, latency.
+  /// Objective that selects the best plan; latency for a front.
   Objective picked() const { return objective_named(objective).value_or(Objective::latency); }
   AllocationSearchOptions options() const {
     AllocationSearchOptions options;
@@ -37,14 +38,14 @@ struct AllocationArguments {
   }
 };
 
-/// Begins with what `monet schedule` does.
+/// Allocation search with the tiling that `monet schedule` chooses.
 class AllocationRun {
 public:
   AllocationRun(const AllocationArguments& arguments, const SearchInputs& inputs, Session& session)
       : arguments_(arguments), inputs_(inputs), session_(session), step_(inputs.step),
         chip_(inputs.files.chip), control_(search_control(arguments.common, session)),
         evaluator_(step_, chip_, chosen_tiling(), inputs.schedule_options(1)) {
-  } // plans are evaluated side by side
+  } // plans are evaluated in parallel
 
   int run() {
     found_.result = session_.stage(
@@ -85,7 +86,7 @@ private:
         .tiling;
   }
 
-  /// The best is what it is said to be, and no better than the bound.
+  /// Checks that the best plan has its claimed figures and does not beat the bound.
   void check(const AllocationResult& result) const {
     const CoreAllocation allocation = evaluator_.allocation(result.best.plan);
     StepOptions options{evaluator_.tiling(), inputs_.schedule_options(1), {}};
@@ -126,23 +127,23 @@ private:
 };
 
 void add_allocation_options(Command& command, AllocationArguments& own) {
-  command.add("--objective", &own.objective, "What is minimised",
+  command.add("--objective", &own.objective, "Objective to minimise",
               {.choices = {"latency", "energy", "edp", "memory", "front"}});
   command.add("--evaluations", &own.evaluations,
-              "Allocations that are scheduled at most, where the space is not searched whole",
+              "Maximum number of scheduled allocations, unless the space is searched exhaustively",
               {.range = Range{1, 100000000}});
-  command.add("--population", &own.population, "Of NSGA-II", {.range = Range{2, 100000}});
+  command.add("--population", &own.population, "Population size of NSGA-II",
+              {.range = Range{2, 100000}});
   command.add("--generations", &own.generations,
-              "Of NSGA-II; 0: as many as take their share of the evaluations",
+              "Number of generations of NSGA-II; 0: as its share of the evaluations allows",
               {.range = Range{0, 1000000}});
-  command.add("--random", &own.random,
-              "Afterwards, compare with the best of so many random allocations",
+  command.add("--random", &own.random, "Compare the result with the best of N random allocations",
               {.range = Range{0, 100000000}, .hides_default = true});
   command.add("--mapping-out", &own.mapping_out,
-              "Write the best as a mapping file that monet schedule takes",
+              "Write the best allocation as a mapping file for monet schedule",
               {.type = "MAP.yaml", .output = Output::file});
   command.add("--stacks-out", &own.stacks_out,
-              "Write the stacks that the allocation is for, for monet schedule --stacks",
+              "Write the stacks of the allocation, for monet schedule --stacks",
               {.type = "S.yaml", .output = Output::file});
 }
 
@@ -150,8 +151,8 @@ void add_allocation_options(Command& command, AllocationArguments& own) {
 
 void add_optimise_allocation(Command& optimise) {
   auto arguments = std::make_shared<AllocationArguments>();
-  Command& command =
-      optimise.add_command("allocation", "Which cores run each operator, and in how many parts");
+  Command& command = optimise.add_command(
+      "allocation", "Search the cores that run each operator, and its number of parts");
   arguments->common.add_to(command);
   add_allocation_options(command, *arguments);
   command.footer =

@@ -1,4 +1,5 @@
-// monet optimise checkpointing: which stored activations are made again.
+// monet optimise checkpointing: searches for the stored activations to recompute. Calls the
+// checkpointing search, schedules its plan and writes the result.
 #include "base/shared/text.hpp"
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
@@ -32,8 +33,8 @@ double seconds_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-/// What is pinned is stored. A plan is an order, which the scheduler keeps to unless it is told
-/// otherwise.
+/// Adds --keep and --recompute to the experiment. A plan is an order of operators, so the scheduler
+/// follows this order (`in_order`) unless --priority is given.
 void adapt(const CheckpointingCommand& arguments, bool in_order, Experiment& experiment) {
   const CheckpointingArguments& own = arguments.own;
   if (in_order && experiment.priority == Priority::latency)
@@ -41,15 +42,16 @@ void adapt(const CheckpointingCommand& arguments, bool in_order, Experiment& exp
   if (!experiment.training) {
     const std::string& file = arguments.common.experiment;
     throw InputError({file.empty() ? experiment.network : file},
-                     "inference stores no activations to make again",
-                     file.empty() ? "give --training" : "add 'training:'");
+                     "inference stores no activations to recompute",
+                     file.empty() ? "add --training" : "add 'training:'");
   }
   StorageOptions& options = experiment.training->storage;
   options.keep.insert(options.keep.end(), own.keep.begin(), own.keep.end());
   options.recompute.insert(options.recompute.end(), own.recompute.begin(), own.recompute.end());
 }
 
-/// What the patterns of `keep` name, as the folded step has it: a view is what it views.
+/// Tensors of the folded step that the patterns of `keep` match; a view stands for the tensor it
+/// views.
 std::vector<TensorId> pinned_tensors(const SearchInputs& inputs) {
   std::vector<TensorId> pinned;
   const Graph& views = inputs.graph.graph;
@@ -112,13 +114,13 @@ private:
     const auto& first = outcome_.energy() ? costs.energy : costs.cycles;
     const auto& other = outcome_.energy() ? costs.cycles : costs.energy;
     space_ = checkpoint_space(inputs_.step, first, pinned_tensors(inputs_));
-    second_.assign(1, 0); // the data
+    second_.assign(1, 0); // entry 0: the data
     second_.insert(second_.end(), other.begin(), other.end());
     outcome_.base = evaluate(space_, store_everything(space_.problem), second_);
     outcome_.min_possible = min_memory(space_, outcome_.memory);
   }
 
-  /// Falling budgets.
+  /// Budgets in descending order.
   std::vector<std::int64_t> budgets() const {
     const std::int64_t whole = outcome_.base.memory(outcome_.memory);
     if (!own_.sweep)
@@ -165,7 +167,8 @@ private:
     genetic_interrupted_ = control.interrupted();
   }
 
-  /// The tightest budget that has a plan; an answer for none is an error unless cut short.
+  /// Chooses the tightest budget that has a plan. Throws InfeasibleError if a single budget has no
+  /// plan, unless the search was interrupted.
   void choose() {
     for (std::size_t i = 0; i < outcome_.rows.size(); ++i) {
       if (outcome_.rows[i].point)
@@ -188,7 +191,8 @@ private:
     return outcome_.chosen ? &outcome_.rows[*outcome_.chosen].point->plan : nullptr;
   }
 
-  /// The step with the chosen plan, with its views for export and without them for everything else.
+  /// Builds the step with the chosen plan: with views for export, and without views for all other
+  /// uses.
   void write_graph() {
     if (!plan())
       return;
@@ -201,8 +205,8 @@ private:
       write_file_atomically(own_.output, write_onnx(export_->graph));
   }
 
-  /// The chosen plan in the real scheduler. Sets `found.interrupted` if the control ends it before
-  /// the fused schedules are there.
+  /// Schedules the chosen plan and compares the figures. Sets `found.interrupted` if the control
+  /// stops before the fused schedules are complete.
   Json compare(const SearchControl& control, Certificate& found) {
     session_.progress.stage("schedule the plan");
     if (after_)
@@ -263,43 +267,43 @@ private:
   const SearchInputs& inputs_;
   Session& session_;
   CoreCostCache core_costs_;
-  std::vector<ModelledStep> before_, scheduled_; ///< layer by layer, and fused if wanted
+  std::vector<ModelledStep> before_, scheduled_; ///< layer by layer, then fused if requested
   CheckpointSpace space_;
   std::vector<std::int64_t> second_; ///< the other cost, per operator of the space
   CheckpointOutcome outcome_;
-  bool genetic_interrupted_ = false; ///< by a limit
+  bool genetic_interrupted_ = false; ///< a limit ended the genetic search
   std::optional<TrainingGraph> after_, export_;
 };
 
 void add_checkpointing_options(Command& command, CheckpointingArguments& own) {
-  command.add("--log", &own.log, "Operator log in place of a step", {.type = "LOG"});
+  command.add("--log", &own.log, "Operator log; replaces a step", {.type = "LOG"});
   command.add("--budget", &own.budget,
-              "Memory that may be used: bytes, MiB, or a percentage of what is used when "
-              "everything is kept",
+              "Memory budget: bytes, MiB, or a percentage of the memory when everything is kept",
               {.type = "BUDGET"});
-  command.add("--sweep", &own.sweep, "A front of budgets instead of one");
-  command.add("--steps", &own.steps, "Budgets of a sweep beside 100 %", {.range = Range{1, 1000}});
-  command.add("--least", &own.least,
-              "Last budget of a sweep; without it, what is proven to be needed",
+  command.add("--sweep", &own.sweep, "Compute a front over several budgets; replaces --budget");
+  command.add("--steps", &own.steps, "Number of budgets of a sweep in addition to 100 %",
+              {.range = Range{1, 1000}});
+  command.add("--least", &own.least, "Last budget of a sweep; default: the proven minimum",
               {.type = "BUDGET"});
   command.add("--memory", &own.memory,
-              "What is limited: the peak of live bytes, or the activations stored for the "
-              "backward part",
+              "Memory that the budget limits: peak of live bytes, or activations stored for the "
+              "backward pass",
               {.choices = {"peak", "stored"}});
-  command.add("--objective", &own.objective, "What recomputation costs",
+  command.add("--objective", &own.objective, "Cost of recomputation to minimise",
               {.choices = {"latency", "energy"}});
   command.add("--method", &own.method,
-              "The best we have with a bound, what others use, dynamic programming over a chain "
-              "of blocks, or the original's NSGA-II next to what dominates it. With --log also our "
-              "search alone or one of the heuristics",
+              "automatic: best search, with a bound; chain: dynamic programming over blocks; "
+              "genetic: NSGA-II; heuristics: published ones; all others require --log",
               {.choices = {"automatic", "heuristics", "chain", "genetic", "search", "sqrt",
                            "greedy", "dtr", "dtr-local", "msps", "lru", "largest"}});
-  command.add("--population", &own.population, "Of NSGA-II", {.range = Range{2, 100000}});
-  command.add("--generations", &own.generations, "Of NSGA-II", {.range = Range{0, 1000000}});
+  command.add("--population", &own.population, "Population size of NSGA-II",
+              {.range = Range{2, 100000}});
+  command.add("--generations", &own.generations, "Number of generations of NSGA-II",
+              {.range = Range{0, 1000000}});
   command.add("--keep", &own.keep, "Tensors (pattern) that stay stored; may be repeated",
               {.type = "PATTERN", .repeated = true});
   command.add("--recompute", &own.recompute,
-              "Tensors (pattern) that are made again in any case; may be repeated",
+              "Tensors (pattern) that are always recomputed; may be repeated",
               {.type = "PATTERN", .repeated = true});
   command.add("-o,--output", &own.output, "Write the step with the plan as ONNX",
               {.type = "OUT.onnx", .output = Output::file});
@@ -311,7 +315,7 @@ void add_optimise_checkpointing(Command& optimise) {
   auto arguments = std::make_shared<CheckpointingCommand>();
   Command& command = optimise.add_command(
       "checkpointing",
-      "Which activations are kept for the backward pass, and which are made again");
+      "Search the activations to keep and those to recompute in the backward pass");
   arguments->common.add_to(command);
   add_checkpointing_options(command, arguments->own);
   command.footer =
@@ -320,7 +324,7 @@ void add_optimise_checkpointing(Command& optimise) {
       "--memory stored --budget 50%";
   command.action = [arguments, &command](Session& session) -> int {
     if (!arguments->own.log.empty() && !arguments->common.report.empty())
-      throw UsageError("--report is for steps: an operator log has no schedule to show");
+      throw UsageError("--report requires a step: an operator log has no schedule");
     if (!arguments->own.log.empty())
       return optimise_log(arguments->common, arguments->own, session);
     if (arguments->own.sweep && !arguments->own.budget.empty())

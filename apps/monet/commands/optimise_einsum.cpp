@@ -39,14 +39,14 @@ Graph read_step(const OptimiseArguments& common) {
 EinsumCascade read_cascade(const OptimiseArguments& common, const EinsumArguments& own) {
   if (!own.matmuls.empty()) {
     if (!common.step.workload.empty())
-      throw UsageError("--matmuls stands in place of --workload");
+      throw UsageError("--matmuls and --workload exclude each other");
     if (own.matmuls.size() < 3)
       throw UsageError(
           "--matmuls needs rows, columns and the columns of each product: M,N0,N1,...");
     return matmul_chain(own.matmuls, own.bits.value_or(8));
   }
   if (!common.experiment.empty())
-    throw UsageError("--model einsum takes --workload, not an experiment file");
+    throw UsageError("--model einsum requires --workload, not an experiment file");
   if (common.step.workload.empty())
     throw UsageError("--workload or --matmuls is required");
   if (!is_yaml(common.step.workload))

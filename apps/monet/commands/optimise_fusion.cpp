@@ -1,4 +1,5 @@
-// monet optimise fusion: which operators run together, slice by slice.
+// monet optimise fusion: searches for the operators that run together, slice by slice. Calls the
+// fusion search and writes its result.
 #include "commands/optimise.hpp"
 #include "options/paired_steps.hpp"
 
@@ -33,7 +34,7 @@ auto named(const List& list, const std::string& name) {
                        [&](auto value) { return name_of(value) == name; });
 }
 
-/// What the search began with: layer by layer, or the plan of `monet schedule`.
+/// Start of the search: layer by layer, or the plan of `monet schedule` if it is better.
 TilingOptions first_tiling(const FusionProblem& problem, const FusionResult& found,
                            Objective objective) {
   TilingOptions tiling = problem.tiling;
@@ -54,7 +55,7 @@ TilingOptions first_tiling(const FusionProblem& problem, const FusionResult& fou
   return tiling;
 }
 
-/// --report: what the search began with next to the plan.
+/// Writes the folder of --report, which compares the plan with the start of the search.
 void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
                   const FusionProblem& problem, const FusionResult& found, Objective objective,
                   const Json& json) {
@@ -123,55 +124,58 @@ int run_fusion(const FusionCommand& arguments, Session& session) {
 void EinsumArguments::add_to(Command& command) {
   const std::string group = "With --model einsum";
   command.add("--matmuls", &matmuls,
-              "In place of a workload: a chain of products, rows and columns of the first "
-              "matrix and the columns of each matrix that it is multiplied with",
+              "Chain of products, replaces --workload: rows and columns of the first matrix, then "
+              "columns of each factor",
               {.type = "M,N0,N1,...", .range = Range{1}, .group = group, .delimiter = ','});
-  command.add("--buffer", &buffer_bits, "The buffer holds at most so many bits",
+  command.add("--buffer", &buffer_bits, "Buffer size in bits",
               {.type = "BITS", .range = Range{1}, .group = group});
-  command.add("--bits", &bits, "Bits of an element of any tensor, whatever the workload says",
+  command.add("--bits", &bits, "Bits per element of every tensor, overrides the workload's types",
               {.type = "N", .range = Range{1, kMaxElementBits}, .group = group});
   command.add("--front", &front,
-              "All sizes of the buffer up to --buffer; as without --buffer and --hardware",
+              "Search all buffer sizes up to --buffer; default without --buffer and --hardware",
               {.group = group});
-  command.add("--unfused", &unfused, "Every tensor crosses DRAM", {.group = group});
+  command.add("--unfused", &unfused, "Move every tensor through DRAM", {.group = group});
   command.add("--resident", &resident,
-              "What several Einsums read from DRAM may stay in the buffer in between",
+              "Allow tensors that several Einsums read from DRAM to stay in the buffer",
               {.group = group});
   command.add("--reference-rules", &reference_rules,
-              "Join as AccelForge does, where that is not exact", {.group = group});
-  command.add("--max-fused-loops", &max_fused_loops, "Shared loops of an Einsum, at most",
+              "Use AccelForge's rules to join mappings, although they are not exact",
+              {.group = group});
+  command.add("--max-fused-loops", &max_fused_loops, "Maximum number of shared loops per Einsum",
               {.type = "N", .range = Range{}, .group = group});
 }
 
 void add_optimise_fusion(Command& optimise) {
   auto arguments = std::make_shared<FusionCommand>();
   FusionArguments& own = arguments->own;
-  Command& command = optimise.add_command("fusion", "Which operators run together, slice by slice");
+  Command& command =
+      optimise.add_command("fusion", "Search which operators run together, slice by slice");
   arguments->common.add_to(command);
-  command.add("--model", &own.model, "monet, or einsum: one core, operator by operator",
+  command.add("--model", &own.model,
+              "Cost model: monet, or einsum (one core, operator by operator)",
               {.choices = {"monet", "einsum"}});
   own.einsum.add_to(command);
   command.add("--objective", &own.objective,
-              "What the plan minimises; dram: bytes to and from the off-chip memory",
+              "Objective to minimise; dram: bytes to and from the off-chip memory",
               {.choices = choice_names(kFusionObjectives)});
   command.add("--method", &own.method,
               "cost: search; fewest-groups, least-traffic: the original study's objectives",
               {.choices = choice_names(kMethods)});
   command.add("--with-original", &own.original,
-              "The search also tries, and lists, the plans of the original study's objectives");
+              "Also evaluate and list the plans of the original study's objectives");
   command.add("--evaluations", &own.evaluations,
-              "Schedules of the whole step beyond those of monet schedule, which the search begins "
-              "with; groups on their own: 20 times as many",
+              "Maximum number of schedules of the whole step after the initial ones; for single "
+              "groups 20 times this number",
               {.range = Range{1, 1'000'000}, .hides_default = true});
   command.add("--stacks-out", &own.stacks_out,
-              "Write the plan for monet schedule --mode fused --stacks",
+              "Write the plan as stacks file, for monet schedule --mode fused --stacks",
               {.type = "S.yaml", .output = Output::file});
   command.footer =
       "Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1";
   command.action = [arguments](Session& session) -> int {
     if (arguments->own.model == "einsum" && !arguments->common.report.empty())
-      throw UsageError("--report is for our own model: Einsums have no schedule to show");
+      throw UsageError("--report requires --model monet: Einsums have no schedule");
     if (arguments->own.model == "einsum")
       return optimise_einsum(arguments->common, arguments->own, session);
     return run_fusion(*arguments, session);

@@ -1,4 +1,5 @@
-// monet optimise joint: fusion, checkpointing and allocation together.
+// monet optimise joint: searches for fusion, checkpointing and allocation together. Calls the joint
+// search and writes its result.
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 #include "options/paired_steps.hpp"
@@ -29,12 +30,12 @@ struct JointArguments {
   std::string budget;
   std::int64_t levels = JointOptions{}.levels;
   std::int64_t rounds = JointOptions{}.rounds;
-  std::optional<std::int64_t> evaluations; ///< of each part
+  std::optional<std::int64_t> evaluations; ///< evaluations of each part
   std::optional<std::int64_t> groups;
   std::optional<std::int64_t> cores;
-  std::string plan_out; ///< folder; empty: none
+  std::string plan_out; ///< folder; may be empty
 
-  /// As `monet optimise fusion` and `allocation` have them.
+  /// Sets the efforts of the parts, as in `monet optimise fusion` and `allocation`.
   void set_efforts(JointOptions& options) const {
     options.levels = levels;
     options.rounds = rounds;
@@ -50,13 +51,13 @@ StepOptions step_options(const JointPoint& point, const ScheduleOptions& schedul
   return options;
 }
 
-/// With the views, as ONNX has them.
+/// Step of a point with its views, for export as ONNX.
 TrainingGraph export_of(const JointPoint& point, const SearchInputs& inputs) {
   return point.runs.empty() ? inputs.graph
                             : with_recomputation(inputs.graph, inputs.step, point.runs);
 }
 
-/// --report: the base next to the best.
+/// Writes the folder of --report, which compares the best point with the base.
 void write_report(const OptimiseArguments& common, const SearchInputs& inputs,
                   const JointResult& result, const ScheduleOptions& schedule, const Json& json) {
   if (common.report.empty())
@@ -73,7 +74,7 @@ void write_report(const OptimiseArguments& common, const SearchInputs& inputs,
       {result_of(*result.base.step, base), result_of(*result.both.step, best), &step.graph});
 }
 
-/// Those that monet schedule would choose otherwise.
+/// Options for core costs and transfers that differ from the defaults of monet schedule.
 std::string cost_options(const Experiment& experiment) {
   std::string options;
   if (experiment.core_cost.objective != Objective::latency)
@@ -87,7 +88,7 @@ std::string cost_options(const Experiment& experiment) {
   return options;
 }
 
-/// The step, its stacks and its cores as files, and the command that schedules them.
+/// Writes the step, its stacks and its cores as files. Returns the command that schedules them.
 std::string write_plan(const std::string& folder, const JointPoint& point,
                        const SearchInputs& inputs) {
   make_folder(folder);
@@ -133,13 +134,13 @@ JointOptions options_of(const JointArguments& arguments, const SearchInputs& inp
 
 int run_joint(const JointArguments& arguments, Session& session) {
   if (!arguments.budget.empty())
-    parse_budget(arguments.budget, 100, "--budget"); // before anything takes time
+    parse_budget(arguments.budget, 100, "--budget"); // reports errors before any work
   const OptimiseArguments& common = arguments.common;
   const SearchInputs given = prepare(common, arguments.objective, session);
   CoreCostCache costs;
   const SearchControl control = search_control(common, session);
   PairedSteps steps(given, *objective_named(arguments.objective), costs, control, session);
-  std::optional<std::int64_t> budget; // of the first step, for all
+  std::optional<std::int64_t> budget; // budget of the first step, for all steps
   const auto answer = steps.search(
       control,
       [&](const SearchInputs& of, const SearchControl& part) {
@@ -178,34 +179,35 @@ int run_joint(const JointArguments& arguments, Session& session) {
 
 void add_optimise_joint(Command& optimise) {
   auto arguments = std::make_shared<JointArguments>();
-  Command& command = optimise.add_command("joint", "Fusion, checkpointing and allocation together");
+  Command& command =
+      optimise.add_command("joint", "Search fusion, checkpointing and allocation together");
   arguments->common.add_to(command);
-  command.add("--objective", &arguments->objective, "What is minimised",
+  command.add("--objective", &arguments->objective, "Objective to minimise",
               {.choices = choice_names(kFusionObjectives)});
   command.add("--budget", &arguments->budget,
-              "Most memory that may be live at once: bytes, MiB, or a percentage of the peak "
-              "layer by layer; without it, as much as it takes",
+              "Maximum live memory: bytes, MiB, or a percentage of the layer-by-layer peak; "
+              "default: no limit",
               {.type = "BYTES|MiB|%"});
   command.add("--levels", &arguments->levels,
-              "Amounts of memory for which recomputation is planned; 0 = none runs again",
+              "Number of memory amounts for which recomputation is planned; 0: no recomputation",
               {.range = Range{0, 1000}});
   command.add("--rounds", &arguments->rounds,
-              "Rounds of planning, each with the costs of the best schedule so far",
+              "Number of planning rounds, each with the costs of the best schedule so far",
               {.range = Range{1, 100}});
   command.add("--evaluations", &arguments->evaluations,
-              "Schedules of the search for groups, and of the one for cores; without it as many as "
-              "optimise fusion and allocation make",
+              "Schedules of the group search and of the core search; default: as optimise fusion "
+              "and optimise allocation",
               {.range = Range{1, 1'000'000}});
   command.add("--group-evaluations", &arguments->groups,
-              "Of the search for groups; 0 = the tool's usual groups",
+              "Schedules of the group search; 0: default groups only",
               {.range = Range{0, 1'000'000}});
   command.add("--core-evaluations", &arguments->cores,
-              "Of the search for the operators' cores; 0 = the tool's usual cores",
+              "Schedules of the core search; 0: default cores only",
               {.range = Range{0, 1'000'000}});
-  command.add("--plan-out", &arguments->plan_out,
-              "Folder for the best way as files that monet schedule takes: step.onnx, "
-              "stacks.yaml, mapping.yaml",
-              {.type = "DIR", .output = Output::folder});
+  command.add(
+      "--plan-out", &arguments->plan_out,
+      "Folder for the best plan as files for monet schedule: step.onnx, stacks.yaml, mapping.yaml",
+      {.type = "DIR", .output = Output::folder});
   command.footer = "Example: monet optimise joint --hardware data/hardware/tpu_like_quad_core.yaml "
                    "--workload data/workload/resnet18_cifar.onnx --batch 1 --training "
                    "data/training/adam.yaml --budget 90%";

@@ -39,10 +39,10 @@ void need_plan(const OperatorLog& log, const CheckpointingArguments& own,
   const std::string within = fmt::format("{} within {} bytes", own.log, row.budget);
   const std::int64_t least = peak_bound(log.problem);
   if (row.found.infeasible && row.budget < least)
-    throw InfeasibleError(fmt::format(
-        "{}: no plan exists: what is given and kept, or the largest operator with what it reads "
-        "and writes, needs {} bytes, {} more",
-        within, least, least - row.budget));
+    throw InfeasibleError(
+        fmt::format("{}: no plan exists: inputs and kept tensors, or the largest operator with its "
+                    "operands and results, need {} bytes, {} too many",
+                    within, least, least - row.budget));
   throw InfeasibleError(fmt::format("{}: {}; no plan needs less than {} bytes", within,
                                     row.found.infeasible ? "no plan exists" : "no plan found",
                                     least));
@@ -63,16 +63,16 @@ std::vector<LogRow> search(const OperatorLog& log, const CheckpointingArguments&
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
                  Session& session) {
   if (own.method == "genetic" || own.method == "chain")
-    throw UsageError("--method " + own.method + " is of no use with --log");
+    throw UsageError("--method " + own.method + " cannot be used with --log");
   if (own.sweep != own.budget.empty())
     throw UsageError("--log needs either --budget or --sweep");
   if (!common.report.empty())
-    throw UsageError("--report is of no use with --log");
+    throw UsageError("--report cannot be used with --log");
   if (!common.experiment.empty())
-    throw UsageError("--log takes the place of an experiment file");
+    throw UsageError("--log and an experiment file exclude each other");
   for (const Option* option : common.of_step)
     if (option->given)
-      throw UsageError(option->name() + " is of no use with --log");
+      throw UsageError(option->name() + " cannot be used with --log");
   limit_time(common, session);
   const OperatorLog log = session.stage("read the log", [&] { return read_operator_log(own.log); });
   const SearchControl control = search_control(common, session);

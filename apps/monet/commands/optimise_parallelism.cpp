@@ -1,4 +1,5 @@
-// monet optimise parallelism: how a training step is best divided over the devices of a cluster.
+// monet optimise parallelism: searches for the best distribution of a training step over the
+// devices of a cluster. Calls the planner of the cluster stage.
 #include "base/shared/text.hpp"
 #include "commands/optimise.hpp"
 #include "options/cluster_experiment.hpp"
@@ -24,7 +25,8 @@ struct ParallelismArguments {
   std::vector<std::string> settings;
 };
 
-/// Nothing fits: what came closest, or why nothing can be divided.
+/// Throws InfeasibleError for a search without a fitting strategy. The message contains the
+/// strategy with the lowest memory, or the reason why no strategy divides the network.
 [[noreturn]] void refuse(const PlannerResult& found) {
   const PlannerResult::Counts& counts = found.counts;
   std::string text = fmt::format("none of {} strategies fits into {} a device",
@@ -32,7 +34,7 @@ struct ParallelismArguments {
   if (counts.impossible == counts.all())
     text = "no strategy divides the network: " + found.why_impossible;
   else if (found.smallest)
-    text += fmt::format("; {} takes {}", to_string(found.smallest->strategy),
+    text += fmt::format("; {} needs {}", to_string(found.smallest->strategy),
                         human_bytes(found.smallest->memory));
   throw InfeasibleError(text);
 }
@@ -90,22 +92,24 @@ int plan(const ParallelismArguments& arguments, Session& session) {
 void add_optimise_parallelism(Command& optimise) {
   auto arguments = std::make_shared<ParallelismArguments>();
   Command& command = optimise.add_command(
-      "parallelism", "How a training step is divided over the devices of a cluster");
+      "parallelism", "Search how to divide a training step over the devices of a cluster");
   OptimiseArguments& common = arguments->common;
   command.add("experiment", &common.experiment,
-              "Experiment file (YAML) of monet cluster; keys of 'parallel' may be lists, those "
-              "left out are free",
+              "Experiment file (YAML) of monet cluster; keys of 'parallel' may be lists, missing "
+              "keys are free",
               {.type = "EXPERIMENT.yaml", .required = true});
   command.add("--objective", &arguments->objective,
-              "What is minimised; front: latency, with all that none beats in time and memory",
+              "Objective to minimise; front: latency, plus all strategies that are Pareto-optimal "
+              "in time and memory",
               {.choices = {"latency", "energy", "memory", "front"}});
   command.add("--set", &arguments->settings,
-              "A key of the experiment's 'parallel' and its value or list instead; may be repeated",
+              "New value or list for a key of the experiment's 'parallel'; may be repeated",
               {.type = "KEY=VALUE", .repeated = true});
   common.add_limits_to(command);
-  command.add("-o,--output", &arguments->folder,
-              "Folder for parallelism.json, report.html and, in best/, what monet cluster writes",
-              {.type = "DIR", .output = Output::folder});
+  command.add(
+      "-o,--output", &arguments->folder,
+      "Folder for parallelism.json and report.html; its folder best/: the files of monet cluster",
+      {.type = "DIR", .output = Output::folder});
   command.footer = "Example: monet optimise parallelism examples/cluster/gpt3_175b_plan.yaml";
   command.action = [arguments](Session& session) { return plan(*arguments, session); };
 }

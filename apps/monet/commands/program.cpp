@@ -1,15 +1,17 @@
-// The program: its subcommands, and those of `monet optimise`, in the order of --help.
+// Builds the command line: the subcommands, and those of `monet optimise`, in the order of --help.
+// main() and the Python package call it.
 #include "commands/optimise.hpp"
 
 namespace monet::cli {
 
 Command monet_program() {
-  Command monet{"monet", "Models one training step of a neural network on an accelerator: latency, "
-                         "energy and memory."};
+  Command monet{
+      "monet",
+      "Model one training step of a neural network on an accelerator: latency, energy and memory"};
   monet.footer =
-      "Exit codes: 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output that cannot be written,\n"
-      "70 internal error, 130 interrupted, 141 nobody reads standard output, 143 terminated.\n"
-      "Example: monet run examples/edge_resnet18_cifar.yaml";
+      "Exit codes: 0 success, 2 usage error, 3 invalid input, 4 infeasible, 5 output cannot be "
+      "written,\n70 internal error, 130 interrupted, 141 standard output closed by its reader, 143 "
+      "terminated.\nExample: monet run examples/edge_resnet18_cifar.yaml";
   add_run_command(monet);
   add_graph_command(monet);
   add_core_command(monet);
@@ -25,9 +27,8 @@ Command monet_program() {
 }
 
 void add_optimise_command(Command& monet) {
-  Command& command = monet.add_command(
-      "optimise",
-      "Searches for better ways to run a step, and bounds how much better any could be");
+  Command& command =
+      monet.add_command("optimise", "Search for better plans of a step, and compute lower bounds");
   add_optimise_allocation(command);
   add_optimise_fusion(command);
   add_optimise_checkpointing(command);
@@ -35,14 +36,15 @@ void add_optimise_command(Command& monet) {
   add_optimise_parallelism(command);
   for (Command& search : command.commands) {
     search.action = [action = search.action](Session& session) {
-      // What leads up to a search may come to its end, if that is near: then there is a result.
+      // Stages before a search may exceed its deadline by a short grace period, so that there is a
+      // result.
       session.context.stop.grace = kFirstPlanGrace;
       return action(session);
     };
   }
   command.footer =
-      "Ctrl-C and --time-limit end a search with the best so far and its gap.\n"
-      "Example: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
+      "Ctrl-C or --time-limit ends a search; it reports the best result so far and its gap to the "
+      "bound.\nExample: monet optimise fusion --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1";
 }
 

@@ -1,4 +1,4 @@
-// monet report RESULT.json: the page again, from a result.
+// monet report RESULT.json: checks a result of any command and writes its page again.
 #include "commands/commands.hpp"
 #include "report/shared/text.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 using IsType = bool (Json::*)() const noexcept;
 
-/// The part that a result of this kind, other than a step, must have.
+/// Member that a result of a certain kind, other than a step, must have.
 struct ResultKind {
   std::string_view kind;
   const char* key;
@@ -34,7 +34,7 @@ constexpr std::array<ResultKind, 5> kResultKinds{
      {"parallelism", "best_strategy", &Json::is_object, "an object"},
      {"backward-study", "figures", &Json::is_array, "a list"}}};
 
-/// Enough of the schema that the page has what it shows; the viewer treats every value as data.
+/// Checks the members that the page needs; the viewer treats every value as data.
 void check_result(const Json& result, const std::string& path) {
   if (!result.is_object())
     throw InputError({path}, "is not a result: not a JSON object");
@@ -86,10 +86,11 @@ void add_report_command(Command& monet) {
   };
   auto arguments = std::make_shared<Arguments>();
   Command& command =
-      monet.add_command("report", "Makes the report of a result.json or explore.json");
-  command.add("result", &arguments->result, "Result of monet run or monet schedule",
+      monet.add_command("report", "Write the report page of a result.json or explore.json");
+  command.add("result", &arguments->result,
+              "Result file of monet run, monet schedule or monet explore",
               {.type = "RESULT.json", .required = true});
-  command.add("-o,--output", &arguments->output, "Page to write",
+  command.add("-o,--output", &arguments->output, "File for the page",
               {.type = "report.html", .required = true, .output = Output::file});
   command.footer = "Example: monet report out/edge/result.json -o report.html";
   command.action = [arguments](Session&) {

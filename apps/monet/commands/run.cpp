@@ -1,4 +1,4 @@
-// monet run EXPERIMENT.yaml: models the experiment and writes everything there is to see.
+// monet run EXPERIMENT.yaml: models the experiment through all stages and writes all results.
 #include "base/shared/text.hpp"
 #include "commands/commands.hpp"
 #include "commands/optimise.hpp"
@@ -21,7 +21,7 @@ namespace {
 struct RunArguments {
   std::string experiment;
   std::string folder;
-  NetworkArguments network; ///< what it gives replaces what the file says
+  NetworkArguments network; ///< replaces values of the file
   int jobs = 1;
   bool verify = false;
 };
@@ -39,8 +39,8 @@ Experiment read_with(const RunArguments& arguments) {
   return experiment;
 }
 
-/// What of a step stays in memory while others have their turns: bytes by name. Weights and buffers
-/// are the network's, states of the optimiser the step's own.
+/// Memory that a step keeps while other steps run: bytes by name. Weights and buffers belong to the
+/// network, optimiser states to the step.
 std::map<std::string, std::int64_t> permanent_bytes(const TrainingGraph& step,
                                                     const std::string& name) {
   std::map<std::string, std::int64_t> bytes;
@@ -76,7 +76,7 @@ TimedPart model_turn(const Experiment& experiment, const AlternateStep& step,
           permanent_bytes(model.step.graph, step.name)};
 }
 
-/// The most that lives in a turn, with what the other steps leave in memory.
+/// Peak memory during a turn, including the tensors that other steps keep in memory.
 std::int64_t peak_of(const TimedPart& turn, const std::vector<TimedPart>& all) {
   std::map<std::string, std::int64_t> others;
   for (const TimedPart& other : all)
@@ -123,8 +123,8 @@ std::string iteration_table(const Json& iteration) {
   return aligned_table(rows);
 }
 
-/// Steps that take turns on one chip: models each into a folder of its own and writes
-/// iteration.json, what a turn of all of them takes.
+/// Models alternating steps on one chip, each into a separate folder, and writes iteration.json
+/// with the cost of one iteration.
 int run_alternating(const Experiment& experiment, const std::string& folder, Session& session) {
   std::vector<TimedPart> turns;
   for (const AlternateStep& step : experiment.alternate)
@@ -165,7 +165,7 @@ int run_experiment(const RunArguments& arguments, Session& session) {
 
 void add_run_command(Command& monet) {
   auto arguments = std::make_shared<RunArguments>();
-  Command& command = monet.add_command("run", "Models an experiment and writes its report");
+  Command& command = monet.add_command("run", "Model an experiment and write its report");
   command.add("experiment", &arguments->experiment, "Experiment file (YAML)",
               {.type = "EXPERIMENT.yaml", .required = true});
   command.add("-o,--output", &arguments->folder,
@@ -173,9 +173,10 @@ void add_run_command(Command& monet) {
               "default: out/<name of the experiment file>",
               {.type = "DIR", .output = Output::folder});
   arguments->network.add_to(command);
-  command.add("--jobs", &arguments->jobs, "Threads (0 = all cores); results do not depend on it",
+  command.add("--jobs", &arguments->jobs,
+              "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}});
-  command.add("--verify", &arguments->verify, "Check the invariants of every stage's product");
+  command.add("--verify", &arguments->verify, "Check the invariants of every stage's result");
   command.footer = "Example: monet run examples/edge_resnet18_cifar.yaml -o out/edge";
   command.action = [arguments](Session& session) { return run_experiment(*arguments, session); };
 }

@@ -66,10 +66,10 @@ std::vector<std::vector<int>> layers_of(const StacksFile& file, const Graph& net
   for (const StacksFile::Slices& slices : file.slices) {
     if (slices.cuts && !slices.cuts->empty())
       problems.add(slices.cuts->front().where,
-                   "stream-coala takes slices from the mapping file alone (intra_core_tiling)");
+                   "stream-coala reads slices only from the mapping file (intra_core_tiling)");
   }
   if (!file.idle_cores.empty())
-    problems.add(file.idle_cores.front().where, "stream-coala knows no idle cores");
+    problems.add(file.idle_cores.front().where, "stream-coala does not support idle cores");
   std::vector<std::vector<int>> stacks;
   for (const std::vector<StackMember>& members : file.stacks) {
     std::vector<int>& stack = stacks.emplace_back();
@@ -149,22 +149,20 @@ Json run_stream_model(const ScheduleArguments& arguments, Session& session) {
 /// Rejects options that would have no effect on the reference's model.
 void check_stream(const ScheduleArguments& arguments) {
   if (arguments.step.mapping == "auto")
-    throw UsageError("--model stream-coala needs the --mapping that the reference would be given");
+    throw UsageError("--model stream-coala requires the --mapping of the reference scheduler");
   if (!arguments.step.training.empty())
-    throw UsageError("--model stream-coala schedules inference; --training is for our own model");
+    throw UsageError("--model stream-coala schedules inference; --training requires --model monet");
   if (arguments.step.rules.halo != "cached")
-    throw UsageError("--halo is for our own model: --model stream-coala always keeps halos");
+    throw UsageError("--halo requires --model monet: stream-coala always keeps halos");
   if (arguments.step.rules.priority != "latency")
-    throw UsageError(
-        "--priority is for our own model: --model stream-coala has an order of its own");
+    throw UsageError("--priority requires --model monet: stream-coala has a fixed order");
   if (!arguments.step.rules.stream_like.empty())
-    throw UsageError("--stream-like is for our own model: --model stream-coala is Stream's");
+    throw UsageError("--stream-like requires --model monet: stream-coala always follows Stream");
   const CostArguments usual;
   if (arguments.step.cost.objective != usual.objective ||
       arguments.step.cost.lpf_limit != usual.lpf_limit) {
-    throw UsageError(
-        "--objective and --lpf-limit are for our own model: --model stream-coala costs "
-        "tiles as the reference does");
+    throw UsageError("--objective and --lpf-limit require --model monet: stream-coala costs tiles "
+                     "as the reference does");
   }
   arguments.step.rules.check();
 }

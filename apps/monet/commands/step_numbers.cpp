@@ -28,7 +28,7 @@ TensorId tensor_named(const Graph& graph, const std::string& name) {
       names.push_back(tensor.name);
   }
   throw InputError({graph.origin, 0, 0, fmt::format("tensor '{}'", name)},
-                   found ? "is computed by the network; numbers cannot be given for it"
+                   found ? "is computed by the network; its values cannot be set"
                          : "does not exist, or is not needed in this step",
                    nearest_name_hint(name, names));
 }
@@ -43,7 +43,7 @@ void check_whole(const Tensor& tensor, std::span<const double> numbers, const st
   });
   if (wrong != numbers.end()) {
     throw InputError({where, 0, 0, ""},
-                     fmt::format("element {} is {}, but '{}' takes whole numbers",
+                     fmt::format("element {} is {}, but '{}' requires whole numbers",
                                  wrong - numbers.begin(), *wrong, tensor.name));
   }
 }

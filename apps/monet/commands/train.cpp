@@ -1,5 +1,5 @@
-// monet train EXPERIMENT.yaml: trains a network with emulated arithmetic, variant by variant and
-// seed by seed.
+// monet train EXPERIMENT.yaml: trains a network with emulated arithmetic, for each variant and
+// seed. Calls the fit stage and writes its results and checkpoints.
 #include "commands/commands.hpp"
 #include "options/formats_options.hpp"
 #include "options/memory_budget.hpp"
@@ -39,7 +39,7 @@ struct TrainArguments {
   }
 };
 
-/// All runs of a study, one after another.
+/// Runs all variants and seeds of a study in sequence.
 class Training {
 public:
   Training(const TrainArguments& arguments, Session& session)
@@ -47,18 +47,18 @@ public:
 
   int run() {
     prepare();
-    session_.context.stop = {}; // from here on a step is finished first
+    session_.context.stop = {}; // from here on a step finishes before a stop
     go_through_runs();
     const auto [table, picture] = write();
     print_result(fmt::format("{}\ncurves: {}\n", table, printable(picture)));
     if (!interrupted_)
       return kExitOk;
-    print_message("", "interrupted: these are the steps so far; --resume goes on");
+    print_message("", "interrupted: the result has the steps so far; --resume continues");
     return kExitInterrupted;
   }
 
 private:
-  /// Everything that can be wrong is found before the first step.
+  /// Reads and checks all inputs, so that errors are found before the first step.
   void prepare() {
     study_ = session_.stage("read files", [&] { return read_train_study(arguments_.experiment); });
     for (const DataOptions& options : study_.data)
@@ -77,13 +77,13 @@ private:
     options_.instructions = instructions_of(arguments_.instructions);
     options_.memory_limit_bytes =
         parse_budget(arguments_.memory_limit, machine_memory_bytes(), "--memory-limit");
-    for (const TrainSetup& setup : setups_) { // with memory and weights to begin with
+    for (const TrainSetup& setup : setups_) { // checks memory and initial weights
       options_.seed = setup.recipe->seeds.front();
       session_.stage(setup.recipe->name + ": begin", [&] { return TrainRun(setup, options_); });
     }
   }
 
-  /// Every checkpoint is read before the first step, too, or removed.
+  /// Trains all runs. Every checkpoint is read, or removed, before the first step.
   void go_through_runs() {
     std::vector<std::optional<CheckpointFolder::Found>> found;
     for (const TrainSetup& setup : setups_) {
@@ -134,7 +134,7 @@ private:
     while (!interrupted_) {
       if (run.test_is_due()) {
         interrupted_ = !test(run);
-        written = run.is_over() ? -1 : written; // its last test goes with it
+        written = run.is_over() ? -1 : written; // writes the checkpoint again with the last test
       } else if (run.is_over()) {
         break;
       } else if (is_stopped()) {
@@ -164,7 +164,7 @@ private:
                              SearchControl{}.seconds_left());
   }
 
-  /// False where Ctrl-C ended it: nothing has happened then.
+  /// Tests the network. Returns false if Ctrl-C interrupted the test, which then had no effect.
   bool test(TrainRun& run) {
     try {
       const StopScope scope(StopRequest{session_.interrupted});
@@ -197,7 +197,7 @@ private:
   std::deque<TrainSetup> setups_; ///< runs point into it
   std::vector<TrainedVariant> trained_;
   TrainRunOptions options_;
-  std::string phase_; ///< of the run under way, and its steps
+  std::string phase_; ///< name of the current run, which has `total_` steps
   std::int64_t total_ = 0;
   bool interrupted_ = false;
 };
@@ -206,7 +206,7 @@ private:
 
 void add_train_command(Command& monet) {
   auto arguments = std::make_shared<TrainArguments>();
-  Command& command = monet.add_command("train", "Trains a network, numerically");
+  Command& command = monet.add_command("train", "Train a network numerically");
   command.add("experiment", &arguments->experiment, "Experiment file (YAML)",
               {.type = "EXPERIMENT.yaml", .required = true});
   command.add("-o,--output", &arguments->folder,
@@ -214,13 +214,14 @@ void add_train_command(Command& monet) {
               "of the experiment file>",
               {.type = "DIR", .output = Output::folder});
   command.add("--resume", &arguments->resume,
-              "Go on from the checkpoints in the folder; without it they are removed");
-  command.add("--jobs", &arguments->jobs, "Threads (0 = all cores); results do not depend on it",
+              "Continue from the checkpoints in the folder; without this option they are removed");
+  command.add("--jobs", &arguments->jobs,
+              "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}});
   add_instructions(command, arguments->instructions);
   command.add("--memory-limit", &arguments->memory_limit,
-              "Memory of this machine that the numbers of a step may take: bytes, MiB, GiB, or a "
-              "share of all",
+              "Limit of this machine's memory for the numbers of a step: bytes, MiB, GiB, or a "
+              "share of all memory",
               {.type = "BYTES"});
   command.footer = "Example: monet train examples/numerics/study.yaml -o out/study";
   command.action = [arguments](Session& session) {

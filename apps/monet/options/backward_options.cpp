@@ -1,3 +1,5 @@
+// Options that choose how `monet backward` costs a pair of gradients; the command and its studies
+// use them.
 #include "options/backward_options.hpp"
 
 #include "base/shared/text.hpp"
@@ -13,7 +15,7 @@ namespace monet::cli {
 
 namespace {
 
-/// The place of a word in its list, as the enumeration has it.
+/// Enumerator whose value is the position of a word in its list.
 template <class Enumeration>
 Enumeration at_place(const std::vector<std::string>& words, const std::string& word) {
   const auto found = std::ranges::find(words, word);
@@ -30,44 +32,42 @@ const Core& array_core(const Chip& chip) {
 } // namespace
 
 void BackwardChoices::add_to(Command& command) {
-  const std::string group = "How a pair is costed";
+  const std::string group = "Cost of a pair of gradients";
   const auto add = [&](const char* name, std::string* word, const char* help,
                        const std::vector<std::string>& words) {
     command.add(name, word, help, {.choices = words, .group = group});
   };
-  add("--tiles", &tiles, "A tile fills the array, or is searched for (among those that divide)",
+  add("--tiles", &tiles, "Tile size: the array, any size, or divisors of the dimensions",
       kTileWords);
   add("--keep", &keep,
-      "What techniques with given orders keep on the chip: whatever is fastest, or factors from "
-      "one "
-      "step to the next and incomplete sums",
+      "On-chip data of techniques with a fixed order: the fastest choice, or factors between steps "
+      "and incomplete sums",
       kKeepWords);
   add("--major", &major,
-      "Innermost loop of dx-major and dw-major: as results are made, or what uses a tile of dY",
+      "Innermost loop of dx-major and dw-major: results in their order, or all uses of a dY tile",
       kMajorWords);
   add("--timing", &timing,
-      "Cycles of a tile: a systolic array that keeps results, right factors or left factors, or "
-      "the core cost model, or none",
+      "Cycle model: systolic array (os, ws, is: stationary results, right or left factors), core "
+      "cost model, or none",
       kTimingWords);
   add("--im2col", &im2col,
-      "What moving inputs of convolutions moves: the expanded matrix, or the feature map",
+      "Data moved for inputs of convolutions: the expanded matrix, or the feature map",
       kIm2colWords);
-  add("--rule", &rule, "How algorithm-1 chooses between dx-major and dw-major", kRuleWords);
+  add("--rule", &rule, "Rule of algorithm-1 to choose dx-major or dw-major", kRuleWords);
   const auto bits = [&](const char* name, std::int64_t* number, const char* help, double least) {
     command.add(name, number, help, {.range = Range{least, kMaxGemmElementBits}, .group = group});
   };
-  bits("--element-bits", &element_bits, "Of an element of any tensor", 1);
-  bits("--partial-bits", &partial_bits, "Of a sum that is not complete", 1);
+  bits("--element-bits", &element_bits, "Bits per element of every tensor", 1);
+  bits("--partial-bits", &partial_bits, "Bits of an incomplete sum", 1);
   bits("--state-bits", &state_bits,
-       "Of an optimiser's state per weight, for joint-update (Adam: 64)", 0);
+       "Bits of optimiser state per weight, for joint-update (Adam: 64)", 0);
   command.add("--pipelined", &pipelined,
-              "The systolic array is filled with a tile while the one before drains",
+              "Fill the systolic array with a tile while the previous one drains",
               {.group = group});
-  command.add("--wait-for-writes", &wait_for_writes, "The array waits for results to be written",
+  command.add("--wait-for-writes", &wait_for_writes, "Stall the array until results are written",
               {.group = group});
   command.add("--single-buffer", &single_buffer,
-              "All of the memory holds what a step works on, instead of one half",
-              {.group = group});
+              "Use the whole memory for one step; default: one half", {.group = group});
 }
 
 BackwardOptions BackwardChoices::options(const Chip& chip, NpuMachine& machine) const {

@@ -162,7 +162,7 @@ int run_program(Command& program, const std::string& version, int argc, const ch
     for (const Command& command : program.commands)
       names.push_back(command.name);
     const std::string hint = nearest_name_hint(argv[1], names);
-    print_message("error: ", std::string("'") + argv[1] + "' is no subcommand" +
+    print_message("error: ", std::string("'") + argv[1] + "' is not a subcommand" +
                                  (hint.empty() ? "; see --help" : ": " + hint));
     return kExitUsage;
   }

@@ -134,7 +134,7 @@ Experiment read_experiment(const std::string& path) {
   if (experiment.optimise && experiment.optimise->checkpointing && !experiment.training &&
       experiment.alternate.empty()) {
     problems.add(experiment.optimise->checkpointing->where,
-                 "inference stores no activations to make again", "add 'training:'");
+                 "inference stores no activations to recompute", "add 'training:'");
   }
   map.finish();
   problems.throw_if_any();

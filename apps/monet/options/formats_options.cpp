@@ -1,3 +1,4 @@
+// Options of `monet formats`: parses formats, roundings and emulated units (formats_options.hpp).
 #include "options/formats_options.hpp"
 
 #include "base/shared/text.hpp"
@@ -60,7 +61,7 @@ constexpr std::array kBelongs{OptionQuestions{"--format", kRound | kQuantise},
                               OptionQuestions{"--instructions", kGemm},
                               OptionQuestions{"--jobs", kGemm}};
 
-/// "--round, --quantise or --gemm".
+/// Names of the options that ask these questions: "--round, --quantise or --gemm".
 std::string names_of(unsigned questions) {
   std::vector<std::string> names;
   for (const QuestionOption& one : kQuestions) {
@@ -78,7 +79,7 @@ void set_multiplier(Mac& mac, const UnitArguments& unit, const Command& command)
   if (!unit.product.empty() && unit.product != "exact")
     return;
   if (command.given("--variant") && mac.multiplier != Multiplier::exact)
-    throw UsageError("--variant is of a format that --mul names");
+    throw UsageError("--variant requires a format in --mul");
   mac.multiplier = Multiplier::exact;
 }
 
@@ -91,11 +92,11 @@ std::optional<NumberFormat> operands_named(const std::string& name) {
                      nearest_name_hint(name, common_format_names()));
   if (!is_emulated(*format) || !fits_single(*format))
     throw InputError({"--operands"},
-                     fmt::format("{} has numbers that single precision has not", name));
+                     fmt::format("{} has numbers that single precision lacks", name));
   return format;
 }
 
-/// The accumulator, after the multiplier.
+/// Sets the accumulator; requires the multiplier to be set.
 void set_sum(ParsedUnit& parsed, const UnitArguments& unit, const Command& command) {
   const auto choice = parse_accumulator(unit.sum);
   if (!choice) {
@@ -110,8 +111,8 @@ void set_sum(ParsedUnit& parsed, const UnitArguments& unit, const Command& comma
   parsed.hybrid = choice->hybrid;
   if (choice->hybrid && (command.given("--rounding") || command.given("--variant") ||
                          (!parsed.blocks && parsed.mac.multiplier != Multiplier::exact)))
-    throw UsageError("--acc hybrid has exact products and cuts sums off: leave out --rounding and "
-                     "--variant, and let --mul be exact or name a format in blocks");
+    throw UsageError("--acc hybrid has exact products and truncates sums: leave out --rounding and "
+                     "--variant, and set --mul to exact or a block format");
   set_accumulator(parsed.mac, *choice);
   if (!choice->hybrid || command.given("--lanes"))
     parsed.mac.lanes = static_cast<int>(unit.lanes);
@@ -131,31 +132,32 @@ NamedTensorFormat tensor_format_named(const std::string& name, const char* optio
 
 void RoundingArguments::add_to(Command& command) {
   const std::string group = "Formats and rounding";
-  command.add("--format", &format, "Number format, or one in blocks",
+  command.add("--format", &format, "Number format, with or without blocks",
               {.type = "F", .group = group});
   command.add("--block", &block,
-              "Shape of blocks that share a scale, a power of two where the format has no blocks "
-              "of its own",
+              "Shape of blocks that share a scale; default: the format's blocks. Without any, "
+              "scales are powers of two",
               {.type = "ROWSxCOLUMNS", .group = group});
   command.add("--axes", &axes,
-              "Axes of a block's rows and columns, counted from the last where negative (-2,-1)",
+              "Axes of a block's rows and columns; negative: counted from the last axis (-2,-1)",
               {.type = "ROW,COLUMN", .group = group, .values = 2, .delimiter = ','});
   command.add("--scale-mode", &scale_mode,
-              "How a power of two is chosen from the largest magnitude of a block",
+              "Rule that chooses a block's power of two from its largest magnitude",
               {.choices = {"floor", "ceil", "even", "rceil"}, .group = group});
-  command.add("--rounding", &rounding,
-              "even, away, zero, stochastic[:BITS] (13 random bits) or hysteresis",
-              {.type = "MODE", .group = group});
-  command.add("--seed", &seed, "Of stochastic rounding", {.group = group});
+  command.add(
+      "--rounding", &rounding,
+      "Rounding mode: even, away, zero, stochastic[:BITS] (default 13 random bits) or hysteresis",
+      {.type = "MODE", .group = group});
+  command.add("--seed", &seed, "Seed of stochastic rounding", {.group = group});
   command.add("--saturate", &saturate,
-              "The largest number where there would be infinity, as always in blocks",
-              {.group = group});
-  command.add("--flush-subnormals", &flush_subnormals, "Subnormal results become 0",
+              "Replace infinity by the largest number, as always in blocks", {.group = group});
+  command.add("--flush-subnormals", &flush_subnormals, "Replace subnormal results by 0",
               {.group = group});
   command.add("--symmetric", &symmetric,
-              "Fixed formats do without their most negative code, as always in blocks",
+              "Exclude the most negative code of fixed-point formats, as always in blocks",
               {.group = group});
-  command.add("--full-range", &full_range, "In blocks, too, they use it", {.group = group});
+  command.add("--full-range", &full_range, "Use the most negative code in blocks, too",
+              {.group = group});
 }
 
 Rounding RoundingArguments::parsed_rounding() const {
@@ -164,7 +166,7 @@ Rounding RoundingArguments::parsed_rounding() const {
     const std::vector<std::string> known{"even", "away", "zero", "stochastic", "hysteresis"};
     throw InputError(
         {"--rounding"},
-        fmt::format("there is no mode '{}', or it has not so many random bits (1 to 24)", rounding),
+        fmt::format("unknown rounding mode '{}', or its random bits are not 1 to 24", rounding),
         nearest_name_hint(rounding, known));
   }
   Rounding result = *parsed;
@@ -184,7 +186,7 @@ NamedTensorFormat RoundingArguments::parsed_format(const std::string& text,
     if (!shape)
       throw InputError(
           {"--block"},
-          fmt::format("'{}' is no shape: rows and columns, each at least 1, as in 1x32", block));
+          fmt::format("'{}' is not a shape: rows and columns, each at least 1, as in 1x32", block));
     if (!blocks)
       blocks.emplace();
     blocks->rows = shape->front();
@@ -193,7 +195,7 @@ NamedTensorFormat RoundingArguments::parsed_format(const std::string& text,
   if (blocks)
     blocks->mode = *scale_mode_named(scale_mode);
   else if (full_range)
-    throw UsageError("--full-range is of formats in blocks");
+    throw UsageError("--full-range requires a block format");
   if (full_range && symmetric)
     throw UsageError("--full-range and --symmetric exclude each other");
   return named;
@@ -205,7 +207,7 @@ NamedTensorFormat RoundingArguments::parsed_format(std::span<const std::int64_t>
   auto& blocks = named.format.blocks;
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (!axes.empty() && !blocks)
-    throw UsageError("--axes is of formats in blocks");
+    throw UsageError("--axes requires a block format");
   if (!axes.empty()) {
     for (const std::int64_t axis : axes) {
       if (axis < -rank || axis >= rank)
@@ -225,26 +227,25 @@ NamedTensorFormat RoundingArguments::parsed_format(std::span<const std::int64_t>
 }
 
 void FormatsArguments::add_to(Command& command) {
-  command.add("formats", &names, "Formats to show in full; none: a table of common ones",
+  command.add("formats", &names, "Formats to show in full; default: a table of common formats",
               {.type = "NAME"});
-  command.add("--round", &round, "Numbers to round, and to show; --round=-inf for infinity below 0",
+  command.add("--round", &round, "Numbers to round and show; --round=-inf for negative infinity",
               {.type = "X"});
   command.add("--quantise", &quantise, "Array to round", {.type = "IN.npy"});
-  command.add("--gemm", &gemm, "Two matrices to multiply by an emulated unit",
+  command.add("--gemm", &gemm, "Two matrices to multiply on an emulated unit",
               {.type = "A.npy B.npy", .values = 2});
   command.add("-o,--output", &output,
-              "Result, in 4-byte floats, or in 8-byte ones where the format has numbers that "
-              "single precision has not",
+              "Result as 4-byte floats; 8-byte floats if the format exceeds single precision",
               {.type = "OUT.npy", .output = Output::file});
   command.add("--scales", &scales,
               "Scales of the blocks: bytes of powers of two (255: NaN), 4-byte floats, or codes",
               {.type = "S.npy", .output = Output::file});
-  command.add("--codes", &codes, "Codes of the elements, unsigned integers",
+  command.add("--codes", &codes, "Codes of the elements as unsigned integers",
               {.type = "C.npy", .output = Output::file});
-  command.add("--json", &json, "Write the answer as JSON; - for standard output",
+  command.add("--json", &json, "Write the answer as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
   numbers.add_to(command);
-  command.add("--before", &before, "Hysteresis: what the numbers were rounded to last",
+  command.add("--before", &before, "Previously rounded numbers, for hysteresis",
               {.type = "FILE.npy", .group = "Formats and rounding"});
   unit.add_to(command);
 }
@@ -301,25 +302,24 @@ std::string FormatsArguments::missing(const Command& command) const {
 void UnitArguments::add_to(Command& command) {
   const std::string group = "Multiply-accumulate units";
   command.add("--operands", &operands,
-              "What operands are rounded to first, to even; as they are without it",
+              "Format to which operands are first rounded, to even; default: no rounding",
               {.type = "F", .group = group});
-  command.add("--mul", &product,
-              "What products are rounded to, exact, or a format in blocks for both operands",
+  command.add("--mul", &product, "Format of products; exact; or a block format for both operands",
               {.type = "F", .group = group});
-  command.add("--acc", &sum, "What sums are rounded to, exact, or hybrid (unverified)",
+  command.add("--acc", &sum, "Format of sums; exact, or hybrid (unverified)",
               {.type = "F", .group = group});
   command.add("--variant", &variant,
-              "What the multiplier does with operands and products of the format of --mul",
+              "Treatment of operands and products in the multiplier, in the format of --mul",
               {.choices = {"rounded", "exact", "cfg1", "cfg2", "cfg3", "cfg4", "cfg5", "cfg6"},
                .group = group});
-  command.add("--fma", &fma, "Exact products are added with one rounding", {.group = group});
-  command.add(
-      "--lanes", &lanes,
-      "So many products are added exactly before their sum is added; in blocks 1 stands for "
-      "all of a block",
-      {.range = Range{1, kMaxLanes}, .group = group});
+  command.add("--fma", &fma, "Add exact products with one rounding (fused multiply-add)",
+              {.group = group});
+  command.add("--lanes", &lanes,
+              "Number of products added exactly before their sum is accumulated; in blocks, 1: a "
+              "whole block",
+              {.range = Range{1, kMaxLanes}, .group = group});
   add_instructions(command, instructions, group);
-  command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
+  command.add("--jobs", &jobs, "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}, .group = group});
 }
 
@@ -336,12 +336,12 @@ ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& number
   parsed.mac.rounding = numbers.parsed_rounding();
   parsed.mac.fma = unit.fma;
   if (parsed.mac.rounding.mode == RoundTo::hysteresis)
-    throw InputError({"--rounding"}, "sums have no last value that hysteresis could look at");
+    throw InputError({"--rounding"}, "sums have no previous value for hysteresis");
   set_multiplier(parsed.mac, unit, command);
   parsed.mac.operands = operands_named(unit.operands);
   if (unit.product.empty() || unit.product == "exact") {
     if (!numbers.block.empty())
-      throw UsageError("--block is of a format that --mul names");
+      throw UsageError("--block requires a format in --mul");
   } else {
     const NamedTensorFormat format = numbers.parsed_format(unit.product, "--mul");
     parsed.mac.product = format.format.element;
@@ -350,7 +350,7 @@ ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& number
       if (command.given("--variant"))
         throw UsageError("products of formats in blocks are exact: leave out --variant");
       if (parsed.mac.operands)
-        throw UsageError("--mul names the blocks that operands are in: leave out --operands");
+        throw UsageError("--mul sets the block format of operands: leave out --operands");
       parsed.mac.multiplier = Multiplier::exact;
     }
   }
@@ -366,7 +366,7 @@ ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& number
 
 void add_instructions(Command& command, std::string& word, std::string_view group) {
   command.add("--instructions", &word,
-              "Vector instructions to emulate with; results do not depend on it",
+              "Vector instructions for the emulation; results do not depend on them",
               {.choices = {"best", "portable", "avx2", "avx512"}, .group = std::string(group)});
 }
 
@@ -374,8 +374,8 @@ Instructions instructions_of(const std::string& word) {
   const Instructions instructions = *instructions_named(word);
   if (!is_available(instructions))
     throw InputError({"--instructions"},
-                     fmt::format("this machine has no {}: the best it has are {}", word,
-                                 name_of_best_instructions()));
+                     fmt::format("this machine does not support {}; the best it supports is {}",
+                                 word, name_of_best_instructions()));
   return instructions;
 }
 

@@ -78,7 +78,7 @@ std::string type_name(const Option& option) {
   return is_flag(option) ? "" : option.rules.type.empty() ? "VALUE" : option.rules.type;
 }
 
-/// Default value as --help shows it; empty if there is none.
+/// Default value as --help shows it; empty if it has no default.
 std::string default_text(const Option& option) {
   if (option.rules.hides_default)
     return "";

@@ -1,3 +1,4 @@
+// Options of `monet core` that choose the core cost model (model_options.hpp).
 #include "options/model_options.hpp"
 
 #include "base/shared/text.hpp"
@@ -20,33 +21,33 @@ constexpr int kMaxUnrollings = 100000;
 struct Choice {
   const char* name;
   bool ModelChoices::*field;
-  const char* meaning; ///< when on
+  const char* meaning; ///< meaning of "on"
 };
 
 constexpr std::array kChoices{
     Choice{"first-partial-sums-free", &ModelChoices::first_partial_sums_free,
-           "the first pass over partial sums reads nothing back"},
+           "the first pass over partial sums does not read them back"},
     Choice{"reserve-double-buffers", &ModelChoices::reserve_double_buffers,
-           "slices refilled while in use take twice their size"},
+           "slices that are refilled while in use need twice their size"},
     Choice{"port-stalls-add", &ModelChoices::port_stalls_add, "stalls of different ports add up"},
     Choice{"half-shared-loads-add", &ModelChoices::half_shared_loads_add,
            "loads over pairs of memories with one shared end add up"},
     Choice{"loads-keep-minimum", &ModelChoices::loads_keep_minimum,
-           "prefetching hides no more of a load than may be hidden"},
+           "prefetching hides only the part of a load that may be hidden"},
     Choice{"gaps-not-fetched", &ModelChoices::gaps_not_fetched,
-           "strides longer than loops fetch no gaps"},
+           "strides longer than loops do not fetch gaps"},
     Choice{"widest-step", &ModelChoices::widest_step,
            "latency is that of the widest step of an uneven unrolling"},
     Choice{"bypass-narrow-memories", &ModelChoices::bypass_narrow_memories,
-           "memories narrower than an element are passed by"},
+           "memories narrower than an element are bypassed"},
     Choice{"part-words-cost", &ModelChoices::part_words_cost,
-           "data that fill no whole word cost their part of its energy"},
+           "data that fill part of a word cost part of its energy"},
     Choice{"rows-shift-at-their-loop", &ModelChoices::rows_shift_at_their_loop,
            "rows of an array that computes in memory shift at the loop of their axis"},
     Choice{"instruction-costs", &ModelChoices::instruction_costs,
            "instructions of processors, waves of tiles and starts of kernels take time"},
     Choice{"free-unrolling", &ModelChoices::free_unrolling,
-           "unrollings beside the dataflow are tried"}};
+           "unrollings outside the dataflow are tried"}};
 
 const Choice& choice_named(const std::string& name) {
   const auto found = std::find_if(kChoices.begin(), kChoices.end(),
@@ -57,7 +58,7 @@ const Choice& choice_named(const std::string& name) {
   for (const Choice& choice : kChoices)
     names.emplace_back(choice.name);
   const std::string hint = nearest_name_hint(name, names);
-  throw UsageError(fmt::format("--choice: '{}' is no choice of the model{}{}", name,
+  throw UsageError(fmt::format("--choice: '{}' is not a choice of the model{}{}", name,
                                hint.empty() ? "" : "; ",
                                hint.empty() ? "; --help lists them" : hint));
 }
@@ -65,23 +66,24 @@ const Choice& choice_named(const std::string& name) {
 } // namespace
 
 void ModelArguments::add_to(Command& command) {
-  command.add("--model", &model, "Our model of a core, or ZigZag's to the last bit",
+  command.add("--model", &model, "Core model: ours, or ZigZag's reproduced exactly",
               {.choices = {"monet", kZigzag}});
-  command.add("--choice", &choices, "NAME=on|off, on top of --model; may be repeated, see below",
+  command.add("--choice", &choices, "Change one choice of the model, listed below; may be repeated",
               {.type = "NAME=on|off", .repeated = true});
-  command.add("--allocation", &allocation,
-              "Operands that share a memory are cut at different loops, or at the same",
-              {.choices = {"uneven", "even"}});
+  command.add(
+      "--allocation", &allocation,
+      "Loops at which operands that share a memory are cut: different for each, or the same",
+      {.choices = {"uneven", "even"}});
   command.add("--generated", &generated,
-              "Unrollings tried where the mapping leaves array dimensions open",
+              "Maximum number of unrollings tried if the mapping leaves array dimensions open",
               {.range = Range{1, kMaxGenerated}});
   command.add("--unrollings", &unrollings,
-              "Unrollings of our own tried where the mapping does not fix them; above 12 "
+              "Number of free unrollings tried if the mapping does not fix them; above 12: "
               "wherever they may help",
               {.range = Range{0, kMaxUnrollings}});
-  command.add("--mixed", &mixed, "Several layer dimensions on one generated array dimension");
+  command.add("--mixed", &mixed, "Allow several layer dimensions on one generated array dimension");
   command.add("--data-locality", &data_locality,
-              "With zigzag-3.8: data stay in lower memories between layers where they fit");
+              "Keep data in lower memories between layers if they fit; needs zigzag-3.8");
 }
 
 void ModelArguments::apply(CoreCostOptions& options) const {

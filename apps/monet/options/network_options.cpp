@@ -1,3 +1,5 @@
+// Options that several subcommands share (network_options.hpp): network, core costs, fusion and
+// transfers.
 #include "options/network_options.hpp"
 
 #include "base/shared/text.hpp"
@@ -28,7 +30,8 @@ std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
   throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
 }
 
-/// "none" becomes 0, which merges nothing. Returns what is wrong, empty if nothing.
+/// Rewrites a limit of --lpf-limit: "none" becomes 0, which merges nothing. Returns an error
+/// message, empty if valid.
 std::string factor_limit(std::string& text) {
   const auto value = number_in<int>(text);
   if (text == "none")
@@ -41,16 +44,16 @@ std::string factor_limit(std::string& text) {
 } // namespace
 
 void NetworkArguments::add_to(Command& command) {
-  command.add("--batch", &batch, "Value of a symbolic first axis of the network's inputs",
+  command.add("--batch", &batch,
+              "Batch size: value of a symbolic first axis of the network's inputs",
               {.range = Range{1, kLargestBatch}});
   command.add("--dim", &dimensions,
-              "name=value of another symbolic dimension, or of a result whose size depends on "
-              "data; may be repeated",
+              "Value of another symbolic dimension, or of a result size that depends on data, as "
+              "name=value; may be repeated",
               {.repeated = true});
   command.add("--precision", &precision,
-              "Element types without a training file: one for all, or roles like {weights: int8, "
-              "accumulate: "
-              "int16}; without it they are the file's",
+              "Element types if there is no training file: one for all, or by role, like {weights: "
+              "int8}. Default: the network's",
               {.type = "TYPES"});
 }
 
@@ -85,13 +88,13 @@ Graph read_network(const std::string& path, const OnnxReadOptions& options) {
       return network;
   }
   throw InputError({path},
-                   fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed",
+                   fmt::format("a batch of {} was requested, but the inputs' first axes are fixed",
                                *options.batch),
                    "leave the batch out, or export the network with a symbolic batch");
 }
 
 void CostArguments::add_to(Command& command) {
-  command.add("--objective", &objective, "What the mapping of each layer on a core minimises",
+  command.add("--objective", &objective, "Objective of each layer's mapping on a core",
               {.choices = {"latency", "energy", "edp"}});
   add_limit(command);
 }
@@ -99,14 +102,14 @@ void CostArguments::add_to(Command& command) {
 void CostArguments::add_to_search(Command& command) {
   objective = "auto";
   command.add("--core-objective", &objective,
-              "What the mapping of each layer on a core minimises; auto: as --objective",
+              "Objective of each layer's mapping on a core; auto: as --objective",
               {.choices = {"auto", "latency", "energy", "edp"}});
   add_limit(command);
 }
 
 void CostArguments::add_limit(Command& command) {
   command.add("--lpf-limit", &lpf_limit,
-              "Temporal loops are merged down to this many factors; none = not at all",
+              "Maximum number of factors of temporal loops; more are merged. none: no limit",
               {.rewrite = factor_limit, .rewritten = "1..64 or none"});
 }
 
@@ -118,25 +121,26 @@ CoreCostOptions CostArguments::options() const {
 }
 
 void RuleArguments::add_to(Command& command) {
-  command.add("--mode", &mode,
-              "Operators one by one, groups of them slice by slice, or the better of the two",
-              {.choices = {"auto", "layer-by-layer", "fused"}});
-  command.add("--stacks", &stacks, "Fused: file of which operators form a stack, or auto",
+  command.add(
+      "--mode", &mode,
+      "Mode: layer-by-layer, fused (groups of operators slice by slice), or auto (the better one)",
+      {.choices = {"auto", "layer-by-layer", "fused"}});
+  command.add("--stacks", &stacks, "Fused: file of the operators of each stack, or auto",
               {.type = "S.yaml"});
-  command.add("--halo", &halo, "Fused: what two slices need is kept, or made for each",
+  command.add("--halo", &halo, "Fused: data that two slices share are kept (cached) or recomputed",
               {.choices = {"cached", "recomputed"}});
-  command.add("--priority", &priority,
-              "Which ready tile a core takes: the first, the one deepest in the network, or "
-              "none but the next in order",
-              {.choices = {"latency", "memory", "order"}});
+  command.add(
+      "--priority", &priority,
+      "Next tile of a core: the first ready one, the deepest in the network, or the next in order",
+      {.choices = {"latency", "memory", "order"}});
   command.add("--stream-like", &stream_like,
-              "Move data as Stream does in this respect; may be repeated",
+              "Use Stream's rule for this kind of data movement; may be repeated",
               {.choices = kTransferRules, .repeated = true});
 }
 
 void RuleArguments::check() const {
   if (stacks != "auto" && mode == "layer-by-layer")
-    throw UsageError("--stacks is of no use layer by layer; leave out --mode");
+    throw UsageError("--stacks has no effect layer by layer; leave out --mode");
 }
 
 void RuleArguments::apply(Experiment& experiment) const {
@@ -158,7 +162,7 @@ void StepArguments::add_to(Command& command, bool required) {
   command.add("--workload", &workload, "Network", {.type = "NET.onnx", .required = required});
   command.add("--mapping", &mapping, "Mapping file, or auto", {.type = "MAP.yaml"});
   command.add("--training", &training,
-              "Options of the training step; without them inference is scheduled",
+              "Training file: options of the training step; default: inference",
               {.type = "T.yaml"});
   rules.add_to(command);
   network.add_to(command);
@@ -174,7 +178,7 @@ Experiment StepArguments::experiment() const {
   experiment.network_options = network.options();
   if (!network.precision.empty()) {
     if (!training.empty())
-      throw UsageError("--precision is of inference; a training file has 'precision:'");
+      throw UsageError("--precision is for inference; a training file has 'precision:'");
     experiment.precision = network.precision_or_files();
   }
   experiment.hardware = hardware;

@@ -1,3 +1,4 @@
+// Options, inputs and results shared by the searches of `monet optimise` (optimise_options.hpp).
 #include "options/optimise_options.hpp"
 
 #include "options/command_line.hpp"
@@ -16,7 +17,7 @@ namespace monet::cli {
 
 namespace {
 
-constexpr double kLongest = 1e7; // seconds; nobody means more
+constexpr double kLongest = 1e7; // seconds; maximum of --time-limit
 
 } // namespace
 
@@ -25,24 +26,22 @@ void OptimiseArguments::add_to(Command& command) {
   step.cost.add_to_search(command);
   for (const Option& option : command.options)
     of_step.push_back(&option);
-  command.add("experiment", &experiment,
-              "Experiment file (YAML) in place of the options of the step",
+  command.add("experiment", &experiment, "Experiment file (YAML); replaces the options of the step",
               {.type = "EXPERIMENT.yaml"});
-  command.add("--seed", &seed, "Of the search's random numbers");
+  command.add("--seed", &seed, "Seed of the search's random numbers");
   add_limits_to(command);
   command.add("--report", &report,
-              "Folder for result.json, report.html, trace.json and training.onnx of the best",
+              "Folder for result.json, report.html, trace.json and training.onnx of the best plan",
               {.type = "DIR", .output = Output::folder});
-  command.add("--verify", &verify, "Check the invariants of every stage's product");
+  command.add("--verify", &verify, "Check the invariants of every stage's result");
 }
 
 void OptimiseArguments::add_limits_to(Command& command) {
-  command.add("--time-limit", &time_limit,
-              "End the search after so many seconds with the best so far; 0 = when it is done",
+  command.add("--time-limit", &time_limit, "Time limit of the search in seconds; 0: no limit",
               {.type = "SECONDS", .range = Range{0, kLongest}});
-  command.add("--jobs", &jobs, "Threads (0 = all cores); results do not depend on it",
+  command.add("--jobs", &jobs, "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}});
-  command.add("--json", &json, "Write the result as JSON; - for standard output",
+  command.add("--json", &json, "Write the result as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});
 }
 
@@ -50,7 +49,7 @@ Experiment OptimiseArguments::read() const {
   if (!experiment.empty()) {
     for (const Option* option : of_step) {
       if (option->given)
-        throw UsageError(option->name() + " is for the experiment file to say");
+        throw UsageError(option->name() + " must be set in the experiment file");
     }
     return read_experiment(experiment);
   }
@@ -119,7 +118,7 @@ SearchControl search_control(const OptimiseArguments& arguments, Session& sessio
   control.stop = session.interrupted;
   control.stop_at_once = session.terminated;
   control.deadline = session.context.stop.deadline;
-  session.context.stop = {}; // from here on both end the search, not the command
+  session.context.stop = {}; // both now end the search instead of the command
   const auto deadline = control.deadline;
   control.progress = [&session, deadline](const SearchProgress& state) {
     SearchControl limit;

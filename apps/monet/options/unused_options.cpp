@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void warn_of(const SourceLoc& where, const std::string& key) {
-  warn(where, fmt::format("'{}' changes nothing of this step", key));
+  warn(where, fmt::format("'{}' has no effect on this step", key));
 }
 
 /// Figures of a modelled step, without the parts that repeat the request.

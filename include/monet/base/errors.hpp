@@ -1,4 +1,12 @@
 // The four error types of the library. It never prints, exits or aborts: it throws one of these.
+// Example:
+//   template <class Read>
+//   std::string problems_of(Read read) try {
+//     read(); // such as read_chip()
+//     return {};
+//   } catch (const InputError& error) {
+//     return error.what(); // one line per problem, with file, line and column
+//   }
 #pragma once
 
 #include <source_location>

@@ -1,4 +1,10 @@
 // Reading whole files, atomic writing of files, and locked result folders.
+// Example:
+//   void keep_copy(const std::string& folder) {
+//     const LockedFolder locked(folder); // excludes other processes
+//     const std::string chip = read_file("data/hardware/edge_tpu.yaml");
+//     write_file_atomically(folder + "/edge_tpu.yaml", chip);
+//   }
 #pragma once
 
 #include <cstdint>

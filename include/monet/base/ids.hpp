@@ -1,4 +1,9 @@
 // Typed indices, one type for each kind of object, so that a TensorId cannot index operators.
+// Example:
+//   constexpr OpId next_of(OpId op) {
+//     return OpId{op.index() + 1};
+//   }
+//   static_assert(next_of(OpId{3}) == OpId{4}); // next_of(TensorId{3}) does not compile
 #pragma once
 
 #include <compare>

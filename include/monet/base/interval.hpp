@@ -1,5 +1,10 @@
 // Half-open integer intervals and boxes of them: the arithmetic behind tiles, halos and
 // dependencies.
+// Example:
+//   constexpr std::int64_t shared_rows(Interval upper, Interval lower) {
+//     return intersect(upper, lower).size();
+//   }
+//   static_assert(shared_rows({0, 18}, {16, 34}) == 2); // halo of a 3x3 convolution
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,8 @@
 // Objectives that mappings, searches and Pareto fronts minimise.
+// Example:
+//   Objective objective_of(std::string_view option) {
+//     return objective_named(option, kCoreObjectives).value_or(Objective::latency);
+//   }
 #pragma once
 
 #include <cstdint>

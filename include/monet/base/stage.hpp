@@ -1,4 +1,11 @@
 // Runs a stage: stop requests and invariant checks.
+// Example:
+//   template <class Make>
+//   auto make_within(std::chrono::seconds limit, Make make) {
+//     StageContext context;
+//     context.stop.deadline = StopRequest::Clock::now() + limit;
+//     return run_stage(context, "tiling", make); // throws Stopped after the limit
+//   }
 #pragma once
 
 #include "monet/base/stop.hpp"

@@ -1,5 +1,14 @@
 // Cooperative stops: long loops call check_stop(), which throws once the user or a time limit ends
 // the work.
+// Example:
+//   template <class Work>
+//   bool finishes_within(std::chrono::seconds limit, Work work) try {
+//     const StopScope scope(StopRequest{nullptr, StopRequest::Clock::now() + limit});
+//     work(); // its loops call check_stop()
+//     return true;
+//   } catch (const Stopped&) {
+//     return false;
+//   }
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,9 @@
 // Quantities with a unit in their type: mixing cycles with bits does not compile.
+// Example:
+//   constexpr Cycles transfer_cycles(Bits bits, std::int64_t bits_per_cycle) {
+//     return {ceil_div(bits.value, bits_per_cycle)}; // `return bits;` does not compile
+//   }
+//   static_assert(transfer_cycles(Bits{100}, 64) == Cycles{2});
 #pragma once
 
 #include <cmath>

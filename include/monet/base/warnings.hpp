@@ -1,5 +1,11 @@
 // Warnings: parts of the user's input that were ignored, guessed, clipped or assumed, with their
 // positions.
+// Example:
+//   std::vector<InputProblem> warnings_of(const std::function<void()>& read) {
+//     const WarningScope scope;
+//     read(); // such as read_onnx()
+//     return scope.warnings();
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,12 @@
 // YAML with source locations, for every YAML file of a user. Unlike plain yaml-cpp, it reports
 // duplicate and unknown keys and never reads 010 as octal.
+// Example:
+//   std::int64_t read_batch(const YamlNode& node, ProblemList& problems) {
+//     YamlMap map(node, problems);
+//     const std::int64_t batch = map.integer_or("batch", 1);
+//     map.finish(); // reports all other keys as unknown
+//     return batch;
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,9 @@
 // A cluster: devices, and the tiers of links that join them. docs/reference/cluster-file.md
 // describes the files.
+// Example:
+//   Cluster selene_with(std::int64_t devices) {
+//     return with_devices(read_cluster("data/cluster/selene.yaml"), devices);
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -85,7 +89,7 @@ using Nanoseconds = std::int64_t;
 /// large.
 inline Nanoseconds whole_nanoseconds(double nanoseconds) {
   constexpr double kLongest = 9e18; // 285 years
-  internal_check(nanoseconds >= 0 && nanoseconds < kLongest, "a duration is none that can be");
+  internal_check(nanoseconds >= 0 && nanoseconds < kLongest, "a duration is out of range");
   return static_cast<Nanoseconds>(std::ceil(nanoseconds));
 }
 
@@ -176,8 +180,8 @@ struct Cluster {
   double speed_of(std::int64_t device_number) const;
 };
 
-/// Reads a cluster file and its tables of collectives, but not its devices (see device.hpp). Paths
-/// in it are relative to its folder. Throws one InputError with every problem found.
+/// Reads a cluster file and its tables of collectives, but not its devices (see kernel_table.hpp).
+/// Paths in it are relative to its folder. Throws one InputError with every problem found.
 Cluster read_cluster(const std::string& path);
 /// Parses the text of a cluster file; tables of collectives are read through `open`. Errors as
 /// read_cluster().

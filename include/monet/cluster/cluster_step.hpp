@@ -1,4 +1,12 @@
 // One training step on a cluster: its time, the memory of each stage, and the breakdown of both.
+// Example:
+//   ClusterStep model_transformer(const Cluster& cluster, const TransformerShape& shape,
+//                                 const ParallelStrategy& strategy) {
+//     const ClusterDevice device = read_cluster_device(cluster.device);
+//     ClusterWorkload workload;
+//     workload.transformer = shape;
+//     return ClusterModel(cluster, device, workload).model(strategy);
+//   }
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

@@ -1,6 +1,11 @@
 // A device described by measured kernels instead of by its parts. docs/explanation/kernel-tables.md
 // explains how times are interpolated and lists the errors at held-out points;
 // docs/reference/cluster-file.md has the keys.
+// Example:
+//   double a100_matmul_ns(std::int64_t size) {
+//     const KernelTable a100 = read_kernel_table("data/cluster/a100.yaml");
+//     return a100.matmul_ns(size, size, size, 1, KernelType::bf16);
+//   }
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

@@ -7,6 +7,15 @@
 // AllReduce; partial sums to shards: ReduceScatter. Shards to a replicated tensor: AllGather;
 // shards of one axis to shards of another: AllToAll. (Xu et al. 2021, "GSPMD", has the same rules
 // for XLA.)
+// Example:
+//   RankStep shard_samples(const TrainingGraph& step, std::int64_t ranks) {
+//     std::vector<MeshAxis> mesh(1);
+//     mesh[0].name = "data";
+//     mesh[0].size = ranks;
+//     mesh[0].inputs = 0; // axis of the samples
+//     mesh[0].zero = 1;   // optimiser states are sharded, too
+//     return partition_step(step, mesh);
+//   }
 #pragma once
 
 #include "monet/training_graph/training.hpp"

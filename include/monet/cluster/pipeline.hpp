@@ -5,6 +5,15 @@
 // A model is cut into `stages * chunks` parts in the order of the data. For one micro-batch, part
 // k's forward pass needs that of part k - 1, and its backward pass that of part k + 1. Its weight
 // gradient needs its backward pass. Parts on different stages communicate through sends.
+// Example:
+//   Nanoseconds equal_stages(std::int64_t stages, std::int64_t micro_batches) {
+//     PipelineProblem problem;
+//     problem.kind = PipelineKind::zero_bubble_h1;
+//     problem.stages = stages;
+//     problem.micro_batches = micro_batches;
+//     problem.costs.assign(static_cast<std::size_t>(stages), {1000, 1000, 1000});
+//     return makespan(problem);
+//   }
 #pragma once
 
 #include "monet/cluster/cluster.hpp"

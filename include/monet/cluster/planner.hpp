@@ -1,5 +1,12 @@
 // Finds the fastest parallel strategy for a network on a cluster: all strategies are enumerated and
 // bounded, and those that the bounds do not exclude are modelled.
+// Example:
+//   std::optional<PlannedStrategy> plan(const Cluster& cluster, const ClusterWorkload& workload) {
+//     const ClusterDevice device = read_cluster_device(cluster.device);
+//     StrategySpace space;
+//     space.global_batch = 1536; // everything else is free
+//     return plan_parallelism(cluster, device, workload, space, {}, {}).best;
+//   }
 #pragma once
 
 #include "monet/base/objective.hpp"

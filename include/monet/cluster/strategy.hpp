@@ -1,4 +1,12 @@
 // Parallel strategies: the partition of a training step over the devices of a cluster.
+// Example:
+//   bool is_possible(std::int64_t devices) {
+//     ParallelStrategy strategy;
+//     strategy.tensor = 8;
+//     strategy.data = devices / 8;
+//     strategy.global_batch = 4 * strategy.data;
+//     return find_misfits(strategy, devices).empty();
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -9,6 +9,14 @@
 // Memory with Interleaved Gradient Order for DNN Training", MICRO 2023 (doi
 // 10.1145/3613424.3614299), and the exact optimum of the space that contains them all. The space
 // and the equations are in docs/explanation/backward-dataflow.md.
+// Example:
+//   std::vector<BackwardLayer> map_resnet50(const Chip& chip) {
+//     BackwardPlan plan;
+//     plan.machine = npu_machine(chip);
+//     plan.techniques = {Technique::sequential, Technique::joint};
+//     const GemmTable table = read_gemm_table("data/workload/gemm/resnet50.yaml");
+//     return map_backward(gemm_pairs(table, 8), plan);
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -4,6 +4,13 @@
 // The array model is ZigZag's (spatial mapping, uneven memory allocation, stalls per port; energy
 // with fractional and latency with integer unrolling). Vector cores run element-wise work on lanes
 // through the same memories.
+// Example:
+//   double best_energy_delay(const CoreProblem& problem, const Core& core) {
+//     CoreCostOptions options;
+//     options.objective = Objective::edp;
+//     const CoreCost cost = core_cost(problem, core, options);
+//     return cost.energy().value * static_cast<double>(cost.latency.value);
+//   }
 #pragma once
 
 #include "monet/base/objective.hpp"

@@ -1,5 +1,12 @@
 // Layers in ZigZag's format: a loop nest, an equation over operands, precisions. They are read from
 // ZigZag's YAML workloads, or from an ONNX network with the conventions of its reader.
+// Example:
+//   Cycles layer_cycles(const Core& core) {
+//     Cycles sum;
+//     for (const Layer& layer : read_layers("examples/core/four_matmuls.yaml"))
+//       sum += core_cost(layer.problem, core).latency;
+//     return sum;
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,12 @@
 // Mapping files of ZigZag (spatial mapping, operand links) and of Stream (core allocation,
 // tilings): one entry per node name, operator type or `default`.
+// Example:
+//   std::vector<std::int64_t> cores_of(std::string_view node) {
+//     const MappingFile mapping = read_mapping("examples/stream/jia_mapping.yaml");
+//     const MappingEntry* entry = mapping.find(node, "Conv");
+//     return entry ? entry->core_allocation.value_or(std::vector<std::int64_t>{})
+//                  : std::vector<std::int64_t>{};
+//   }
 #pragma once
 
 #include "monet/base/yaml.hpp"

@@ -1,5 +1,12 @@
 // Numerical execution of a graph: every operator through its loop nest, in double or single
 // precision. It is the reference for checks of gradients and updates.
+// Example:
+//   double loss_of(const TrainingGraph& step) {
+//     Execution execution(step.graph);
+//     fill(execution, step, 1); // inputs and parameters, by name and seed
+//     execution.run();
+//     return execution.get(*step.loss).front();
+//   }
 #pragma once
 
 #include "monet/training_graph/training.hpp"

@@ -1,5 +1,14 @@
 // Evaluation of designs by the processes of an MPI job. Rank 0 selects designs, keeps the store and
 // evaluates as well; the other ranks evaluate what it sends.
+// Example:
+//   void run_rank(MpiSession& session, const MpiWorker& worker, Strategy& strategy,
+//                 DesignStore& store) {
+//     if (session.rank() > 0)
+//       return serve_mpi(session, 0, [&] { return worker; });
+//     const std::unique_ptr<MpiRunner> runner = mpi_runner(session, worker, 0);
+//     explore(*worker.space, strategy, store, *runner, {});
+//     runner->end();
+//   }
 #pragma once
 
 #include "monet/explore/explore.hpp"

@@ -1,5 +1,14 @@
 // A hardware space: parameters with their values, constraints between them, and a chip written with
 // expressions over them. docs/reference/space-file.md describes the file.
+// Example:
+//   std::vector<double> chip_areas_mm2() {
+//     const Space space = read_space("examples/spaces/small_edge.yaml");
+//     std::vector<double> areas;
+//     for (DesignId id = 0; id < space.size(); ++id)
+//       if (space.broken_constraint(id).empty())
+//         areas.push_back(space.chip(id).area_mm2());
+//     return areas;
+//   }
 #pragma once
 
 #include "monet/base/objective.hpp"
@@ -13,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -212,5 +222,37 @@ ParallelStrategy strategy_of(const Space& space, DesignId id, std::int64_t devic
 /// design. They are meant for `folder`; paths to other files are relative to it.
 std::vector<std::pair<std::string, std::string>> cluster_files(const Space& space, DesignId id,
                                                                const std::string& folder);
+
+/// Test whether a design's lower bounds suffice to abandon its evaluation.
+using BoundTest = std::function<bool(const DesignBound&)>;
+
+/// Evaluator of the designs of one space. Functions are thread-safe, and results depend only on the
+/// design, not on earlier calls.
+class DesignEvaluator {
+public:
+  virtual ~DesignEvaluator() = default;
+  /// Evaluates a design. Infeasible designs are results, not exceptions.
+  virtual DesignResult evaluate(DesignId id) = 0;
+  /// Lower bounds of evaluate(), at a much lower cost.
+  virtual DesignBound bound(DesignId id) = 0;
+  /// Evaluates a design as evaluate(), but returns nullopt once its bounds, which increase during
+  /// evaluation, satisfy `enough`.
+  virtual std::optional<DesignResult> evaluate_unless(DesignId id, const BoundTest& enough) {
+    static_cast<void>(enough);
+    return evaluate(id);
+  }
+  /// Short trainings not yet returned by this function; other processes receive them through
+  /// learn().
+  virtual std::vector<TrainingRecord> new_trainings() { return {}; }
+  virtual void learn(std::span<const TrainingRecord> trainings) { static_cast<void>(trainings); }
+};
+
+class DesignStore;
+
+/// Creates the evaluator of a space: reads its network and builds the graphs of its runs. Designs
+/// share graphs, costs of equal tiles on equal cores, and short trainings of equal arithmetic.
+/// Short trainings are looked up in and added to the store, if any. Keeps references to the space
+/// and the store. Throws InputError for invalid files.
+std::unique_ptr<DesignEvaluator> make_evaluator(const Space& space, DesignStore* store = nullptr);
 
 } // namespace monet

@@ -1,4 +1,11 @@
 // Settings that build and model a step: the sections that experiment files and space files share.
+// Example:
+//   TrainingGraph make_step(const StepSettings& settings) {
+//     const Graph network = read_onnx(settings.network, settings.network_options);
+//     if (!settings.training)
+//       return fold_views(make_inference_graph(network, inference_precision(settings)));
+//     return fold_views(make_training_graph(network, *settings.training));
+//   }
 #pragma once
 
 #include "monet/base/yaml.hpp"

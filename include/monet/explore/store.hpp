@@ -1,4 +1,13 @@
 // Store of design results in an SQLite file: one row per design, crash-safe.
+// Example:
+//   std::vector<DesignResult> stored_results(const std::string& path) {
+//     StoreOptions options;
+//     options.read_only = true;
+//     const std::unique_ptr<DesignStore> store = open_store(path, stored_space(path), options);
+//     std::vector<DesignResult> results;
+//     store->each([&](const DesignResult& result) { results.push_back(result); });
+//     return results;
+//   }
 #pragma once
 
 #include "monet/explore/space.hpp"

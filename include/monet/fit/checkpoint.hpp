@@ -1,4 +1,11 @@
 // Checkpoints of training runs in a folder: written atomically; the newest can be found again.
+// Example:
+//   TrainRun start_or_resume(const TrainSetup& setup, const TrainRunOptions& options) {
+//     const CheckpointFolder folder("checkpoints", setup.identity);
+//     if (const std::optional<CheckpointFolder::Found> found = folder.newest())
+//       return {setup, options, found->state, found->path};
+//     return {setup, options};
+//   }
 #pragma once
 
 #include "monet/fit/run.hpp"

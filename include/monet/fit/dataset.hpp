@@ -1,5 +1,13 @@
 // Image data sets with labels, in memory, read from files or generated, and the conversion of a
 // batch to the numbers that a network reads.
+// Example:
+//   std::vector<double> first_batch() {
+//     const Dataset data = draw_shapes({}, 0, 256);
+//     const ImageBatch batch = training_batches(epoch_order(256, 1, 0), 32).front();
+//     std::vector<double> numbers(32 * static_cast<std::size_t>(data.shape.size()));
+//     fill_images(data, batch.images, {measure(data), {}}, numbers);
+//     return numbers;
+//   }
 #pragma once
 
 #include "monet/base/yaml.hpp"

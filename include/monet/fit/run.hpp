@@ -1,5 +1,14 @@
 // Training runs: steps with batches of a data set, tests in between, and the complete state of a
 // run, from which it can be resumed.
+// Example:
+//   double train(const TrainRecipe& recipe, const TrainingData& data) {
+//     const TrainSetup setup = prepare_training(recipe, data);
+//     TrainRun run(setup, {});
+//     while (!run.is_over())
+//       run.step();
+//     run.test();
+//     return run.history().tests.back().accuracy;
+//   }
 #pragma once
 
 #include "monet/fit/dataset.hpp"

@@ -1,5 +1,13 @@
 // An experiment of training runs, the input of `monet train`: variants of one recipe, each run with
 // several seeds. docs/reference/training-experiment.md describes every key.
+// Example:
+//   std::size_t count_runs() {
+//     const TrainStudy study = read_train_study("examples/numerics/rates.yaml");
+//     std::size_t runs = 0;
+//     for (const TrainRecipe& variant : study.variants)
+//       runs += variant.seeds.size();
+//     return runs;
+//   }
 #pragma once
 
 #include "monet/execute/execute.hpp"

@@ -1,5 +1,12 @@
 // A chip: cores, one off-chip memory, and the links between them. The format is Stream's system
 // file.
+// Example:
+//   std::int64_t route_latency_cycles(const Chip& chip, CoreId from, CoreId to) {
+//     std::int64_t cycles = 0;
+//     for (const LinkId link : chip.route(from, to))
+//       cycles += chip.links[link.index()].latency_cycles;
+//     return cycles;
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,5 +1,10 @@
 // One core: an array of multipliers or lanes, and its memories from the innermost outwards. Format
 // and fields are those of ZigZag 3.8; our additions are optional.
+// Example:
+//   Bits weight_buffer(const Core& core) {
+//     const Memory* memory = core.top(MemoryOperand::I2);
+//     return memory ? memory->size * instances(core, *memory) : Bits{};
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

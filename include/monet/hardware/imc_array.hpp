@@ -2,6 +2,14 @@
 // bit to its rows. Products are summed along its columns, as charges (analog) or by adder trees
 // (digital). The model is that of ZigZag 3.8 for a 28 nm technology at 0.9 V;
 // docs/explanation/in-memory-computing.md has the equations.
+// Example:
+//   double peak_tops_per_w(std::int64_t rows, std::int64_t columns) {
+//     ImcArray array;
+//     array.kind = ImcKind::digital;
+//     array.rows = rows;
+//     array.columns = columns;
+//     return imc_peak(array).tops_per_w;
+//   }
 #pragma once
 
 #include <array>

@@ -1,5 +1,12 @@
 // Hardware design of a multiply-accumulate unit: formats of products and sums, and its cost on a
 // chip and on an FPGA. Its arithmetic is in monet/numerics/mac.hpp.
+// Example:
+//   double bf16_mac_pj(double node_nm) {
+//     MacDesign design;
+//     design.multiply = floating_format(8, 7);
+//     design.accumulate = kSinglePrecision;
+//     return mac_cost(design, node_nm).energy_pj();
+//   }
 #pragma once
 
 #include "monet/numerics/format.hpp"

@@ -1,6 +1,11 @@
 // Readers of core and chip files (YAML). They accept both memory schemas (named ports; r_bw/w_bw
 // with port counts) and both link styles. docs/reference/hardware.md and system-file.md describe
 // every key.
+// Example:
+//   double edge_tpu_peak_power_w() {
+//     const Chip chip = read_chip("data/hardware/edge_tpu.yaml");
+//     return peak_power_w(chip).value_or(0); // 0 without a frequency
+//   }
 #pragma once
 
 #include "monet/base/yaml.hpp"

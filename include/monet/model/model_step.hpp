@@ -1,5 +1,13 @@
 // model_step(): models a training step on a chip by tiling, core costs and scheduling, and returns
 // its figures. Commands, searches and explorations all call it.
+// Example:
+//   StepFigures model_fused(const TrainingGraph& step, const Chip& chip) {
+//     StepOptions options;
+//     options.tiling.mode = TilingMode::fused;
+//     options.schedule.priority = Priority::memory;
+//     CoreCostCache costs;
+//     return model_step(step, chip, options, {costs}).figures;
+//   }
 #pragma once
 
 #include "monet/base/objective.hpp"

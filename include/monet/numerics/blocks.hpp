@@ -1,5 +1,11 @@
 // Tensors in low precision: quantisation to a number format, alone or in blocks that share a scale
 // (Open Compute Project 2023, "OCP microscaling formats (MX)", version 1.0).
+// Example:
+//   std::vector<double> round_to_mxfp8(std::span<const double> matrix, std::int64_t columns) {
+//     const std::int64_t rows = static_cast<std::int64_t>(matrix.size()) / columns;
+//     const std::array<std::int64_t, 2> shape{rows, columns};
+//     return quantise(shape, matrix, parse_tensor_format("mxfp8_e4m3").value()).values;
+//   }
 #pragma once
 
 #include "monet/numerics/format.hpp"

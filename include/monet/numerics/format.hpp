@@ -1,5 +1,12 @@
 // NumberFormat: floating-point, fixed-point and integer formats, their names, and coding of
 // numbers.
+// Example:
+//   double round_to_fp8(double number) {
+//     const NumberFormat format = parse_number_format("fp8_e4m3").value();
+//     Rounding rounding;
+//     rounding.saturate = true; // 448 instead of NaN
+//     return round_to(format, number, rounding);
+//   }
 #pragma once
 
 #include <compare>

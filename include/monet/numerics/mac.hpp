@@ -1,6 +1,15 @@
 // Multiply-accumulate units of any format, emulated bit for bit: rounding of products and sums, and
 // the order of accumulation. The published multiplier variants are those of the Archimedes project
 // (Inria, "Exploring low-precision formats in MAC units for DNN training").
+// Example:
+//   std::vector<double> multiply_in_fp8(const GemmShape& shape, std::span<const double> a,
+//                                       std::span<const double> b) {
+//     Mac mac;
+//     mac.product = floating_format(5, 2);
+//     mac.multiplier = Multiplier::cfg5;
+//     mac.sum = fixed_format(8, 13);
+//     return emulate_gemm(shape, a, b, mac);
+//   }
 #pragma once
 
 #include "monet/numerics/blocks.hpp"

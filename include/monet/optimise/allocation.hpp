@@ -1,5 +1,12 @@
 // search_allocation(): optimises the cores that run each operator and the number of parts per
 // operator, by scheduling every candidate.
+// Example:
+//   CoreAllocation best_allocation(const TrainingGraph& step, const Chip& chip) {
+//     AllocationEvaluator evaluator(step, chip, {}, {});
+//     AllocationSearchOptions options;
+//     options.evaluations = 500;
+//     return evaluator.allocation(search_allocation(evaluator, options, {}).best.plan);
+//   }
 #pragma once
 
 #include "monet/model/model_step.hpp"

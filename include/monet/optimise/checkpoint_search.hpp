@@ -1,5 +1,12 @@
 // Search for the activations to recompute: for one budget, for a front of budgets, and with the
 // genetic algorithm of the original study for comparison.
+// Example:
+//   std::vector<OpId> runs_within(std::int64_t bytes, const TrainingGraph& step,
+//                                 const Timeline& timeline) {
+//     const CheckpointSpace space = checkpoint_space(step, operator_costs(timeline, step).cycles);
+//     const RecomputeResult result = checkpoint_front(space, {&bytes, 1}, {}, {}).front();
+//     return result.plan ? runs_of(*result.plan) : std::vector<OpId>{}; // {}: no plan
+//   }
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"

@@ -5,6 +5,13 @@
 // into groups that are convex (no operator outside lies between two members) and connected. Members
 // are connected through tensors that one hands to another or that both read. The graph of groups is
 // acyclic.
+// Example:
+//   FusionPlan fuse_for_energy(const TrainingGraph& step, const Chip& chip) {
+//     CoreCostCache costs;
+//     FusionOptions options;
+//     options.objective = Objective::energy;
+//     return optimise_fusion({step, chip, costs, {}, {}, 0, {}}, options, {}).plan;
+//   }
 #pragma once
 
 #include "monet/model/model_step.hpp"

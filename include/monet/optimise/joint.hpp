@@ -1,5 +1,12 @@
 // optimise_jointly(): optimises fusion, checkpointing and allocation of one step together. Each
 // search starts from the results of the others, and schedules decide.
+// Example:
+//   StepFigures best_within(std::int64_t bytes, const TrainingGraph& step, const Chip& chip) {
+//     JointOptions options;
+//     options.objective = Objective::energy;
+//     options.budget = [bytes](std::int64_t) { return bytes; };
+//     return optimise_jointly(step, chip, options, {}).both.figures;
+//   }
 #pragma once
 
 #include "monet/model/model_step.hpp"

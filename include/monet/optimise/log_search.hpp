@@ -1,6 +1,11 @@
 // Recomputation in a recorded step: the best plan within one budget, or within each of several
 // descending budgets. The results include a bound, and the plans of published heuristics for
 // comparison.
+// Example:
+//   std::optional<RecomputePlan> plan_for(const std::string& path) {
+//     const OperatorLog log = read_operator_log(path);
+//     return solve_log(log, log.recorded_peak_bytes / 2, {}, {}).found.plan;
+//   }
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"

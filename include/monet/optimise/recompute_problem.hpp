@@ -1,6 +1,11 @@
 // RecomputeProblem: rematerialisation of operators in a given order, with the buffers that they
 // read and write. A budget limits the bytes that are live at any time. Dropped buffers are
 // recomputed by running their operators again.
+// Example:
+//   std::optional<RecomputePlan> plan_in_half_the_memory(const RecomputeProblem& problem) {
+//     const RecomputeOutcome stored = replay(problem, store_everything(problem));
+//     return run_heuristic(problem, stored.peak_bytes / 2, RecomputeHeuristic::dtr).plan;
+//   }
 #pragma once
 
 #include "monet/optimise/search.hpp"

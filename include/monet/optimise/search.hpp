@@ -1,4 +1,12 @@
 // Common parts of all searches: limits, progress reports and certificates of results.
+// Example:
+//   std::atomic<bool> interrupted{false}; // set by a signal handler
+//   SearchControl one_minute() {
+//     SearchControl control;
+//     control.stop = &interrupted;
+//     control.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+//     return control;
+//   }
 #pragma once
 
 #include "monet/base/stop.hpp"

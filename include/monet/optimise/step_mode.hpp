@@ -1,4 +1,11 @@
 // choose_step(): selects how the operators of a step run: one by one or fused, whichever is best.
+// Example:
+//   StepFigures best_figures(const TrainingGraph& step, const Chip& chip) {
+//     CoreCostCache costs;
+//     const StepChoice choice =
+//         choose_step(step, chip, {}, StepMode::automatic, Objective::latency, {costs});
+//     return choice.figures;
+//   }
 #pragma once
 
 #include "monet/model/model_step.hpp"

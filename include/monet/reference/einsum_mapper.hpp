@@ -9,6 +9,14 @@
 // below them. Each Einsum fetches every other tensor from DRAM, once per iteration of the loops
 // above its tile that do not index it. Partial sums that leave the buffer return to it later. Tile
 // sizes divide the sizes that they tile.
+// Example:
+//   std::int64_t least_dram_bits(std::int64_t buffer_bits) {
+//     EinsumOptions options;
+//     options.buffer_bits = buffer_bits;
+//     options.front = false;
+//     const EinsumResult result = map_einsums(matmul_chain({64, 128, 256, 64}, 8), options);
+//     return result.front.front().dram_bits;
+//   }
 #pragma once
 
 #include "monet/optimise/search.hpp"

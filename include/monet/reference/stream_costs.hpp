@@ -1,6 +1,11 @@
 // Core costs of `--model stream-coala`. They are read from files in our own format or the
 // reference's (cost_lut.json, schedule.json, comm_events.json), or computed by our own core model.
 // Format: docs/explanation/stream-coala-costs.md.
+// Example:
+//   Result schedule_network(const Graph& network, const Chip& chip, const MappingFile& mapping) {
+//     const Workload workload = make_stream_workload(network, chip, mapping);
+//     return schedule(workload, chip, core_costs(workload, chip));
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -5,6 +5,13 @@
 //
 // All types are plain data, indexed by position. The default model does not use them; its tiles are
 // in tiling.hpp.
+// Example:
+//   std::size_t count_tiles(const Graph& network, const Chip& chip) {
+//     const MappingFile mapping = read_mapping("examples/stream/quad_core_mapping.yaml");
+//     StreamOptions options;
+//     options.mode = StreamOptions::Mode::layer_by_layer;
+//     return make_stream_workload(network, chip, mapping, options).tiles.size();
+//   }
 #pragma once
 
 #include "monet/base/interval.hpp"

@@ -1,4 +1,10 @@
 // Results of a run for readers and programs: result.json, tables, trace.json, report.html.
+// Example:
+//   #include <nlohmann/json.hpp>
+//   std::string trace_of(const TrainingGraph& step, const ModelledStep& model, const Chip& chip) {
+//     const StepResult result = result_of(step, model);
+//     return trace_json(result_json("step", result, nullptr, chip, {})); // for Perfetto
+//   }
 #pragma once
 
 #include "monet/base/stage.hpp"

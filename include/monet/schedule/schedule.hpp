@@ -1,4 +1,12 @@
 // schedule(): places tiles on cores over time and moves their data.
+// Example:
+//   Timeline schedule_tiles(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip) {
+//     CoreCostCache cache;
+//     ScheduleOptions options;
+//     options.priority = Priority::memory;
+//     const TileCosts costs = tile_costs(tiles, step, chip, cache, options.core_cost);
+//     return schedule(tiles, step, chip, costs, options);
+//   }
 #pragma once
 
 #include "monet/base/stage.hpp"

@@ -1,4 +1,13 @@
 // tile_costs(): the cost of every tile of a tiling on its core.
+// Example:
+//   Picojoules tile_energy(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip) {
+//     CoreCostCache cache;
+//     const TileCosts costs = tile_costs(tiles, step, chip, cache);
+//     Picojoules sum;
+//     for (const std::uint32_t row : costs.row_of)
+//       sum += costs.rows[row].cost->energy();
+//     return sum;
+//   }
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"

@@ -1,4 +1,12 @@
 // Timeline: the result of scheduling, with all runs, transfers and placements of tensors over time.
+// Example:
+//   double share_of_busy_cycles(const Timeline& timeline, CoreId core) {
+//     Cycles busy;
+//     for (const TileRun& run : timeline.runs)
+//       if (run.core == core)
+//         busy += run.end - run.start;
+//     return static_cast<double>(busy.value) / static_cast<double>(timeline.makespan.value);
+//   }
 #pragma once
 
 #include "monet/base/ids.hpp"

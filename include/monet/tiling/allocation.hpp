@@ -1,4 +1,12 @@
 // TilePlanner: many tilings of one step that differ only in the cores that run its operators.
+// Example:
+//   TileGraph tiles_on_first_cores(const TrainingGraph& step, const Chip& chip) {
+//     const TilePlanner planner(step, chip, {});
+//     CoreAllocation allocation(step.graph.operators().size());
+//     for (const OpId op : all_operators(step.graph))
+//       allocation[op.index()].cores = {planner.cores(op).front()};
+//     return planner.tiles(allocation);
+//   }
 #pragma once
 
 #include "monet/tiling/tiling.hpp"

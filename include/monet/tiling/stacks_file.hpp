@@ -13,6 +13,14 @@
 //       halo: recomputed  # default: the option --halo
 //       turns: 4          # two of its slices, then two of each other stack that takes turns
 //   idle_cores: [2, 3]    # run nothing that another core can run
+// Example:
+//   TilingOptions fused_as_in(const std::string& path, const TrainingGraph& step,
+//                             const Graph& network, const Chip& chip) {
+//     const StacksFile file = read_stacks(path);
+//     FusionPlan plan = resolve_stacks(file, step.graph, network);
+//     plan.idle = idle_cores_of(file, chip);
+//     return TilingOptions().with(plan);
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -1,4 +1,10 @@
 // make_tiles(): partitions the operators of a step into tiles, with their exact dependences.
+// Example:
+//   std::size_t count_fused_tiles(const TrainingGraph& step, const Chip& chip) {
+//     TilingOptions options;
+//     options.mode = TilingMode::fused;
+//     return make_tiles(step, chip, options).tiles.size();
+//   }
 #pragma once
 
 #include "monet/core_cost/mapping_file.hpp"

@@ -1,4 +1,11 @@
 // with_recomputation(): converts recomputation plans to operators of a step's graph.
+// Example:
+//   TrainingGraph run_again(const TrainingGraph& step, OpId op, OpId reader) {
+//     std::vector<OpId> runs = all_operators(step.graph);
+//     if (recompute_obstacle(step.graph, step.graph.op(op)).empty())
+//       runs.insert(runs.begin() + reader.value, op); // just before the reader
+//     return with_recomputation(step, runs);
+//   }
 #pragma once
 
 #include "monet/training_graph/training.hpp"

@@ -1,5 +1,11 @@
 // find_liveness() and plan_addresses(): memory at every operator of a step that runs one operator
 // after another in graph order, and addresses for its buffers.
+// Example:
+//   std::int64_t arena_bytes(const TrainingGraph& step) {
+//     LivenessOptions options;
+//     options.reuse_operands = true;
+//     return plan_addresses(find_liveness(step, options)).arena_bytes;
+//   }
 #pragma once
 
 #include "monet/training_graph/training.hpp"
@@ -45,8 +51,8 @@ struct Allocation {
 };
 
 /// Finds an allocation: first fit in several orders, then an exact search upwards from the lower
-/// bound (see src/training_graph/skyline_search.hpp). There is no exact search if offsets are given
-/// or alignments differ.
+/// bound (see src/training_graph/memory/skyline_search.hpp). There is no exact search if offsets
+/// are given or alignments differ.
 Allocation allocate(std::span<const BufferRequest> requests, const AllocationOptions& options = {});
 
 /// Maximum sum of sizes that are live in one step.

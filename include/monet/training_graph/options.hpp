@@ -1,5 +1,14 @@
 // TrainingOptions: all options of a training step, part by part (loss, update, precision, storage,
 // trainable parameters).
+// Example:
+//   TrainingOptions mixed_precision() {
+//     TrainingOptions options;
+//     options.loss = Mse{};
+//     options.update.optimizer = AdamW{.learning_rate = 3e-4};
+//     options.precision.weights = options.precision.activations = ElementType::bf16;
+//     options.precision.master_weights = ElementType::fp32;
+//     return options;
+//   }
 #pragma once
 
 #include "monet/numerics/mac.hpp"

@@ -1,5 +1,14 @@
 // make_training_graph(): makes the graph of one training step (forward, loss, backward, optimiser
 // update) from a forward graph.
+// Example:
+//   TrainingGraph make_step(const std::string& network) {
+//     TrainingOptions training;
+//     training.update.optimizer = Sgd{.learning_rate = 0.1, .momentum = 0.9};
+//     OnnxReadOptions reading;
+//     reading.batch = 4;
+//     read_for(reading, training);
+//     return fold_views(make_training_graph(read_onnx(network, reading), training));
+//   }
 #pragma once
 
 #include "monet/training_graph/options.hpp"

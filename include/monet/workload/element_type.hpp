@@ -1,5 +1,12 @@
 // ElementType: types of tensor elements. A type is a number format alone or in blocks that share a
 // scale, or an integer, boolean or text type.
+// Example:
+//   Bits storage_in(std::string_view type, std::int64_t elements) {
+//     return storage_of(element_type_named(type).value_or(ElementType::fp32), elements);
+//   }
+//   Bits storage_of_weights() {
+//     return storage_in("mxfp8_e4m3", 768 * 3072);
+//   }
 #pragma once
 
 #include "monet/base/units.hpp"

@@ -1,4 +1,12 @@
 // Graph: a network or training step as tensors, and operators in topological order.
+// Example:
+//   Bits size_of_parameters(const Graph& network) {
+//     Bits sum;
+//     for (const Tensor& tensor : network.tensors())
+//       if (tensor.kind == TensorKind::parameter)
+//         sum += size_of(tensor);
+//     return sum;
+//   }
 #pragma once
 
 #include "monet/base/ids.hpp"

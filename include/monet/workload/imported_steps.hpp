@@ -1,6 +1,15 @@
 // recognise_training_step(): reads training steps that other tools differentiated. It finds the
 // roles of operators, and replaces convolution gradients that consist of several operators by
 // single operators.
+// Example:
+//   Graph read_step(const Graph& file, std::vector<std::string>& deviations) {
+//     ForeignReport report;
+//     Graph step = recognise_training_step(file, report);
+//     for (const RecognisedGradient& gradient : report.recognised)
+//       if (!gradient.deviation.empty())
+//         deviations.push_back(gradient.node + ": " + gradient.deviation);
+//     return step;
+//   }
 #pragma once
 
 #include "monet/workload/graph.hpp"

@@ -9,6 +9,14 @@
 //   W (read)  [k, c, fy, fx]
 // Loops after | are reductions, which the output lacks. Values of I outside the tensor are padding,
 // which is never fetched.
+// Example:
+//   LoopNest matrix_product(TensorId o, TensorId i, TensorId w) {
+//     const AxisExpr d{{{0, 1}}}, k{{{1, 1}}}, c{{{2, 1}}};
+//     const Access result{o, AccessMode::write, "O", {d, k}};
+//     const Access left{i, AccessMode::read, "I", {d, c}}, right{w, AccessMode::read, "W", {c, k}};
+//     const std::vector<LoopDim> loops{{"D", 4}, {"K", 64}, {"C", 32}};
+//     return {ComputeKind::mac, loops, {result, left, right}, {}, {}};
+//   }
 #pragma once
 
 #include "monet/base/ids.hpp"

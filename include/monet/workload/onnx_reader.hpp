@@ -1,4 +1,10 @@
 // read_onnx(): converts an ONNX file to a Graph. ONNX's own types are used only inside the .cpp.
+// Example:
+//   Graph read_resnet18(std::int64_t batch) {
+//     OnnxReadOptions options;
+//     options.batch = batch;
+//     return read_onnx("data/workload/resnet18.onnx", options);
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

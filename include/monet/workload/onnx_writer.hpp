@@ -3,6 +3,11 @@
 // tensor. Parameters, buffers and optimiser states are graph inputs. They need no data, and the
 // ONNX checker and viewers accept them. Graphs should be written before fold_views(), since folded
 // nests read tensors that the ONNX definitions of their operators do not.
+// Example:
+//   #include "monet/base/files.hpp"
+//   void export_graph(const Graph& graph, const std::string& path) {
+//     write_file_atomically(path, write_onnx(graph));
+//   }
 #pragma once
 
 #include "monet/workload/graph.hpp"

@@ -6,6 +6,15 @@
 // down(activation(up(norm(x)))). A normalisation at the end follows, and the logits use the table
 // of the embedding. With experts, the second branch is GShard's (Lepikhin et al. 2020); with one
 // expert per token it is a Switch (Fedus et al. 2021).
+// Example:
+//   Graph make_gpt2() {
+//     TransformerShape shape;
+//     shape.layers = shape.heads = 12;
+//     shape.hidden = 768;
+//     shape.sequence = 1024;
+//     shape.vocabulary = 50257;
+//     return make_transformer(shape);
+//   }
 #pragma once
 
 #include "monet/base/errors.hpp"

@@ -161,8 +161,9 @@ std::vector<std::size_t> sequence_of(const ClusterWorkload& workload, std::size_
 
 std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy& strategy) {
   if (!workload.transformer)
-    return strategy.layers.empty() ? ""
-                                   : "layers of parts are given, but the network is no transformer";
+    return strategy.layers.empty()
+               ? ""
+               : "layers of parts are given, but the network is not a transformer";
   const TransformerShape& shape = *workload.transformer;
   std::string problems;
   const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,

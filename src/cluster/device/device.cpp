@@ -27,7 +27,8 @@ ClusterDevice read_cluster_device(const DeviceFile& file) {
   if (device.chip->frequency_hz <= 0)
     throw InputError(
         file.where,
-        fmt::format("chip '{}' has no frequency, so its cycles are no time", device.chip->name),
+        fmt::format("chip '{}' has no frequency, so its cycles cannot be converted to time",
+                    device.chip->name),
         "add frequency_hz to its file, or frequency_mhz here");
   return device;
 }

@@ -249,7 +249,7 @@ void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, Kerne
   const double efficiency = figure_within(map, "matmul_efficiency", 0.01, 100, 1.0, problems);
   map.finish();
   if (!may_borrow) {
-    problems.add(node.where, "a table that is borrowed from borrows itself");
+    problems.add(node.where, "a table from which another one borrows cannot borrow");
     return;
   }
   if (!problems.empty())
@@ -299,7 +299,7 @@ KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borr
   if (const YamlNode* other = map.find("borrow")) {
     if (!table.matmul_points.empty() || !table.vector_points.empty() ||
         !table.attention_points.empty())
-      problems.add(other->where, "a table with points of its own borrows none");
+      problems.add(other->where, "a table with points cannot borrow points");
     borrow(*other, open, may_borrow, table, problems);
   }
   if (table.workspace_bytes >= table.memory_bytes)

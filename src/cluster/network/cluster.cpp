@@ -161,7 +161,7 @@ std::uint32_t read_algorithms(const YamlNode& node, ProblemList& problems) {
   for (const std::string& name : as_strings(node, problems)) {
     const auto found = std::ranges::find(kAlgorithmNames, name);
     if (found == kAlgorithmNames.end() || *found == "best")
-      problems.add(node.where, fmt::format("'{}' is no algorithm", name.substr(0, 30)),
+      problems.add(node.where, fmt::format("'{}' is not an algorithm", name.substr(0, 30)),
                    "ring, tree, halving-doubling, direct, hierarchical or table");
     else
       bits |= 1U << static_cast<unsigned>(found - kAlgorithmNames.begin());

@@ -122,7 +122,7 @@ CollectiveTable read_collective_table(const YamlNode& node, const FileOpener& op
   for (const PointRow& row : read_points(node, kColumns, open, problems)) {
     const std::optional<Collective> collective = collective_of(row.cells[0]);
     if (!collective)
-      problems.add(row.where, fmt::format("'{}' is no collective", row.cells[0].substr(0, 30)),
+      problems.add(row.where, fmt::format("'{}' is not a collective", row.cells[0].substr(0, 30)),
                    "all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, point-to-point");
     const auto ranks = counted_cell(row, 1, kColumns[1], problems);
     const auto bytes = counted_cell(row, 2, kColumns[2], problems);

@@ -58,7 +58,7 @@ GroupPlacement place(const Cluster& cluster, std::span<const GroupAxis> axes) {
   for (const GroupAxis& axis : axes) {
     internal_check(axis.stride >= 1 && axis.count >= 1 && axis.count <= kMaxDevices &&
                        axis.stride <= kMaxDevices,
-                   "an axis of a mesh is none");
+                   "an axis of a mesh is invalid");
     placement.ranks *= axis.count;
     last += axis.stride * (axis.count - 1);
     internal_check(last < cluster.devices && placement.ranks <= cluster.devices,

@@ -168,7 +168,7 @@ FileText open_beside(const std::string& name, const SourceLoc& where) {
   try {
     return {path, read_file(path, kMaxPointsBytes)};
   } catch (const InputError& error) {
-    throw InputError(where, fmt::format("cannot open what is named here: {}",
+    throw InputError(where, fmt::format("cannot open the file that is named here: {}",
                                         error.problems().front().to_string()));
   }
 }

@@ -392,7 +392,7 @@ PlannerResult plan_parallelism(const Cluster& cluster, const ClusterDevice& devi
                                const ClusterWorkload& workload, const StrategySpace& space,
                                const PlannerOptions& options, const SearchControl& control) {
   if (options.objective == Objective::energy && !device.chip)
-    throw InfeasibleError("energy is known of chips only, and the device is a kernel table");
+    throw InfeasibleError("energy is known for chips only, but the device is a kernel table");
   if (const std::string misfit = cluster_step::unequal_misfit(cluster); !misfit.empty())
     throw InfeasibleError(misfit);
   const HostLink link = cluster_step::host_link_of(cluster, device);

@@ -147,9 +147,8 @@ private:
       if (!possible || waits || !has(space_.offload, strategy_.offload))
         continue;
       if (found_.size() == kMaxStrategies)
-        throw InfeasibleError(fmt::format("there are more than {} strategies: give values of "
-                                          "some keys of 'parallel'",
-                                          kMaxStrategies));
+        throw InfeasibleError(fmt::format(
+            "there are more than {} strategies: set some keys of 'parallel'", kMaxStrategies));
       found_.push_back(strategy_);
     }
   }
@@ -183,9 +182,9 @@ std::vector<ParallelStrategy> strategies_of(const StrategySpace& space, std::int
                                             const ClusterWorkload& workload, bool has_host_link) {
   std::vector<ParallelStrategy> found = Enumeration(space, devices, workload, has_host_link).run();
   if (found.empty())
-    throw InfeasibleError(fmt::format("no strategy divides a step of {} samples over {} devices "
-                                      "with the values that 'parallel' gives",
-                                      space.global_batch, devices));
+    throw InfeasibleError(fmt::format(
+        "no strategy divides a step of {} samples over {} devices with the values in 'parallel'",
+        space.global_batch, devices));
   return found;
 }
 

@@ -76,8 +76,8 @@ StageDevices best_devices(const Cluster& cluster, const ClusterDevice& device) {
 std::string unequal_misfit(const Cluster& cluster) {
   for (const UnequalDevices& some : cluster.unequal) {
     if (some.device)
-      return fmt::format("{}: devices {} to {} have a file of their own, which steps are not "
-                         "modelled with: give their speed and memory_bytes",
+      return fmt::format("{}: devices {} to {} have a separate file, which the model of steps does "
+                         "not support: set their speed and memory_bytes",
                          some.device->where.to_string(), some.first, some.first + some.count - 1);
   }
   return {};

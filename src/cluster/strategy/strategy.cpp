@@ -57,7 +57,7 @@ std::optional<std::size_t> choice_of(const YamlNode& node, std::span<const std::
   const auto found = std::ranges::find(names, *word);
   if (found != names.end())
     return static_cast<std::size_t>(found - names.begin());
-  problems.add(node.where, fmt::format("'{}' is none of {}", word->substr(0, 20),
+  problems.add(node.where, fmt::format("'{}' is not one of {}", word->substr(0, 20),
                                        fmt::join(names.begin(), names.end(), ", ")));
   return std::nullopt;
 }

@@ -123,7 +123,7 @@ std::string make_pair(const Graph& graph, const Operator& op, const std::vector<
                       GemmPair& pair) {
   std::optional<Factors> factors = factors_of(op.nest);
   if (!factors)
-    return "is no product of two factors";
+    return "is not a product of two factors";
   const auto origin = [&](const Access* access) { return origins[access->tensor.index()]; };
   const auto is_weight = [&](const Access* access) {
     return origin(access).weights && !origin(access).inputs;

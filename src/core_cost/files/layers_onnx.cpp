@@ -121,7 +121,7 @@ Layer convolution(const Graph& graph, const Operator& op) {
   const Shape& y = shape_of(graph, op, op.outputs, 0);
   if (x.size() < 3 || x.size() > 4 || w.size() != x.size() || y.size() != x.size()) {
     throw InputError(location_of(graph, op),
-                     fmt::format("a convolution over {} axes; ZigZag's reader takes two",
+                     fmt::format("a convolution over {} axes; ZigZag's reader accepts two",
                                  x.size() < 2 ? 0 : x.size() - 2));
   }
   const bool flat = x.size() == 3; // one spatial axis: the other has one element
@@ -167,9 +167,8 @@ Layer product(const Graph& graph, const Operator& op) {
   const bool readable =
       rank >= 2 && rank <= 4 && y.size() == rank && std::equal(x.begin(), x.end() - 1, y.begin());
   if (!readable) {
-    throw InputError(location_of(graph, op),
-                     "ZigZag's reader takes products of two to four axes whose first input has the "
-                     "output's rows and batch");
+    throw InputError(location_of(graph, op), "ZigZag's reader accepts products of two to four axes "
+                                             "whose first input has the output's rows and batch");
   }
   const bool constant_weights = computed_inputs(graph, op) < 2;
 

@@ -123,7 +123,7 @@ private:
           std::pair(relation.second, relation.second_coefficient)}) {
       const auto found = find(problem, dim);
       if (!found) {
-        problems_.add(relation.where, fmt::format("'{}' is no loop dimension", dim),
+        problems_.add(relation.where, fmt::format("'{}' is not a loop dimension", dim),
                       nearest_name_hint(dim, names_of(problem.dims)));
       } else if (coefficient > kMaxIterations / problem.dims[*found].size) {
         problems_.add(relation.where, fmt::format("{}*{} spans too much", coefficient, dim));

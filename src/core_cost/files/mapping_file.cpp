@@ -110,7 +110,7 @@ std::optional<std::vector<std::int64_t>> read_allocation(YamlMap& map, ProblemLi
     if (!core)
       continue;
     if (*core < 0)
-      problems.add(item.where, fmt::format("{} is no core id", *core));
+      problems.add(item.where, fmt::format("{} is not a core id", *core));
     cores.push_back(*core);
   }
   return cores;

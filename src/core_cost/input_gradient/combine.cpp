@@ -93,7 +93,7 @@ Core with_less_memory(const Core& core, std::span<const ProblemOperand> operands
     }
     const std::int64_t taken = ceil_div(others, instances(core, memory));
     if (taken > 0 && taken >= memory.size.value) {
-      throw InfeasibleError(fmt::format("core '{}': {} take {} bits, but memory '{}' holds {}",
+      throw InfeasibleError(fmt::format("core '{}': {} need {} bits, but memory '{}' holds {}",
                                         core.name, whose, taken, memory.name, memory.size.value));
     }
     memory.size.value -= std::max<std::int64_t>(0, taken);

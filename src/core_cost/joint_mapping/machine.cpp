@@ -52,10 +52,9 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
       arrays.emplace_back(c);
   }
   if (arrays.empty())
-    throw InputError(
-        {chip.origin},
-        "no core has an array of multipliers, which products need; those that compute in "
-        "memory, processors ('issue') and GPUs ('kernels') are none");
+    throw InputError({chip.origin},
+                     "no core has an array of multipliers, which products need; arrays that "
+                     "compute in memory, processors ('issue') and GPUs ('kernels') do not count");
   if (!chip.offchip)
     throw InputError({chip.origin}, "no off-chip memory, which holds what products read and write");
   const Core& core = chip.cores[arrays.front().index()];

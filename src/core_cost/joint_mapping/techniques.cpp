@@ -52,10 +52,10 @@ Tile smallest_tile(const TileSpace& tiles) {
     }
   }
   if (needs <= problem.room)
-    throw InfeasibleError(fmt::format(
-        "dX and dW in turn, each in its own order, are walked tile by tile: in tiles that fit they "
-        "have more than {} steps",
-        static_cast<std::int64_t>(kMaxEnumeratedTechnique)));
+    throw InfeasibleError(
+        fmt::format("dX and dW in alternation, each in a separate order, are modelled tile by "
+                    "tile: with tiles that fit they have more than {} steps",
+                    static_cast<std::int64_t>(kMaxEnumeratedTechnique)));
   BackwardOperand largest = BackwardOperand::dw;
   Wide most = 0;
   for (const int product : {kDx, kDw}) {

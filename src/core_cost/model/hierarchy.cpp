@@ -217,7 +217,7 @@ void add_ports(Hierarchy& hierarchy, const Node& node, const NestModel& model) {
         fmt::format("core '{}' has no memory for {}", core.name, operand_name(problem, operand)));
   }
   throw InfeasibleError(fmt::format(
-      "core '{}': one element of {} takes {} bits, but its largest memory '{}' holds {}", core.name,
+      "core '{}': one element of {} needs {} bits, but its largest memory '{}' holds {}", core.name,
       operand_name(problem, operand), element_bits(model, operand), top->name, top->size.value));
 }
 

@@ -145,7 +145,7 @@ struct MappingSearch {
   SearchLog log;
 
   /// Why the last unrolling has no order that the user wants.
-  std::string refused = "no order of its loops is the temporal order asked for";
+  std::string refused = "no order of its loops is the required temporal order";
 
   void run(const Context& c, const ArrayUnrolling& unrolling) {
     const SpatialModel& spatial =

@@ -116,9 +116,9 @@ void keep_whole(const NestModel& model, const PlaceRule& rule, std::vector<DimFa
                 std::vector<std::int64_t>& left) {
   const auto size = static_cast<std::int64_t>(rule.size);
   if (size < 1 || left[rule.dim] % size != 0) {
-    throw InfeasibleError(fmt::format(
-        "the temporal order asks for {} {}, but {} of its iterations are left to divide",
-        model.dims[rule.dim].name, size, left[rule.dim]));
+    throw InfeasibleError(
+        fmt::format("the temporal order uses {} {}, but {} of its iterations remain to divide",
+                    model.dims[rule.dim].name, size, left[rule.dim]));
   }
   left[rule.dim] /= size;
   const auto d = std::ranges::find(dims, rule.dim, &DimFactors::dim);

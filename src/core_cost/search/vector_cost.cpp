@@ -194,11 +194,11 @@ void charge_operand(const CoreProblem& problem, const Core& core, std::size_t in
   const std::int64_t capacity = checked_multiply(top.size.value, instances(core, top));
   if (operand.bits > top.size.value) {
     throw InfeasibleError(fmt::format(
-        "core '{}': one element of {} takes {} bits, but memory '{}' holds {}", core.name,
+        "core '{}': one element of {} needs {} bits, but memory '{}' holds {}", core.name,
         operand_name(problem, index), operand.bits, top.name, top.size.value));
   }
   if (!operand.offchip && checked_multiply(all, operand.bits) > capacity) {
-    throw InfeasibleError(fmt::format("core '{}': {} takes {} bits, but memory '{}' holds {}",
+    throw InfeasibleError(fmt::format("core '{}': {} needs {} bits, but memory '{}' holds {}",
                                       core.name, operand_name(problem, index), all * operand.bits,
                                       top.name, capacity));
   }

@@ -205,8 +205,8 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
 }
 
 [[noreturn]] void too_many() {
-  throw InfeasibleError("too many unrollings to rank; name the loops of more array dimensions, or "
-                        "give hints");
+  throw InfeasibleError(
+      "too many unrollings to rank; name the loops of more array dimensions, or add hints");
 }
 
 /// What may be unrolled on an open array dim, in the order in which ZigZag lists it.

@@ -74,7 +74,7 @@ public:
     for (const std::int64_t label : classes_) {
       if (label < 0 || label >= count)
         throw InputError(location_of(graph, op),
-                         fmt::format("label {} is none of {} classes", label, count));
+                         fmt::format("label {} is not one of {} classes", label, count));
     }
   }
 

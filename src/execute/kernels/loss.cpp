@@ -30,7 +30,7 @@ struct LabelRule {
   std::size_t index(const Graph& graph, std::int64_t label, std::size_t classes) const {
     if (label < 0 || label >= static_cast<std::int64_t>(classes)) {
       throw InputError(location_of(graph, *op),
-                       fmt::format("label {} is none of {} classes", label, classes));
+                       fmt::format("label {} is not one of {} classes", label, classes));
     }
     return static_cast<std::size_t>(label);
   }

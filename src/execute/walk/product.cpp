@@ -108,7 +108,7 @@ void check_factors(const Graph& graph, const LoopNest& nest, std::size_t output,
   for (std::size_t k = 0; k < sizes.size(); ++k)
     internal_check(static_cast<std::int64_t>(sizes[k]) ==
                        element_count(graph.tensor(nest.operands.at(k).tensor)),
-                   "a factor or a product has not as many numbers as elements");
+                   "a factor or a product has other numbers of values and elements");
 }
 
 template <class Real>

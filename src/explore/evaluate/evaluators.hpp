@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/explore/explore.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/hardware/chip.hpp"
 
 #include <memory>

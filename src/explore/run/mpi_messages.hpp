@@ -2,7 +2,7 @@
 // machines with the same data layout.
 #pragma once
 
-#include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <cstdint>
 #include <exception>

@@ -416,7 +416,7 @@ private:
   void take(const Message& message) {
     if (message.tag == kDrop)
       return pool_.drop();
-    internal_check(message.tag == kWork, "a message that nobody sends");
+    internal_check(message.tag == kWork, "a message without a sender");
     const auto work = unpack<WorkMessage>(message.bytes);
     received_ += work.ids.size();
     evaluator_.learn(work.trainings);

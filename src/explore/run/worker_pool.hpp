@@ -3,6 +3,7 @@
 
 #include "monet/explore/explore.hpp"
 #include "monet/explore/space.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -50,7 +50,7 @@ void read_cluster(const SpaceFile& file, const YamlNode& node) {
   }
   const YamlNode* device = value_of(node, "device");
   if (device != nullptr && made.has_own_chip)
-    file.problems.add(device->where, "the devices are what 'chip:' says", "leave out one of them");
+    file.problems.add(device->where, "'chip:' defines the devices", "leave out one of them");
   made.cluster = YamlTemplate(node, file.names, file.problems);
 }
 
@@ -188,7 +188,7 @@ void check_first_design(const Space& space) {
   const YamlNode parallel = made_of.clusters->parallel.of(made_of.values(space, id));
   if (value_of(parallel, "global_batch") == nullptr)
     throw InputError(parallel.where, "'parallel' of a space needs 'global_batch'",
-                     "steps of as many samples can be compared");
+                     "only steps with the same number of samples can be compared");
 }
 
 } // namespace
@@ -233,8 +233,7 @@ std::vector<std::string> check_cluster_sections(Space& space, Space::Template& m
       if (named.has_tables && (objective == energy || objective == area || objective == power))
         throw InputError(
             fronts->where,
-            fmt::format("kernel tables have no {}: latency and memory can be asked for",
-                        name_of(objective)));
+            fmt::format("kernel tables have no {}: use latency or memory", name_of(objective)));
     }
   }
   return std::move(named.files);

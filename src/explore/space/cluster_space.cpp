@@ -57,7 +57,7 @@ FileText open_named(const std::string& name, const SourceLoc& where) {
   try {
     return {path, read_file(path)};
   } catch (const InputError& error) {
-    throw InputError(where, fmt::format("cannot open what is named here: {}",
+    throw InputError(where, fmt::format("cannot open the file that is named here: {}",
                                         error.problems().front().to_string()));
   }
 }
@@ -82,7 +82,8 @@ ClusterSettings cluster_settings(const Space& space, const Values& values) {
 Chip chip_of_space(const Space& space, DesignId id) {
   Chip chip = space.chip(id);
   if (!(chip.frequency_hz > 0))
-    throw InputError({space.origin}, "'chip:' has no frequency, so its cycles are no time",
+    throw InputError({space.origin},
+                     "'chip:' has no frequency, so its cycles cannot be converted to time",
                      "add frequency_hz");
   return chip;
 }

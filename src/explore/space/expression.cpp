@@ -102,7 +102,7 @@ double Expression::number(std::uint32_t index, const Values& values) const {
   }
   const double value = applied(node, values);
   if (!std::isfinite(value))
-    fail("is no finite number");
+    fail("is not a finite number");
   return value;
 }
 
@@ -363,7 +363,7 @@ private:
     } while (take(","));
     expect(")");
     if (arguments.size() < function->least || arguments.size() > function->most)
-      throw Failure{fmt::format("{} takes {} argument{}, not {}", name, function->least,
+      throw Failure{fmt::format("{} needs {} argument{}, not {}", name, function->least,
                                 function->least == 1 ? "" : "s", arguments.size())};
     return add(function->op, std::move(arguments), function->apply);
   }
@@ -382,7 +382,7 @@ Expression Expression::parse(std::string_view text, const SourceLoc& where,
   expression.where_ = where;
   Parser parser(expression, names);
   if (const std::string problem = parser.parse(); !problem.empty()) {
-    problems.add(where, fmt::format("'{}' is no expression: {}", text, problem), parser.hint());
+    problems.add(where, fmt::format("'{}' is not an expression: {}", text, problem), parser.hint());
     expression.nodes_.assign(1, Node{Op::constant, 0, number_value(0), {}, nullptr});
     expression.root_ = 0;
   }

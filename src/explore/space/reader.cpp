@@ -72,7 +72,7 @@ private:
   void add_name(const YamlNode::Entry& entry) {
     if (!is_identifier(entry.key))
       problems_.add(entry.key_where,
-                    fmt::format("'{}' is no name: letters, digits and _", entry.key));
+                    fmt::format("'{}' is not a name: letters, digits and _", entry.key));
     if (std::ranges::find(names_, entry.key) != names_.end())
       problems_.add(entry.key_where, fmt::format("'{}' is there already", entry.key));
     names_.push_back(entry.key);

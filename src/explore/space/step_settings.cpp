@@ -49,7 +49,7 @@ void read_fixed(YamlMap& map, std::string_view key, std::string_view only, Probl
   if (!value || *value == only)
     return;
   problems.add(node->where, fmt::format("{} '{}' {}", key, *value, kNotYet),
-               fmt::format("leave it out or say '{}'", only));
+               fmt::format("leave it out or set it to '{}'", only));
 }
 
 /// Reads `lpf_limit`; 0 stands for "none".
@@ -145,7 +145,7 @@ void read_schedule_section(const YamlNode& node, const std::string& path, StepSe
   if (file && *file != "auto") {
     settings.stacks = resolve_beside(path, *file);
     if (settings.mode == StepMode::layer_by_layer)
-      problems.add(stacks->where, "stacks are of no use layer by layer",
+      problems.add(stacks->where, "stacks have no effect layer by layer",
                    "leave out 'mode: layer-by-layer'");
   }
   if (const YamlNode* rules = map.find("stream_like")) {
@@ -161,7 +161,7 @@ void read_schedule_section(const YamlNode& node, const std::string& path, StepSe
   }
   if (const YamlNode* model = map.find("model")) {
     if (as_string(*model, problems) == "stream-coala") {
-      problems.add(model->where, "the reference's model gives a result of another form",
+      problems.add(model->where, "the reference's model has a result of another form",
                    "use monet schedule --model stream-coala");
     } else {
       read_fixed(map, "model", "monet", problems);
@@ -195,7 +195,7 @@ bool has_key(const YamlNode& node, std::string_view key) {
 void refuse_batch(const YamlNode& node, ProblemList& problems) {
   for (const YamlNode::Entry& entry : node.entries) {
     if (entry.key == "batch")
-      problems.add(entry.key_where, "'batch' is given by micro_batch and data of 'parallel'",
+      problems.add(entry.key_where, "'batch' follows from micro_batch and data of 'parallel'",
                    "leave it out");
   }
 }
@@ -214,7 +214,7 @@ Graph cluster_network(const StepSettings& settings, std::int64_t samples) {
   if (!open)
     throw InputError(
         {settings.network},
-        fmt::format("a batch of {} was asked for, but the inputs' first axes are fixed", samples),
+        fmt::format("a batch of {} was requested, but the inputs' first axes are fixed", samples),
         "export the network with a symbolic batch");
   ForeignReport report;
   return recognise(std::move(network), true, report);
@@ -248,7 +248,7 @@ void read_cluster_training(const YamlNode& node, const std::string& path, Cluste
   if (!settings.training) // its problems have been reported
     settings.training.emplace();
   if (settings.training->micro_batches != 1)
-    problems.add(node.where, "'micro_batches' is given by 'parallel'",
+    problems.add(node.where, "'micro_batches' follows from 'parallel'",
                  "leave it out: it is global_batch over data times micro_batch");
 }
 

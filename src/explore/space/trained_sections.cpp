@@ -51,12 +51,12 @@ void read_accuracy(const SpaceFile& file, const YamlNode& node) {
     return;
   }
   if (!file.map.has("training"))
-    file.problems.add(node.where, "'accuracy:' trains what 'training:' says, and there is none");
+    file.problems.add(node.where, "'accuracy:' requires 'training:'");
   for (const YamlNode::Entry& entry : node.entries) {
     if (std::ranges::find(kFixedKeys, entry.key) != std::end(kFixedKeys))
       file.problems.add(entry.key_where,
-                        fmt::format("'{}' is not a space's to say: tests come at the end, numbers "
-                                    "are in the formats of 'training:'",
+                        fmt::format("'{}' cannot be set in a space: tests run at the end, and "
+                                    "'training:' sets the number formats",
                                     entry.key));
   }
   file.made_of.accuracy = varied_section(file, node);

@@ -50,7 +50,7 @@ struct YamlTemplate::Compiler {
 
   void counter(const YamlNode::Entry& entry, Node& out) {
     if (!is_name(entry.key))
-      problems.add(entry.key_where, fmt::format("'{}' is no name for a counter", entry.key));
+      problems.add(entry.key_where, fmt::format("'{}' is not a name for a counter", entry.key));
     const YamlNode& node = entry.value;
     if (node.kind == YamlNode::Kind::sequence) {
       if (node.items.size() != 2) {
@@ -88,7 +88,7 @@ struct YamlTemplate::Compiler {
     Node body = value != nullptr ? compile(*value, false) : compile(node, true);
     if (value != nullptr &&
         node.entries.size() > 1 + (out.condition ? 1U : 0U) + (out.counters.empty() ? 0U : 1U))
-      problems.add(node.where, "beside 'value' an item has 'for' and 'if' only");
+      problems.add(node.where, "an item with 'value' may only have 'for' and 'if' in addition");
     std::erase_if(body.entries, [&](const auto& entry) {
       return value == nullptr && (entry.key == "for" || entry.key == "if");
     });
@@ -322,7 +322,7 @@ SectionTemplate::Choice SectionTemplate::choice(const YamlNode::Entry& entry,
   Choice found;
   const auto parameter = std::ranges::find(parameters, entry.key, &Parameter::name);
   if (parameter == parameters.end()) {
-    problems.add(entry.key_where, fmt::format("'{}' is no parameter", entry.key),
+    problems.add(entry.key_where, fmt::format("'{}' is not a parameter", entry.key),
                  nearest_name_hint(entry.key, names_of(parameters)));
     return found;
   }
@@ -333,7 +333,7 @@ SectionTemplate::Choice SectionTemplate::choice(const YamlNode::Entry& entry,
   const YamlMap twice(entry.value, problems);
   for (const YamlNode::Entry& one : entry.value.entries) {
     if (std::ranges::find(values, one.key) == values.end())
-      problems.add(one.key_where, fmt::format("'{}' is no value of '{}'", one.key, entry.key),
+      problems.add(one.key_where, fmt::format("'{}' is not a value of '{}'", one.key, entry.key),
                    nearest_name_hint(one.key, values));
     if (one.value.kind != YamlNode::Kind::map && one.value.kind != YamlNode::Kind::null)
       problems.add(one.value.where, "expected the keys in which it differs");
@@ -344,7 +344,7 @@ SectionTemplate::Choice SectionTemplate::choice(const YamlNode::Entry& entry,
     if (entry.value.kind == YamlNode::Kind::map && !found.by_value.contains(value))
       problems.add(entry.key_where,
                    fmt::format("there is nothing for the value '{}' of '{}'", value, entry.key),
-                   "say {} where nothing differs");
+                   "use {} if nothing differs");
   }
   return found;
 }

@@ -34,7 +34,7 @@ std::string_view meaning_of(int code) {
   case SQLITE_CORRUPT:
     return "is damaged: restore a copy, or save what is readable with sqlite3's .recover";
   case SQLITE_NOTADB:
-    return "is no store of designs (no SQLite database)";
+    return "is not a store of designs (not a SQLite database)";
   case SQLITE_READONLY:
     return "cannot be written: the file or its folder is read-only";
   case SQLITE_CANTOPEN:

@@ -54,7 +54,7 @@ void check_path(const std::string& path, bool read_only) {
   if (fs::is_directory(status))
     refuse("is a folder, not a file");
   if (fs::exists(status) && !fs::is_regular_file(status))
-    refuse("is no regular file");
+    refuse("is not a regular file");
   if (fs::exists(status))
     return;
   if (read_only)
@@ -197,10 +197,9 @@ public:
     const std::int64_t rows = database_.integer("SELECT count(*) FROM designs");
     // A process that joins others is meant to share their work and needs no --resume.
     if (!options.resume && rows > 0 && !owner_->came_to_others())
-      throw InputError({path},
-                       fmt::format("already holds {} designs of this space: give --resume to go on "
-                                   "with them, or name another file",
-                                   rows));
+      throw InputError({path}, fmt::format("already holds {} designs of this space: use --resume "
+                                           "to continue, or name another file",
+                                           rows));
   }
 
   std::vector<std::optional<DesignResult>> find(std::span<const DesignId> ids) override {

@@ -59,7 +59,8 @@ public:
 
   std::uint64_t excluded() const override { return excluded_.size(); }
   std::string ended_early() const override {
-    return budget_ > known_.size() ? "no design beside the best of any objective is better" : "";
+    return budget_ > known_.size() ? "no neighbour of the best design of any objective is better"
+                                   : "";
   }
 
 private:

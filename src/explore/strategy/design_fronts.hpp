@@ -3,7 +3,7 @@
 
 #include "base/shared/pareto.hpp"
 
-#include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include "base/shared/rng.hpp"
 
-#include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <cstdint>
 #include <optional>

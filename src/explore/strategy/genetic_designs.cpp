@@ -89,7 +89,7 @@ public:
   std::uint64_t excluded() const override { return open_.excluded(); }
   std::string ended_early() const override {
     return exhausted_ && open_.taken() < budget_
-               ? "no new design that the constraints keep was found"
+               ? "no new design that satisfies the constraints was found"
                : "";
   }
 

@@ -20,10 +20,10 @@ public:
   LatinHypercube(DesignSet designs, const StrategyOptions& options)
       : open_(std::move(designs)), budget_(options.budget), random_(options.seed, 0x1A71) {
     if (budget_ == 0)
-      throw InfeasibleError("lhs needs a budget: how many designs to draw");
+      throw InfeasibleError("lhs requires a budget: the number of designs to draw");
     samples_ = static_cast<std::size_t>(std::min(budget_, open_.size()));
     if (samples_ > kMaxSamples)
-      throw InfeasibleError("lhs draws 10,000,000 designs at most: give a smaller budget");
+      throw InfeasibleError("lhs draws 10,000,000 designs at most: use a smaller budget");
   }
 
   std::vector<DesignId> ask() override {
@@ -38,7 +38,7 @@ public:
   std::uint64_t excluded() const override { return open_.excluded(); }
   std::string ended_early() const override {
     return drawn_ && ids_.size() < budget_
-               ? "no more designs that the constraints keep were found for the samples left"
+               ? "no more designs that satisfy the constraints were found for the remaining samples"
                : "";
   }
 

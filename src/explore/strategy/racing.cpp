@@ -31,8 +31,8 @@ public:
       : designs_(std::move(designs)), evaluator_(evaluator), options_(options) {
     internal_check(!designs_.fronts.empty(), "racing without a front to look for");
     if (designs_.size() > kMaxDesigns)
-      throw InfeasibleError(fmt::format("the space has {} designs, and racing looks at the bounds "
-                                        "of {} at most: take nsga2, random or lhs with a budget",
+      throw InfeasibleError(fmt::format("the space has {} designs, and racing computes the bounds "
+                                        "of at most {}: use nsga2, random or lhs with a budget",
                                         designs_.size(), kMaxDesigns));
     for (const FrontRequest& front : designs_.fronts) {
       fronts_.fronts.push_back({front, {}});

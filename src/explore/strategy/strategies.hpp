@@ -1,7 +1,7 @@
 // Factories of the strategies, one file each; strategy.cpp selects one by name.
 #pragma once
 
-#include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <memory>
 

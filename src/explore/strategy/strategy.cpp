@@ -1,10 +1,11 @@
 // The set of designs that strategies search, and the table of strategies by name. Commands call
 // make_strategy() and pass the strategy to explore().
+#include "monet/explore/strategy.hpp"
+
 #include "explore/space/mixed_radix.hpp"
 #include "explore/strategy/strategies.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/explore/explore.hpp"
 
 #include <array>
 #include <limits>
@@ -31,14 +32,14 @@ DesignId DesignSet::id_of(const std::vector<std::uint32_t>& choices) const {
 
 std::span<const std::pair<std::string_view, std::string_view>> strategy_names() {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
-      {"exhaustive", "every design that the constraints keep, in order of their numbers"},
-      {"random", "designs drawn at random, none twice"},
-      {"lhs", "Latin hypercube: every value of every parameter as often as any other"},
-      {"climb", "from the best design so far to those beside it, until none is better in any "
-                "objective"},
-      {"nsga2", "a genetic search for all fronts at once"},
-      {"racing", "every design that may be on a front by its lower bounds: the fronts are those of "
-                 "exhaustive; halving, its old name, means the same"},
+      {"exhaustive", "all designs that satisfy the constraints, in order of their numbers"},
+      {"random", "random designs without repetition"},
+      {"lhs", "Latin hypercube: every value of every parameter equally often"},
+      {"climb", "hill climbing from the best design so far to its neighbours, until none is better "
+                "in any objective"},
+      {"nsga2", "genetic search for all fronts at once"},
+      {"racing", "all designs that may be on a front by their lower bounds; finds the fronts of "
+                 "exhaustive. halving: former name"},
   }};
   return names;
 }

@@ -49,7 +49,7 @@ public:
   std::uint64_t excluded() const override { return excluded_; }
   std::string ended_early() const override {
     return ended_early_.empty() && budget_ > asked_
-               ? "the space has no more designs that its constraints keep"
+               ? "the space has no more designs that satisfy its constraints"
                : ended_early_;
   }
 
@@ -66,19 +66,18 @@ private:
 std::unique_ptr<Strategy> exhaustive_strategy(DesignSet designs, const StrategyOptions& options) {
   const std::uint64_t size = designs.size();
   if (options.budget == 0 && size > kMaxUnbudgetedDesigns)
-    throw InfeasibleError(fmt::format("the space has {} designs, and exhaustive goes through {} "
-                                      "at most: give a budget, or take another strategy",
+    throw InfeasibleError(fmt::format("the space has {} designs, and exhaustive evaluates at most "
+                                      "{}: set a budget or use another strategy",
                                       size, kMaxUnbudgetedDesigns));
   return std::make_unique<Walk>(
       std::move(designs), options,
-      Order{
-          [](std::uint64_t place) { return place; }, 4096, 100'000'000,
-          "constraints exclude {} designs one after another up to number {}: it went no further"});
+      Order{[](std::uint64_t place) { return place; }, 4096, 100'000'000,
+            "constraints exclude {} designs in a row up to number {}: the search stopped"});
 }
 
 std::unique_ptr<Strategy> random_strategy(DesignSet designs, const StrategyOptions& options) {
   if (options.budget == 0)
-    throw InfeasibleError("random needs a budget: how many designs to draw");
+    throw InfeasibleError("random requires a budget: the number of designs to draw");
   const Shuffled order(designs.size(), options.seed);
   return std::make_unique<Walk>(std::move(designs), options,
                                 Order{[order](std::uint64_t place) { return order[place]; }, 1024,

@@ -72,7 +72,7 @@ void append(Dataset& data, const Dataset& more, const std::string& origin) {
     if (bytes > static_cast<std::size_t>(kMaxPixelBytes))
       throw InputError(
           {origin, 0, 0, ""},
-          fmt::format("with this file, images take more than {} bytes", kMaxPixelBytes));
+          fmt::format("with this file, images need more than {} bytes", kMaxPixelBytes));
     pixels.insert(pixels.end(), added.begin(), added.end());
   };
   std::visit(add, data.pixels);

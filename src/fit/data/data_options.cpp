@@ -167,7 +167,7 @@ private:
       for (const char* key : {"train", "test"}) {
         if (!map_.has(key))
           problems_.add(map_.node().where, fmt::format("at most {} images of this size fit", most),
-                        fmt::format("give a smaller '{}'", key));
+                        fmt::format("use a smaller '{}'", key));
       }
     }
   }

@@ -42,7 +42,7 @@ std::size_t parse_magic(const SourceBytes& file) {
   const std::string_view other = name_in(kOtherTypes, type);
   if (type != kUnsignedByte)
     fail_at_byte(file, 2,
-                 other.empty() ? fmt::format("0x{:02X} is no type of elements", type)
+                 other.empty() ? fmt::format("0x{:02X} is not a type of elements", type)
                                : fmt::format("elements are {}, not unsigned bytes", other));
   return byte_at(bytes, 3);
 }

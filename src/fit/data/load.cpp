@@ -48,7 +48,7 @@ Dataset load_set(const DataOptions& options, const std::vector<std::string>& fil
   Dataset data = options.format == DataFormat::cifar10 ? load_cifar10(files, most.value)
                                                        : load_pair(options, files, classes);
   if (most.value > data.size())
-    throw InputError(most.where, fmt::format("'{}' asks for {} images, the files have {}", key,
+    throw InputError(most.where, fmt::format("'{}' requires {} images, the files have {}", key,
                                              most.value, data.size()));
   if (most.value > 0)
     keep_first(data, most.value);

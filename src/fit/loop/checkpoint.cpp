@@ -62,7 +62,7 @@ void write_table(const std::string& path, const Table& table) {
 Table read_table(const std::string& path, std::int64_t columns) {
   const NpyArray array = read_npy(path);
   if (array.shape.size() != 2 || array.shape[1] != columns)
-    throw InputError({path}, fmt::format("is no table of {} columns", columns));
+    throw InputError({path}, fmt::format("is not a table of {} columns", columns));
   return {columns, array.numbers()};
 }
 
@@ -91,7 +91,8 @@ void write_history(const std::string& folder, const RunHistory& history) {
 std::size_t whole_number(const std::string& path, double value) {
   constexpr double kMax = 1e15;
   if (!(value >= 0 && value < kMax) || value != std::floor(value))
-    throw InputError({path}, fmt::format("{} is no number of a step, operator or tensor", value));
+    throw InputError({path},
+                     fmt::format("{} is not a number of a step, operator or tensor", value));
   return static_cast<std::size_t>(value);
 }
 
@@ -206,10 +207,10 @@ RunState read_contents(const std::string& folder, const std::string& identity) {
   map.finish();
   problems.throw_if_any();
   if (version != kVersion || state.updates < 0 || state.advances < 0)
-    throw InputError(root.where, "is no checkpoint that this version goes on from");
+    throw InputError(root.where, "is not a checkpoint that this version can continue");
   if (of != identity)
     throw InputError(root.where, "was made by another experiment or network than the one given",
-                     "without --resume it begins anew; -o names another folder");
+                     "leave out --resume to start again, or name another folder with -o");
   state.history = read_history(folder);
   std::error_code ignored;
   for (const fs::directory_entry& file : fs::directory_iterator(folder + "/tensors", ignored)) {

@@ -58,7 +58,7 @@ private:
     const TrainableOptions& trainable = recipe_.training.value.trainable;
     if (trainable.lora || trainable.sparse)
       throw InputError(recipe_.training.where,
-                       fmt::format("'{}' makes other weights than tests read",
+                       fmt::format("tests do not read the weights that '{}' creates",
                                    trainable.lora ? "lora" : "sparse"),
                        "train whole weights");
   }
@@ -104,7 +104,8 @@ private:
           return !is_floating(label.type) && label.shape == std::vector{setup_.batch};
         });
     if (!one_each)
-      throw InputError(recipe_.training.where, "the loss takes other targets than a class an image",
+      throw InputError(recipe_.training.where,
+                       "the targets of the loss are not one class per image",
                        "for example 'loss: cross_entropy'");
     const Loss& loss = recipe_.training.value.loss;
     if (const auto* entropy = std::get_if<CrossEntropy>(&loss))
@@ -135,9 +136,9 @@ private:
     const std::int64_t images = setup_.batch * setup_.step.micro_batches;
     constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
     if (images > data_.train.size())
-      throw InfeasibleError(fmt::format("variant '{}': a step takes {} images, there are {} for "
-                                        "training",
-                                        recipe_.name, images, data_.train.size()));
+      throw InfeasibleError(
+          fmt::format("variant '{}': a step needs {} images, there are {} for training",
+                      recipe_.name, images, data_.train.size()));
     setup_.length.steps_of_epoch = data_.train.size() / images;
     const std::int64_t all = recipe_.epochs > 0 && recipe_.epochs < kEndless / images
                                  ? recipe_.epochs * setup_.length.steps_of_epoch

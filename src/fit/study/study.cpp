@@ -114,7 +114,7 @@ private:
     recipe_.epochs = integer(map_, "epochs", 0, 1, kMaxSteps);
     recipe_.steps = integer(map_, "steps", 0, 1, kMaxSteps);
     if (!map_.has("epochs") && !map_.has("steps"))
-      problems_.add(map_.node().where, "how long is trained is not said",
+      problems_.add(map_.node().where, "the length of the training is missing",
                     "'epochs', 'steps' or both");
   }
 
@@ -193,7 +193,7 @@ private:
     const std::int64_t every = as_integer(number, ignored).value_or(0);
     const bool known = recipe_.checkpoint.epochs || unit == "step" || unit == "steps";
     if (!known || every < 1 || every > kMaxSteps)
-      problems_.add(node.where, fmt::format("'{}' is no number of steps or epochs", text),
+      problems_.add(node.where, fmt::format("'{}' is not a number of steps or epochs", text),
                     "for example 100 steps, or 1 epoch");
     recipe_.checkpoint.every = every;
   }

@@ -264,9 +264,9 @@ FusionGroups FusionSegments::groups_of(std::uint32_t kind, const FusionWeights& 
 }
 
 std::vector<KeepRate> FusionSegments::rates(const FusionWeights& weights) const {
-  KeepRate looked{"scheduled on their own (most handed on first)"};
+  KeepRate looked{"scheduled alone (those with most on-chip data first)"};
   KeepRate fits{"fit the chip as a group"};
-  KeepRate saves{"save on their own"};
+  KeepRate saves{"save cost alone"};
   for (const GroupKind& kind : kinds_) {
     looked.candidates += kind.occurrences;
     if (!kind.evaluated)

@@ -82,7 +82,7 @@ private:
   std::string why_not_;
   std::set<std::string> seen_;
   double tiles_ = 0; ///< total tiles of the scheduled plans
-  KeepRate scheduled_{"whole plans: fit the chip, in no more tiles than are searched"};
+  KeepRate scheduled_{"whole plans: fit the chip, within the limit of tiles"};
 };
 
 /// Final search of choose_step(), from the stacks of the problem's tiling, whose figures are

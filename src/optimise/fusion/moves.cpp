@@ -348,8 +348,8 @@ std::vector<std::string> why_they_end(const FusionProblem& problem, const Fusion
       return "memory: with the next operator it does not fit the chip";
     const GroupKind::Choice* best = kind.best(weights);
     if (best == nullptr)
-      return "cost: with the next operator no slices save anything";
-    return "cost: the step is better without the next operator, which saves on its own";
+      return "cost: slices with the next operator save nothing";
+    return "cost: the step is better without the next operator, although it saves cost alone";
   };
   std::vector<std::string> reasons;
   for (const auto& stack : plan.stacks) {

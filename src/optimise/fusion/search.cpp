@@ -74,7 +74,7 @@ private:
                       problem_.costs, control_.progress))
         start_with(way, best);
       if (!best.figures && best.why_not.empty())
-        best.why_not = "no fused way can be scheduled";
+        best.why_not = "no fused plan can be scheduled";
     }
     if (best.figures)
       max_tiles_ = std::max(max_tiles_, static_cast<std::size_t>(best.figures->tiles));

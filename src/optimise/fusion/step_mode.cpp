@@ -82,7 +82,7 @@ public:
     for (const std::vector<bool>& idle : idle_cores(chip_)) {
       TilingOptions some = fused;
       some.idle = idle;
-      add_all(some, fmt::format(", {} cores idle", std::ranges::count(idle, true)), true);
+      add_all(some, fmt::format(", {} cores unused", std::ranges::count(idle, true)), true);
     }
   }
 
@@ -128,7 +128,7 @@ private:
   void try_ways(bool ask) {
     for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
       const Candidate& way = ways_[static_cast<std::size_t>(i)];
-      control_.tell({"fusion: ways", i, std::ssize(ways_), value()});
+      control_.tell({"fusion: candidates", i, std::ssize(ways_), value()});
       const auto best = static_cast<double>(choice_.figures.latency_cycles);
       if (!best_ || objective_ != Objective::latency || way.cycles < best)
         consider(way.name, way.tiling, ask && i + 1 == std::ssize(ways_));

@@ -127,7 +127,7 @@ private:
     min_bytes_ = bounds.peak_memory_bytes;
     if (result_.budget_bytes && *result_.budget_bytes < min_bytes_)
       throw InfeasibleError(fmt::format(
-          "no way to run the step within {} bytes exists: in each, {} bytes live at some moment",
+          "no plan of the step fits into {} bytes: in every plan, {} bytes live at some moment",
           *result_.budget_bytes, min_bytes_));
   }
 
@@ -157,7 +157,7 @@ private:
   JointWay fused(JointWay way, const StepChoice& chosen) {
     way.name = way.name == "base" ? "fused" : way.name + ", fused";
     if (std::ranges::find(chosen.tiling.idle, true) != chosen.tiling.idle.end())
-      way.name += ", cores idle";
+      way.name += ", cores unused";
     way.mode = TilingMode::fused;
     way.fusion = fusion_of(*way.step, chip_, chosen.tiling);
     return way;
@@ -263,7 +263,7 @@ private:
     const std::size_t again = way.runs.size() - step_->graph.operators().size();
     if (again == 0)
       return std::nullopt;
-    way.name = fmt::format("{} runs again{}", again, suffix);
+    way.name = fmt::format("{} recomputed{}", again, suffix);
     if (const int number = ++names_[way.name]; number > 1)
       way.name += fmt::format(" ({})", number);
     way.step = std::make_shared<const TrainingGraph>(with_recomputation(*step_, way.runs));
@@ -499,14 +499,14 @@ private:
   [[noreturn]] void nothing_found() const {
     const std::string when = interrupted() ? " before the search was ended" : "";
     if (control_.stop != nullptr && control_.stop->load())
-      throw control_.stopped("before a way to run the step within the budget was found");
+      throw control_.stopped("before a plan within the budget was found");
     const Tried* least = archive_.least();
     if (least == nullptr)
-      throw InfeasibleError("no way to run the step was scheduled" + when);
+      throw InfeasibleError("no plan of the step was scheduled" + when);
     const std::int64_t peak = least->figures.peak_memory_bytes;
     throw InfeasibleError(fmt::format(
-        "no way to run the step within {} bytes was found{}: the least of {} tried has a peak of "
-        "{}, {} more ({}); {} bytes live in each at some moment",
+        "no plan of the step within {} bytes was found{}: the best of {} candidates has a peak of "
+        "{}, {} too many ({}); in every plan, {} bytes live at some moment",
         budget(), when, evaluations(), peak, peak - budget(), least->way.name, min_bytes_));
   }
 

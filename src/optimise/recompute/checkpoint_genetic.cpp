@@ -186,7 +186,7 @@ std::vector<DominatingPoint> dominate(const CheckpointSpace& space,
   std::vector<DominatingPoint> better(points.size());
   std::vector<CheckpointPoint> found;
   for (std::size_t k = 0; k < order.size(); ++k) {
-    control.tell({"checkpointing: dominate", static_cast<std::int64_t>(k),
+    control.tell({"checkpointing: dominating plans", static_cast<std::int64_t>(k),
                   static_cast<std::int64_t>(order.size())});
     const CheckpointPoint& point = points[order[k]];
     const auto known = std::ranges::find_if(

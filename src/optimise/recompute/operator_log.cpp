@@ -32,7 +32,7 @@ public:
     constexpr std::ptrdiff_t kMaxBrackets = 8;
     if (text.size() > kLongestLine || std::ranges::count(text, '{') > kMaxBrackets ||
         std::ranges::count(text, '[') > kMaxBrackets)
-      fail("this is no line of an operator log");
+      fail("this is not a line of an operator log");
     values_ = json::parse(text.begin(), text.end(), nullptr, false);
     if (!values_.is_object())
       fail("every line of an operator log is a JSON object");
@@ -164,7 +164,7 @@ private:
   std::uint32_t named(const Line& line, const std::string& name) const {
     const auto found = names_.find(name);
     if (found == names_.end())
-      line.fail(fmt::format("'{}' is no name that is in use here", name.substr(0, 40)));
+      line.fail(fmt::format("'{}' is not a name that is in use here", name.substr(0, 40)));
     return found->second;
   }
   void bind(const Line& line, const std::string& name, std::uint32_t storage) {
@@ -215,7 +215,8 @@ private:
     const std::string& name = line.text("NAME");
     const auto found = std::ranges::find(results_, name, &Result::name);
     if (found == results_.end())
-      line.fail(fmt::format("'{}' was not made by the instruction before", name.substr(0, 40)));
+      line.fail(
+          fmt::format("'{}' is not a result of the previous instruction", name.substr(0, 40)));
     return *found;
   }
   void memory(const Line& line) {

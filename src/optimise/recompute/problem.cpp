@@ -140,7 +140,7 @@ void verify(const RecomputeProblem& problem, const RecomputeResult& found) {
   const RecomputeOutcome outcome = replay(problem, *found.plan);
   internal_check(outcome.cost == found.outcome.cost &&
                      outcome.peak_bytes == found.outcome.peak_bytes,
-                 "a plan is not what it is said to be");
+                 "a plan has other figures than recorded");
   internal_check(found.bound <= static_cast<double>(outcome.cost) * kRounding,
                  "a plan beats its bound");
 }

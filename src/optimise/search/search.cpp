@@ -20,8 +20,8 @@ void SearchControl::begin(const std::function<void()>& make) const {
     make();
   } catch (const Stopped&) {
     if (stop_at_once != nullptr && stop_at_once->load(std::memory_order_relaxed))
-      warn({}, "the search was terminated before the plan of monet schedule was there: its answer "
-               "may be worse");
+      warn({}, "the search was terminated before it had the plan of monet schedule: its answer may "
+               "be worse");
     throw;
   }
 }

@@ -115,8 +115,8 @@ private:
       return add_tensor(layer, from, role);
     const std::uint32_t tensor = results_.at(*layer.sources[o]);
     if (cascade_.tensors[tensor].shape != from.extents) {
-      problems_.add(layer.where, fmt::format("operand '{}' is [{}], but layer {} makes [{}]", role,
-                                             fmt::join(from.extents, ", "), *layer.sources[o],
+      problems_.add(layer.where, fmt::format("operand '{}' is [{}], but layer {} produces [{}]",
+                                             role, fmt::join(from.extents, ", "), *layer.sources[o],
                                              fmt::join(cascade_.tensors[tensor].shape, ", ")));
     }
     read_.insert(tensor);
@@ -186,7 +186,7 @@ EinsumCascade make_cascade(const Graph& graph, std::optional<std::int64_t> bits)
       continue;
     if (einsum.operands.size() > kMaxOperands || einsum.bounds.size() > kMaxRanks) {
       problems.add({graph.origin, 0, 0, fmt::format("node '{}' ({})", op.name, op.op_type)},
-                   fmt::format("{} operands and {} loops; a mapping of Einsums takes {} and {}",
+                   fmt::format("{} operands and {} loops; a mapping of Einsums allows {} and {}",
                                einsum.operands.size(), einsum.bounds.size(), kMaxOperands,
                                kMaxRanks));
     }

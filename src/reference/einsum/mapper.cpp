@@ -160,7 +160,8 @@ JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
     if (keep_cheapest(step.layer, *step.rows, sizes, promise, so_far) > 0)
       futures.complete = false;
     graph.steps.push_back(std::move(step));
-    control.tell({"einsums: futures", e + 1, static_cast<std::int64_t>(cascade.einsums.size())});
+    control.tell({"einsums: bounds of remaining costs", e + 1,
+                  static_cast<std::int64_t>(cascade.einsums.size())});
     if (futures.only_complete && !futures.complete)
       return {};
   }

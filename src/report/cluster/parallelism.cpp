@@ -135,7 +135,7 @@ std::string parallelism_table(const Json& result) {
   if (counts.at("impossible") != 0)
     text += fmt::format(", {} impossible", count("impossible"));
   if (counts.at("left") != 0)
-    text += fmt::format(", {} not looked at", count("left"));
+    text += fmt::format(", {} not evaluated", count("left"));
   text += "\n";
   text += plan_rows(result, result.at("front").empty() ? "runners_up" : "front");
   return text + fmt::format("\nmodel it: {}\n", printable(result.at("repeat").get<std::string>()));

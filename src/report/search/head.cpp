@@ -31,8 +31,8 @@ std::string worse_text(std::string_view objective, const Certificate& found) {
   if (!found.is_worse_than_start())
     return {};
   if (!std::isfinite(found.best))
-    return "worse than what the search began with: nothing was found\n";
-  return fmt::format("worse than what the search began with: {} {:.6g} after {:.6g} ({:.1f} %)\n",
+    return "worse than the start of the search: no result was found\n";
+  return fmt::format("worse than the start of the search: {} {:.6g} after {:.6g} ({:.1f} %)\n",
                      objective, found.best, found.start, 100 * found.best / found.start);
 }
 

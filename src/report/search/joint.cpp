@@ -102,7 +102,7 @@ Json joint_json(const SearchHead& head, const JointResult& result) {
 std::string joint_table(const Json& json, const Certificate& found) {
   std::string text = printable(json.at("name").get_ref<const std::string&>()) + "\n\n" +
                      compared_table(json.at("compared")) + "\n" +
-                     "best way: " + json.at("compared").back().at("way").get<std::string>() + "\n";
+                     "best plan: " + json.at("compared").back().at("way").get<std::string>() + "\n";
   if (json.contains("budget_bytes"))
     text += fmt::format("budget: {}, peak {}\n",
                         human_bytes(json.at("budget_bytes").get<std::int64_t>()),

@@ -174,12 +174,12 @@ std::string non_finite_lines(const Json& variant) {
     text += fmt::format("{} seed {}: step {}: ", variant.at("name").get<std::string>(),
                         run.at("seed").get<std::uint64_t>(), first.at("step").get<std::int64_t>());
     if (first.at("tensor").is_null())
-      text += "a number that is not finite, which no tensor shows any more";
+      text += "a number that is not finite, which is in no tensor any more";
     else if (first.at("operator").is_null())
       text += fmt::format("'{}' was not finite before the step",
                           printable(first.at("tensor").get<std::string>()));
     else
-      text += fmt::format("'{}' ({}, {}) made the first number that is not finite, in '{}'",
+      text += fmt::format("'{}' ({}, {}) computed the first number that is not finite, in '{}'",
                           printable(first.at("operator").get<std::string>()),
                           printable(first.at("op_type").get<std::string>()),
                           first.at("phase").get<std::string>(),

@@ -105,7 +105,7 @@ private:
       if (!std::is_sorted(tiles_.edges.begin() + begin, tiles_.edges.end(), before))
         std::sort(tiles_.edges.begin() + begin, tiles_.edges.end(), before);
       if (tiles_.edges.size() > std::numeric_limits<std::uint32_t>::max())
-        throw InfeasibleError("tiles depend on each other in more than 4 thousand million ways");
+        throw InfeasibleError("there are more than 2^32 - 1 dependencies between tiles");
       tiles_.first_edge.push_back(static_cast<std::uint32_t>(tiles_.edges.size()));
     }
   }

@@ -267,7 +267,7 @@ std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip,
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= chip.cores.size() || !is_compute_core(chip, index)) {
       problems.add(entry.where,
-                   fmt::format("entry '{}' allocates core {}, which is no compute core of '{}'",
+                   fmt::format("entry '{}' allocates core {}, which is not a compute core of '{}'",
                                entry.name, id, chip.name));
     } else if (!has_offchip_path(chip, index)) {
       problems.add(entry.where,

@@ -69,7 +69,7 @@ std::vector<StackMember> read_sliced(const YamlNode& node, StacksFile::Slices& s
     if (name != "cached" && name != "recomputed")
       problems.add(halo->where, "'halo' must be cached or recomputed");
     else if (!slices.cuts)
-      problems.add(halo->where, "'halo' is of no use without 'slices'");
+      problems.add(halo->where, "'halo' has no effect without 'slices'");
     slices.halo = name == "recomputed" ? Halo::recomputed : Halo::cached;
   }
   if (const YamlNode* turns = map.find("turns")) {
@@ -78,7 +78,7 @@ std::vector<StackMember> read_sliced(const YamlNode& node, StacksFile::Slices& s
     if (slices.turns < 1 || slices.turns > StackSlices::kMaxTurns)
       problems.add(turns->where, fmt::format("a stack has 1 to {} turns", StackSlices::kMaxTurns));
     else if (!slices.cuts)
-      problems.add(turns->where, "'turns' is of no use without 'slices'");
+      problems.add(turns->where, "'turns' has no effect without 'slices'");
   }
   map.finish();
   return members;
@@ -158,10 +158,11 @@ private:
     std::int64_t turns = 1;
     for (const StacksFile::Slices& slices : file.slices) {
       if (slices.turns > 1 && turns > 1 && slices.turns != turns)
-        problems_.add(slices.turns_where,
-                      fmt::format("{} turns, and {} of a stack before: all stacks that take turns "
-                                  "have equally many",
-                                  slices.turns, turns));
+        problems_.add(
+            slices.turns_where,
+            fmt::format(
+                "{} turns, but {} in an earlier stack: all stacks with turns need the same number",
+                slices.turns, turns));
       turns = std::max(turns, slices.turns);
     }
   }

@@ -229,7 +229,7 @@ FusionPlan in_turns(const FusionPlan& plan, const TrainingGraph& step, const Ste
   for (const auto& slices : plan.slices)
     within = std::max(within, slices ? slices->turns : 1);
   if (within > StackSlices::kMaxTurns / count)
-    throw InfeasibleError(fmt::format("a step takes up to {} turns", StackSlices::kMaxTurns));
+    throw InfeasibleError(fmt::format("a step has at most {} turns", StackSlices::kMaxTurns));
   TurnCuts cuts(step, turns, count, within);
   FusionPlan whole;
   std::vector<bool> planned(turns.loops.size(), false);

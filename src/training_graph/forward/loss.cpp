@@ -66,12 +66,12 @@ TensorId output_called(const Graph& network, const std::string& name, bool scala
   const bool output = id && std::ranges::find(network.outputs, *id) != network.outputs.end();
   if (!output)
     throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
-                     "a loss of it is wanted, but the network has no such output");
+                     "its loss is requested, but the network has no such output");
   const Tensor& tensor = network.tensor(*id);
   if (!is_floating(tensor.type) || (scalar && element_count(tensor) != 1))
     throw InputError({network.origin, 0, 0, fmt::format("output '{}'", name)},
-                     scalar ? "is no scalar, so it can be no loss"
-                            : "holds integers, of which there is no loss");
+                     scalar ? "is not a scalar, so it cannot be a loss"
+                            : "holds integers, for which no loss is defined");
   return *id;
 }
 

@@ -53,16 +53,17 @@ void warn_of_guesses(const Graph& network) {
     if (!buffer.is_guess)
       continue;
     warn(tensor_in(network, buffer.name),
-         fmt::format("{} numbers are taken for a buffer and not trained, because of {}",
+         fmt::format("{} numbers are treated as a buffer and not trained, because of {}",
                      buffer.elements, buffer.why),
          fmt::format("to train them set `trainable: {{parameters: ['{}']}}`", buffer.name));
   }
   for (const FoundBuffer& parameter : network.doubtful) {
-    warn(tensor_in(network, parameter.name),
-         fmt::format("{} numbers are taken for a parameter and trained, but may be a buffer, "
-                     "because of {}",
-                     parameter.elements, parameter.why),
-         fmt::format("to keep them set `trainable: {{buffers: ['{}']}}`", parameter.name));
+    warn(
+        tensor_in(network, parameter.name),
+        fmt::format(
+            "{} numbers are treated as a parameter and trained, but may be a buffer, because of {}",
+            parameter.elements, parameter.why),
+        fmt::format("to keep them set `trainable: {{buffers: ['{}']}}`", parameter.name));
   }
 }
 
@@ -88,7 +89,7 @@ void warn_of_equal_weights(const Graph& network) {
     if (pair.is_tied)
       warn(tensor_in(network, pair.name),
            relation_text(pair) + ", bit for bit: both are trained as one parameter",
-           "to train them apart set `trainable: {ties: none}`");
+           "to train them separately set `trainable: {ties: none}`");
   }
   if (unshared.empty())
     return;
@@ -97,7 +98,7 @@ void warn_of_equal_weights(const Graph& network) {
     text += (i == 0 ? "" : ", ") + relation_text(*unshared[i]);
   if (unshared.size() > kNamed)
     text += fmt::format(" and {} more", unshared.size() - kNamed);
-  warn({network.origin, 0, 0, ""}, text + ", bit for bit: they are trained apart",
+  warn({network.origin, 0, 0, ""}, text + ", bit for bit: they are trained separately",
        fmt::format("to train them as one parameter set `trainable: {{ties: ['{}']}}`",
                    unshared.front()->name));
 }

@@ -86,7 +86,7 @@ bool is_known(const NetworkOutline& outline, const Operator& op) {
 }
 
 std::string needed_for(const GradientPaths& paths, const Operator& op) {
-  return fmt::format("the gradient's way is {}", paths.through(op));
+  return fmt::format("the gradient's path is {}", paths.through(op));
 }
 
 std::string join_hints(const std::string& first, const std::string& second) {
@@ -190,8 +190,8 @@ void refuse_untrained(const Graph& network, const GradientNeeds& needs,
   }
   problems.throw_if_any();
   throw InputError({network.origin, 0, 0, ""}, "no trained parameter reaches the loss",
-                   "nothing of what the loss is computed from is a trained parameter; 'trainable' "
-                   "and what was taken for a buffer decide");
+                   "the loss depends on no trained parameter; see 'trainable' and the tensors that "
+                   "are treated as buffers");
 }
 
 namespace {

@@ -55,7 +55,7 @@ Unfolded::Run Unfolded::operator[](OpId folded) const {
   if (const auto own = named(op))
     return {*own, false};
   const auto copied = op.forward_op ? named(folded_.op(*op.forward_op)) : std::nullopt;
-  internal_check(copied.has_value(), "folding made an operator of its own, '" + op.name + "'");
+  internal_check(copied.has_value(), "folding added the operator '" + op.name + "'");
   return {*copied, true};
 }
 
@@ -64,7 +64,7 @@ TensorId Unfolded::operator[](TensorId folded) const {
   if (const auto found = tensors_.find(tensor.name); found != tensors_.end())
     return found->second;
   internal_check(tensor.producer && folded_.op(*tensor.producer).forward_op,
-                 "folding made a tensor of its own, '" + tensor.name + "'");
+                 "folding added the tensor '" + tensor.name + "'");
   const Operator& op = folded_.op(*tensor.producer);
   const auto place = std::find(op.outputs.begin(), op.outputs.end(), folded) - op.outputs.begin();
   const Operator& first = folded_.op(*op.forward_op);

@@ -131,7 +131,7 @@ private:
                         : binary    ? &binary->reduction
                         : sequences ? &sequences->reduction
                                     : nullptr;
-    const YamlNode* node = of("reduction", chosen, "losses that are taken of an output");
+    const YamlNode* node = of("reduction", chosen, "losses that are computed from an output");
     if (!node)
       return;
     const Choice<Reduction> reductions[]{
@@ -162,7 +162,7 @@ private:
     if (!outputs)
       return;
     if (outputs->kind != YamlNode::Kind::map)
-      problems_.add(outputs->where, "'outputs' gives a weight for each output that is a loss");
+      problems_.add(outputs->where, "'outputs' has a weight for each output that is a loss");
     for (const YamlNode::Entry& entry : outputs->entries)
       network->outputs.emplace_back(entry.key, as_number(entry.value, problems_).value_or(1.0));
   }
@@ -192,7 +192,7 @@ LossTerm read_term(const YamlNode& node, ProblemList& problems) {
     map.finish();
   }
   if (std::holds_alternative<NoLoss>(term.loss) || std::holds_alternative<NetworkLoss>(term.loss))
-    problems.add(node.where, "is no loss of one output; 'outputs' of 'network' takes several");
+    problems.add(node.where, "is not a loss of one output; 'outputs' of 'network' accepts several");
   return term;
 }
 

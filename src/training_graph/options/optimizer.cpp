@@ -149,8 +149,7 @@ private:
     if (betas && !list)
       problems_.add(betas->where, "'betas' is a list of two numbers");
     if (list && (map_.has("beta1") || map_.has("beta2"))) {
-      problems_.add(betas->where,
-                    "'betas' and 'beta1', 'beta2' say the same thing; give one of them");
+      problems_.add(betas->where, "'betas' and 'beta1', 'beta2' mean the same; give one of them");
     }
     for (const std::size_t i : {0U, 1U}) {
       if (const auto beta = list ? as_number(betas->items[i], problems_) : std::nullopt)
@@ -190,7 +189,7 @@ ParameterGroup read_group(const YamlNode& node, ProblemList& problems, Optimizer
   read_key(map, problems, "match", read_patterns, group.match);
   read_key(map, problems, "rule", read_rule, group.norms_and_biases);
   if (group.match.empty() && !group.norms_and_biases)
-    problems.add(node.where, "a group takes parameters by 'match' or 'rule'");
+    problems.add(node.where, "a group selects parameters by 'match' or 'rule'");
   group.optimizer = read_settings(map, problems, given);
   map.finish();
   return group;

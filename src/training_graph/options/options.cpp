@@ -44,7 +44,7 @@ void read_clipping(YamlMap& map, ProblemList& problems, UpdateOptions& options) 
   read_limit(*value, problems, "a magnitude", options.clip_value);
   if (options.clip_value && options.clip_global_norm)
     problems.add(value->where,
-                 "'clip_global_norm' and 'clip_value' are two ways to clip; give one of them");
+                 "'clip_global_norm' and 'clip_value' exclude each other; give one of them");
 }
 
 /// `true` or patterns.
@@ -114,7 +114,7 @@ void read_store(const YamlNode& node, ProblemList& problems, StorageOptions& opt
   if (const YamlNode* recompute = map.find("recompute")) {
     options.recompute = as_strings(*recompute, problems, true);
     if (options.policy == StorePolicy::pytorch_eager)
-      problems.add(recompute->where, "PyTorch computes nothing again; 'default' has to be minimal");
+      problems.add(recompute->where, "PyTorch recomputes nothing; 'default' must be minimal");
   }
   map.finish();
 }
@@ -141,7 +141,8 @@ void read_detach(const YamlNode& node, ProblemList& problems, std::vector<Detach
     if (const YamlNode* tensor = map.find("tensor"))
       detach.push_back({as_string(*tensor, problems).value_or(""), ""});
     else
-      problems.add(item.where, "'tensor' is missing: the pattern of what no gradient passes");
+      problems.add(item.where,
+                   "'tensor' is missing: the pattern of tensors that no gradient passes");
     if (const YamlNode* before = map.find("before"); before && !detach.empty())
       detach.back().before = as_string(*before, problems).value_or("");
     map.finish();
@@ -222,8 +223,8 @@ TrainingOptions read_training_options(const YamlNode& node, ProblemList& problem
   if (node.kind == YamlNode::Kind::null)
     return {};
   if (node.kind == YamlNode::Kind::sequence) {
-    problems.add(node.where, "is a list of steps that take turns, where one step is expected",
-                 "'monet run' and 'monet graph' take several");
+    problems.add(node.where, "is a list of alternating steps, but one step is expected",
+                 "'monet run' and 'monet graph' accept several");
     return {};
   }
   YamlMap map(node, problems);
@@ -242,7 +243,7 @@ std::vector<AlternateStep> read_alternate_steps(const YamlNode& node, ProblemLis
     const bool plain = !step.name.empty() && step.name.front() != '.' &&
                        step.name.find_first_of("/\\:") == std::string::npos;
     if (map.find("name") != nullptr && !plain)
-      problems.add(item.where, "the name of a step is that of a folder");
+      problems.add(item.where, "the name of a step must be a valid name of a folder");
     for (const AlternateStep& other : steps) {
       if (other.name == step.name)
         problems.add(item.where, fmt::format("two steps are called '{}'", step.name));

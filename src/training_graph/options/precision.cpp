@@ -31,7 +31,7 @@ void read_named_type(const YamlNode& node, ProblemList& problems, std::string_vi
   if (formats == Formats::all)
     hint += ", int8, mxint8, mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, the last "
             "ones also with a block's shape, as in mxfp8_e4m3_8x8";
-  problems.add(node.where, fmt::format("'{}' is no element type for '{}'", *text, key), hint);
+  problems.add(node.where, fmt::format("'{}' is not an element type for '{}'", *text, key), hint);
 }
 
 void read_type(YamlMap& map, ProblemList& problems, std::string_view key, Formats formats,
@@ -86,7 +86,7 @@ void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precisi
   if (const YamlNode* text = map.find("shape")) {
     shape = parse_block_shape(as_string(*text, problems).value_or(""));
     if (!shape)
-      problems.add(text->where, "blocks are so many rows by so many columns", "8x8, for example");
+      problems.add(text->where, "blocks are ROWSxCOLUMNS", "8x8, for example");
   }
   const YamlNode* scale = map.find("scale");
   ScaleMode mode = ScaleMode::floor;
@@ -165,7 +165,7 @@ void check_wider(const YamlNode& node, ProblemList& problems, const Precision& p
   for (const auto& type : {precision.weights, precision.activations, precision.gradients}) {
     if (type && bits_of(*type) <= 8)
       problems.add(node.where,
-                   fmt::format("'products' casts to fp8, and {} is no wider", name_of(*type)));
+                   fmt::format("'products' casts to fp8, and {} is not wider", name_of(*type)));
   }
 }
 

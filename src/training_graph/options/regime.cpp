@@ -36,7 +36,7 @@ void read_sparse(const YamlNode& node, ProblemList& problems,
   sparse.biases = map.boolean_or("biases", sparse.biases);
   const YamlNode* channels = map.find("channels");
   if (channels && channels->kind != YamlNode::Kind::map)
-    problems.add(channels->where, "'channels' gives a share of channels for each pattern");
+    problems.add(channels->where, "'channels' has a share of channels for each pattern");
   if (channels) {
     for (const YamlNode::Entry& entry : channels->entries) {
       const double share = as_number(entry.value, problems).value_or(1.0);
@@ -85,14 +85,13 @@ void read_trainable(const YamlNode& node, ProblemList& problems, TrainableOption
     if (count < 1)
       problems.add(last->where, fmt::format("the last {} layers cannot be trained", count));
     if (options.layers)
-      problems.add(last->where, "'layers' and 'train_last' say the same thing; give one of them");
+      problems.add(last->where, "'layers' and 'train_last' mean the same; give one of them");
     options.layers = LayerRange{-count, -1};
   }
   read_key(map, problems, "lora", read_lora, options.lora);
   read_key(map, problems, "sparse", read_sparse, options.sparse);
   if (options.lora && options.sparse)
-    problems.add(node.where,
-                 "adapters and a sparse update are two ways to train; give one of them");
+    problems.add(node.where, "adapters and a sparse update exclude each other; give one of them");
   map.finish();
 }
 

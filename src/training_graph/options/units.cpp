@@ -21,12 +21,12 @@ void read_mode(const YamlNode& node, ProblemList& problems, Rounding& rounding) 
     return;
   const auto parsed = parse_rounding(*text);
   if (!parsed) {
-    problems.add(node.where, fmt::format("'{}' is no rounding", *text),
+    problems.add(node.where, fmt::format("'{}' is not a rounding mode", *text),
                  "one of: even, away, zero, stochastic, stochastic:BITS with 1 to 24 bits");
     return;
   }
   if (parsed->mode == RoundTo::hysteresis)
-    problems.add(node.where, "steps do not remember what hysteresis looks at");
+    problems.add(node.where, "steps do not store the previous values that hysteresis needs");
   rounding.mode = parsed->mode;
   rounding.random_bits = parsed->random_bits;
 }
@@ -44,7 +44,7 @@ std::optional<NumberFormat> read_format(const YamlNode& node, ProblemList& probl
   const auto format = parse_number_format(*text);
   if (!format || !fits_single(*format)) {
     problems.add(node.where,
-                 format ? fmt::format("'{}' has numbers that single precision has not", *text)
+                 format ? fmt::format("'{}' has numbers that single precision lacks", *text)
                         : fmt::format("unknown number format '{}'", *text),
                  nearest_name_hint(*text, common_format_names()));
     return std::nullopt;

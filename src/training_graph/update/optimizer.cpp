@@ -52,8 +52,7 @@ void UpdateEmitter::check_groups() const {
   for (std::size_t g = 0; g < patterns_.size(); ++g)
     patterns_[g].report(
         builder_->graph(),
-        fmt::format("no trained parameter is taken by the pattern '{{}}' of optimiser group {}",
-                    g + 1),
+        fmt::format("no trained parameter matches the pattern '{{}}' of optimiser group {}", g + 1),
         problems);
   problems.throw_if_any();
 }

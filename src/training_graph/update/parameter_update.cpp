@@ -80,8 +80,8 @@ private:
   /// Rejects sparse gradients where PyTorch does, and with momentum.
   template <class O>
   void check_sparse(const O& o) const {
-    constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: give it "
-                                       "one of them in a group, or a dense gradient";
+    constexpr std::string_view kHint = "sgd without momentum, sparse_adam and adagrad can: use one "
+                                       "of them in a group, or a dense gradient";
     if constexpr (std::is_same_v<O, Adam> || std::is_same_v<O, AdamW>)
       refuse("adam does not support sparse gradients", "consider sparse_adam");
     else if constexpr (!std::is_same_v<O, Sgd> && !std::is_same_v<O, Adagrad> &&
@@ -94,7 +94,7 @@ private:
     if constexpr (requires { o.weight_decay; }) {
       if (o.weight_decay != 0.0)
         refuse("weight decay shrinks rows that have no gradient, but the gradient is sparse",
-               "weight_decay: 0 for a group of its own, or a dense gradient");
+               "set weight_decay: 0 in a separate group, or use a dense gradient");
     }
     if (clip_value_ > 0.0)
       refuse("sparse gradients are not clipped by value", "clip_global_norm clips them, too");
@@ -126,7 +126,7 @@ private:
   void emit(const SparseAdam& o) {
     if (!record_.rows)
       refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
-             "train it with adam in a group of its own, or name it in 'sparse_gradients'");
+             "train it with adam in a separate group, or name it in 'sparse_gradients'");
     one_operator("SparseAdamUpdate", {"first_moment", "second_moment"}, true,
                  settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
   }

@@ -123,9 +123,9 @@ std::string follow_patches(const Graph& graph, Chain& chain) {
   const Operator* flat = made_by(graph, chain.product->inputs[1], "Reshape");
   const Operator* dy = made_by(graph, chain.product->inputs[0], "Reshape");
   if (!dy)
-    return "the first operand is no reshaped gradient";
+    return "the first operand is not a reshaped gradient";
   if (!flat)
-    return "its patches are not collected from an input, but come as they are";
+    return "its patches are not collected from an input";
   chain.dy = *dy->inputs[0];
   const std::size_t axes = spatial_axes(shape_of(graph, chain.dy));
   chain.transpose = made_by(graph, flat->inputs[0], "Transpose");

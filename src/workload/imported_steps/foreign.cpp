@@ -56,7 +56,7 @@ find_replacements(const Graph& graph, const std::vector<Phase>& phases, ForeignR
       const auto producer = graph.tensor(id).producer;
       report.kept.push_back({producer ? graph.op(*producer).name : graph.tensor(id).name,
                              "it updates '" + graph.tensor(*updated).name +
-                                 "', which is no parameter and is not overwritten"});
+                                 "', which is not a parameter and is not overwritten"});
     }
   }
   return found;

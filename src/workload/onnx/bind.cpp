@@ -55,10 +55,10 @@ private:
     const std::string what =
         symbol.empty() ? fmt::format("axis {} has no size", axis)
                        : fmt::format("dimension '{}' (axis {}) has no size", symbol, axis);
-    std::string hint = "give the batch size (option batch, --batch)";
+    std::string hint = "set the batch size (option batch, --batch)";
     if (axis > 0) {
       hint = symbol.empty() ? "export the network with a fixed size"
-                            : fmt::format("give it in `dimensions: {{{}: ...}}`", symbol);
+                            : fmt::format("set it in `dimensions: {{{}: ...}}`", symbol);
     }
     problems_.add(at_tensor(model_, input.name), what, hint);
   }
@@ -112,7 +112,7 @@ std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxRe
       continue; // weights in files of IR version 3
     if (!input.type) {
       problems.add(at_tensor(model, input.name),
-                   "this graph input is no tensor of a known element type");
+                   "this graph input is not a tensor of a known element type");
       continue;
     }
     if (!input.shape) {

@@ -153,7 +153,7 @@ void check_ranges(const Model& model, const Node& node, const Values& values) {
     }
     if (!ok) {
       throw InputError(at_node(model, node, "attribute 'perm'"),
-                       "this is no permutation of the input's axes");
+                       "this is not a permutation of the input's axes");
     }
   }
 }

@@ -241,7 +241,7 @@ std::optional<Unrolled> ControlFlow::run_loop(const Node& node) {
   const auto turns = given(0).empty() ? std::numeric_limits<std::int64_t>::max() : number(given(0));
   auto goes_on = given(1).empty() ? 1 : number(given(1));
   if (!turns || !goes_on)
-    return Unrolled{{}, "the number of turns depends on data"};
+    return Unrolled{{}, "the number of iterations depends on data"};
   Names fed{
       "", constant(node.name + "/goes_on", {.type = ElementType::boolean, .values = Integers{1}})};
   for (std::size_t i = 0; i < states; ++i)
@@ -255,7 +255,8 @@ std::optional<Unrolled> ControlFlow::run_loop(const Node& node) {
       return std::nullopt;
     goes_on = number((*made)[0]);
     if (!goes_on)
-      return Unrolled{{}, fmt::format("whether turn {} is the last one depends on data", turn)};
+      return Unrolled{{},
+                      fmt::format("whether iteration {} is the last one depends on data", turn)};
     std::copy_n(made->begin() + 1, states, fed.begin() + 2);
     for (std::size_t i = 0; i < scanned.size(); ++i)
       scanned[i].push_back((*made)[1 + states + i]);
@@ -358,8 +359,9 @@ std::optional<Unrolled> ControlFlow::finish(const Node& node, Names states,
 bool ControlFlow::put_together(const Node& node, std::size_t output, std::size_t scan,
                                const Names& parts) {
   if (parts.empty())
-    throw InputError(at_node(model_, node),
-                     fmt::format("output '{}' of no turns has no shape", node.outputs[output]));
+    throw InputError(
+        at_node(model_, node),
+        fmt::format("output '{}' of a loop without iterations has no shape", node.outputs[output]));
   const auto axes = node.attributes.integers("scan_output_axes");
   const auto directions = node.attributes.integers("scan_output_directions");
   const std::int64_t axis = scan < axes.size() ? axes[scan] : 0;

@@ -295,7 +295,8 @@ std::vector<std::optional<Value>> infer_one_hot(const Model& model, const Node& 
   std::int64_t axis = node.attributes.integer("axis", -1);
   axis += axis < 0 ? rank : 0;
   if (!(classes >= 0.0 && classes <= kMax))
-    throw InputError(at_node(model, node), fmt::format("{} classes cannot be told apart", classes));
+    throw InputError(at_node(model, node),
+                     fmt::format("a OneHot of {} classes is not possible", classes));
   if (axis < 0 || axis >= rank)
     throw InputError(at_node(model, node, "attribute 'axis'"), "the axis is outside the tensor");
   Value out{levels->type, indices->shape, std::nullopt, false};

@@ -214,7 +214,7 @@ void resize(const Newer& at) {
     at.refuse(policy == "stretch" ? "Resize along computed axes"
                                   : "Resize with this keep_aspect_ratio_policy and these sizes");
   if (antialias && !only_enlarges(at, shape))
-    at.refuse("Resize with antialias that makes something smaller");
+    at.refuse("Resize with antialias that reduces a size");
 }
 
 // --- others ---
@@ -339,7 +339,7 @@ void check_opset(const Model& model, const Node& node) {
   for (const RenamedAttribute& word : kWords) {
     if (node.op_type == word.op_type && node.opset < word.first &&
         node.attributes.text(word.attribute, "") == word.word)
-      refuse(word.attribute, fmt::format("'{}' is none of its values", word.word));
+      refuse(word.attribute, fmt::format("'{}' is not one of its values", word.word));
   }
 }
 

@@ -93,7 +93,7 @@ Producers find_producers(const Model& model, ProblemList& problems) {
         continue;
       if (given.count(output) != 0 || !producers.emplace(output, i).second) {
         problems.add(at_node(model, model.nodes[i]),
-                     fmt::format("value '{}' is made twice", output));
+                     fmt::format("value '{}' is computed twice", output));
       }
     }
   }
@@ -103,13 +103,13 @@ Producers find_producers(const Model& model, ProblemList& problems) {
   for (const Node& node : model.nodes) {
     for (const std::string& input : node.inputs) {
       if (!known(input)) {
-        problems.add(at_node(model, node), fmt::format("input '{}' is made by no node", input));
+        problems.add(at_node(model, node), fmt::format("no node computes input '{}'", input));
       }
     }
   }
   for (const Declared& output : model.outputs) {
     if (output.name.empty() || !known(output.name)) {
-      problems.add(at_tensor(model, output.name), "no node makes this graph output");
+      problems.add(at_tensor(model, output.name), "no node computes this graph output");
     }
   }
   return producers;

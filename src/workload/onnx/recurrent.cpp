@@ -79,7 +79,7 @@ private:
     const std::string direction = node_.attributes.text("direction", "forward");
     const bool both = direction == "bidirectional";
     if (!both && direction != "forward" && direction != "reverse")
-      refuse(fmt::format("'{}' is no direction", direction), "attribute 'direction'");
+      refuse(fmt::format("'{}' is not a direction", direction), "attribute 'direction'");
     backwards_ = direction == "reverse";
     const std::int64_t width = checked_multiply(gates_, hidden_);
     if (directions_ != (both ? 2 : 1) || w[0] != directions_ || w[2] != x[2] || w[1] != width ||

@@ -38,7 +38,7 @@ struct Sequences::Context {
   const Value& tensor(std::size_t i) const {
     const Value* value = has(i) ? input_value(node, i, values) : nullptr;
     if (value == nullptr)
-      refuse(fmt::format("input {} is no tensor", i));
+      refuse(fmt::format("input {} is not a tensor", i));
     return *value;
   }
 
@@ -81,7 +81,7 @@ std::uint32_t Sequences::number_of(const std::string& tensor) {
 const Sequences::List& Sequences::list(const Context& context) const {
   const auto found = context.has(0) ? lists_.find(context.node.inputs[0]) : lists_.end();
   if (found == lists_.end())
-    context.refuse("input 0 is no sequence");
+    context.refuse("input 0 is not a sequence");
   return found->second;
 }
 

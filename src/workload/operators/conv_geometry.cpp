@@ -62,7 +62,7 @@ ConvGeometry window_geometry(const Graph& graph, const Operator& op,
     } else if (auto_pad == "VALID") {
       geometry.pads_begin[i] = 0;
     } else {
-      fail(graph, op, fmt::format("'{}' is no padding mode", auto_pad), "attribute 'auto_pad'");
+      fail(graph, op, fmt::format("'{}' is not a padding mode", auto_pad), "attribute 'auto_pad'");
     }
   }
   return geometry;
@@ -86,7 +86,7 @@ ConvGeometry conv_geometry(const Graph& graph, const Operator& op, std::span<con
     const std::int64_t expected = room < 0 ? 0 : room / geometry.strides[i] + 1;
     if (expected != y[2 + i]) {
       fail(graph, op,
-           fmt::format("spatial axis {} gives {} outputs, but the output has {}", i, expected,
+           fmt::format("spatial axis {} results in {} outputs, but the output has {}", i, expected,
                        y[2 + i]));
     }
   }

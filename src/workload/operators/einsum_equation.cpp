@@ -35,7 +35,7 @@ std::string check_term(const std::string& term) {
     rest.erase(at, kEllipsis.size());
   for (const char c : rest) {
     if (!is_letter(c))
-      return fmt::format("'{}' in '{}' is no letter", c, term);
+      return fmt::format("'{}' in '{}' is not a letter", c, term);
   }
   return {};
 }

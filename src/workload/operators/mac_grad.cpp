@@ -99,7 +99,7 @@ const OperatorRule& forward_of_pair(const Graph& graph, const Operator& op) {
   const std::string type = op.attributes.text("forward", "");
   const bool known = std::ranges::any_of(kForwards, [&](const char* name) { return type == name; });
   if (!known)
-    fail(graph, op, fmt::format("'{}' is no product", type), "attribute 'forward'");
+    fail(graph, op, fmt::format("'{}' is not a product", type), "attribute 'forward'");
   return *find_rule("", type);
 }
 

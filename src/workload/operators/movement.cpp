@@ -86,7 +86,7 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
     if (in[i] == out[i] || in[i] == 0)
       continue;
     if (out[i] % in[i] != 0)
-      fail(graph, op, fmt::format("axis {} is no multiple of the input", i));
+      fail(graph, op, fmt::format("axis {} is not a multiple of the input", i));
     const LoopIndex repeat = nest.loop(fmt::format("R{}", i), out[i] / in[i]);
     to[i] = axis_sum({{repeat, in[i]}, {loops[i], 1}});
   }

@@ -29,7 +29,7 @@ struct GroupLoops {
 std::int64_t groups_of(const Graph& graph, const Operator& op, std::int64_t channels) {
   const std::int64_t groups = op.attributes.integer("num_groups", channels);
   if (groups < 1 || channels % groups != 0) {
-    fail(graph, op, fmt::format("{} channels are no multiple of {} groups", channels, groups),
+    fail(graph, op, fmt::format("{} channels are not a multiple of {} groups", channels, groups),
          "attribute 'num_groups'");
   }
   return groups;

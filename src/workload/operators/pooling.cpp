@@ -77,7 +77,8 @@ LoopNest build_unpool(const Graph& graph, const Operator& op) {
   const auto& large = picks ? input_shape(graph, op, 0) : output_shape(graph, op, 0);
   if (small.size() < 3 || large.size() != small.size() || large[0] != small[0] ||
       large[1] != small[1] || input_shape(graph, op, 1) != small)
-    fail(graph, op, "images of as many channels, and an index for every element, are expected");
+    fail(graph, op,
+         "images with equally many channels, and an index for every element, are expected");
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   std::vector<AxisExpr> place{axis(nest.loop("B", small[0])), axis(nest.loop("C", small[1]))};
   for (std::size_t i = 2; i < small.size(); ++i)

@@ -44,7 +44,7 @@ void check_slice(const Graph& graph, const Operator& op, const ViewStep& step, c
     const std::int64_t last =
         checked_add(step.starts[i], checked_multiply(step.steps[i], out[i] - 1));
     expect(graph, op, step.starts[i] >= 0 && step.starts[i] < in[i] && last >= 0 && last < in[i],
-           fmt::format("elements {} to {} of an axis of {} are asked for", step.starts[i], last,
+           fmt::format("elements {} to {} of an axis of {} are requested", step.starts[i], last,
                        in[i]),
            detail);
   }
@@ -117,7 +117,7 @@ void check_padding(const Graph& graph, const Operator& op, const Shape& inside, 
   constexpr std::array<std::string_view, 4> modes{"constant", "edge", "reflect", "wrap"};
   const std::string mode = op.attributes.text("mode", "constant");
   expect(graph, op, std::find(modes.begin(), modes.end(), mode) != modes.end(),
-         fmt::format("'{}' is no way to pad", mode), "attribute 'mode'");
+         fmt::format("'{}' is not a padding mode", mode), "attribute 'mode'");
   const std::size_t rank = inside.size();
   expect(graph, op, pads.size() == 2 * rank && padded.size() == rank,
          "two pads for every axis are expected");
@@ -232,8 +232,7 @@ void check_top_k(const Graph& graph, const Operator& op) {
 
 /// Checks (dY, operands) -> gradients of some of the operands.
 void check_gradients(const Graph& graph, const Operator& op) {
-  expect(graph, op, op.outputs.size() < op.inputs.size(),
-         "it has more gradients than operands to make them for");
+  expect(graph, op, op.outputs.size() < op.inputs.size(), "it has more gradients than operands");
 }
 
 /// Checks the inputs (dY, B), (dY, A, B) or (dY, omitted, B).

@@ -31,7 +31,7 @@ void check_choice(const Graph& graph, const Operator& op, std::string_view name,
                   std::string_view fallback, std::initializer_list<std::string_view> known) {
   const std::string chosen = op.attributes.text(name, fallback);
   if (std::find(known.begin(), known.end(), chosen) == known.end())
-    fail(graph, op, fmt::format("'{}' is none of the modes", chosen),
+    fail(graph, op, fmt::format("'{}' is not one of the modes", chosen),
          fmt::format("attribute '{}'", name));
 }
 
@@ -198,7 +198,7 @@ LoopNest build_roi_align_grad(const Graph& graph, const Operator& op) {
   check_regions(graph, op, image, input_shape(graph, op, 1), input_shape(graph, op, 2), bins);
   const bool is_max = op.attributes.text("mode", "avg") == "max";
   if (is_max && (!has_input(op, 3) || input_shape(graph, op, 3) != image))
-    fail(graph, op, "a maximum's gradient needs what it was taken of");
+    fail(graph, op, "the gradient of a maximum needs the input of the maximum");
   const std::int64_t per_axis = samples_per_axis(graph, op);
   const int samples = static_cast<int>(per_axis * per_axis);
   LoopNestBuilder nest(graph, op, ComputeKind::vector, region_work(op, samples));

@@ -47,7 +47,7 @@ void check_row_numbers(const Graph& graph, const Operator& op, std::size_t input
                        const Integers& rows) {
   const auto& numbers = input_shape(graph, op, input);
   if (is_floating(graph.tensor(*op.inputs[input]).type))
-    fail(graph, op, "numbers of rows are no integers");
+    fail(graph, op, "numbers of rows are not integers");
   if (numbers.size() != 1 || rows.empty() || numbers[0] != rows[0])
     fail(graph, op, "there is not one number for each row");
 }

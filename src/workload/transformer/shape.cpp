@@ -98,8 +98,8 @@ private:
 
   void divisions() {
     if (!shape_.head_size && shape_.hidden % shape_.heads != 0)
-      report("heads", fmt::format("{} of 'hidden' are not divisible by {} heads: {} are left; give "
-                                  "'head_size' where heads are of another size",
+      report("heads", fmt::format("{} of 'hidden' are not divisible by {} heads: {} are left; set "
+                                  "'head_size' if heads have another size",
                                   shape_.hidden, shape_.heads, shape_.hidden % shape_.heads));
     const std::int64_t groups = shape_.heads_of_keys();
     if (shape_.heads % groups != 0)

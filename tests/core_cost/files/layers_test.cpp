@@ -172,7 +172,7 @@ TEST(Layers, ProblemsHaveAPlaceAndAHint) {
       {"*I[b]", "*W[b]", "operand 'W' is there twice"},
       {"iy=1*oy+1*fy", "iy=1*oy", "expected a relation like 'ix=2*ox+1*fx'"},
       {"iy=1*oy+1*fy", "iy=0*oy+1*fy", "expected a relation like 'ix=2*ox+1*fx'"},
-      {"iy=1*oy+1*fy", "iy=1*oyy+1*fy", "'OYY' is no loop dimension (did you mean 'OY'?)"},
+      {"iy=1*oy+1*fy", "iy=1*oyy+1*fy", "'OYY' is not a loop dimension (did you mean 'OY'?)"},
       {"iy=1*oy+1*fy", "iy=1*oy+2*oy", "'OY' is on both sides of the sum"},
       {"iy=1*oy+1*fy", "ix=1*oy+1*fy", "'IX' is already defined"},
       {"iy=1*oy+1*fy", "iy=999999999999999999*oy+1*fy", "spans too much"},

@@ -109,7 +109,7 @@ TEST(MappingFile, ReportsEveryProblemOfAFile) {
             "map.yaml:5:29: 'W' must be linked to a memory operand: I1, I2 or O\n"
             "map.yaml:4:3: an entry for 'Conv' is given twice (first at line 1)\n"
             "map.yaml:6:3: key 'name' is missing\n"
-            "map.yaml:7:21: -1 is no core id\n"
+            "map.yaml:7:21: -1 is not a core id\n"
             "map.yaml:6:23: factor 0 must be at least 1");
 }
 

@@ -235,7 +235,7 @@ TEST(VectorCost, TooLargeOperandIsInfeasible) {
   } catch (const InfeasibleError& error) {
     EXPECT_STREQ(
         error.what(),
-        "core 'lanes4': operand 0 (O) takes 3200000 bits, but memory 'sram' holds 1048576");
+        "core 'lanes4': operand 0 (O) needs 3200000 bits, but memory 'sram' holds 1048576");
   }
 }
 

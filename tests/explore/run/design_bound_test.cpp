@@ -3,6 +3,7 @@
 #include "level.hpp"
 
 #include "monet/explore/explore.hpp"
+#include "monet/explore/space.hpp"
 
 #include <gtest/gtest.h>
 

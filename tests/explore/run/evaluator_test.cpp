@@ -1,6 +1,6 @@
 #include "schedule/schedule_alone.hpp"
 
-#include "monet/explore/explore.hpp"
+#include "monet/explore/space.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"

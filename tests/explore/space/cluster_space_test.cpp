@@ -125,7 +125,7 @@ TEST(ClusterSpace, WhatIsWrongIsSaidAtItsPlace) {
               "clusters.yaml:3:36: parameter 'tensor' has no values");
   expect_said(
       wrong_with_clusters({"parameters:{devices: [8], tensor: [1], schedule: [1f1b, gipe]}"}),
-      "clusters.yaml:2:68: 'gipe' is none of gpipe, ");
+      "clusters.yaml:2:68: 'gipe' is not one of gpipe, ");
   expect_said(wrong_with_clusters({"cluster:{file: " + kClusterData + "selene.yaml, nodes: 3}"}),
               "clusters.yaml:1:");
   expect_said(wrong_with_clusters({"cluster:{file: " + kClusterData + "selene.yaml, nodes: 3}"}),
@@ -142,11 +142,11 @@ TEST(ClusterSpace, WhatIsWrongIsSaidAtItsPlace) {
   expect_said(wrong_with_clusters(
                   {"workload:{batch: 4, transformer: {layers: 4, hidden: 512, heads: 8, sequence: "
                    "256, vocabulary: 1024}}"}),
-              "'batch' is given by micro_batch and data");
+              "'batch' follows from micro_batch and data");
   expect_said(wrong_with_clusters(
                   {"cluster:{device: {table: x.yaml}, tiers: []}",
                    "chip:" + std::string(MONET_SOURCE_DIR) + "/data/hardware/edge_tpu.yaml"}),
-              "the devices are what 'chip:' says");
+              "'chip:' defines the devices");
   expect_said(wrong_with_clusters({"parallel:{data: rest, global_batch: 32, variants: {tensor: {1: "
                                    "{zeor: 1}, 2: {}, 3: {}}}}"}),
               "unknown key 'zeor'");

@@ -199,7 +199,7 @@ TEST(Space, RefusesWhatMakesNoSense) {
   };
   says(toy("parameters: {n: [1, 1], bus: [64], kb: [16]}\n"), "value 1 is there twice");
   says(toy("parameters: {n: [], bus: [64], kb: [16]}\n"), "has no values");
-  says(toy("parameters: {n: [1], bus: [64], kb: [16], and: [1]}\n"), "'and' is no name");
+  says(toy("parameters: {n: [1], bus: [64], kb: [16], and: [1]}\n"), "'and' is not a name");
   says(toy("parameters: {n: [1], bus: [64], kbs: [16]}\n"), "did you mean 'kbs'?");
   says(toy(kParameters, "let: {n: 4}\n"), "'n' is there already");
   says(toy(kParameters, "runs: [training]\n"), "needs 'training:'");

@@ -164,8 +164,8 @@ TEST(TrainedSpace, SaysWhereATrainingIsWrong) {
   says(trained_space(other), "trained.yaml:12:");
   says(trained_space("fronts: [{run: inference, objectives: [error]}]\n"), "needs 'accuracy:'");
   says(trained_space("budgets: {error: 0.1}\n"), "a budget of 'error' needs 'accuracy:'");
-  says(trained_space(kAccuracy), "there is none");
-  says(trained_space(variants + kAccuracy + "  arithmetic: fp64\n"), "is not a space's to say");
+  says(trained_space(kAccuracy), "'accuracy:' requires 'training:'");
+  says(trained_space(variants + kAccuracy + "  arithmetic: fp64\n"), "cannot be set in a space");
   says(trained_space(variants + kAccuracy + "  epoch: 1\n"), "did you mean 'epochs'?");
   says(trained_space(variants + "accuracy: {steps: 1}\n"), "data");
 }

@@ -117,7 +117,7 @@ TEST(Store, IsOfOneSpaceAndIsNotTakenForAnother) {
   const std::string path = folder / "s.db";
   const Space space = toy_space({9});
   open_store(path, space, {})->put(toy_results(3));
-  expect_part(refusal(path, space, {}), "already holds 3 designs of this space: give --resume");
+  expect_part(refusal(path, space, {}), "already holds 3 designs of this space: use --resume");
   expect_part(refusal(path, toy_space({9}, "beef")),
               "holds designs of the space 'toy' (hash feed)");
   EXPECT_EQ(refusal(path, space), "");
@@ -125,7 +125,7 @@ TEST(Store, IsOfOneSpaceAndIsNotTakenForAnother) {
     const auto at_work = open_store(path, space, resume());
     EXPECT_EQ(refusal(path, space, {}), "");
   }
-  expect_part(refusal(path, space, {}), "give --resume");
+  expect_part(refusal(path, space, {}), "use --resume");
   for (const auto& [version, said] : {std::pair{99, "newer"}, std::pair{0, "older"}}) {
     sqlite::Database(path, sqlite::Access::read_write)
         .execute(fmt::format("PRAGMA user_version = {}", version));
@@ -144,11 +144,11 @@ TEST(Store, SaysWhatIsWrongWithItsFile) {
   const Folder folder;
   const Space space = toy_space({9});
   expect_part(refusal(folder.path(), space), "is a folder");
-  expect_part(refusal("/dev/null", space), "no regular file");
+  expect_part(refusal("/dev/null", space), "not a regular file");
   expect_part(refusal(folder / "no/s.db", space), "its folder does not exist");
   expect_part(refusal(folder / "s.db", space, read_only()), "does not exist");
   write_file_atomically(folder / "text.db", std::string(5000, 'x'));
-  expect_part(refusal(folder / "text.db", space), "is no store of designs");
+  expect_part(refusal(folder / "text.db", space), "is not a store of designs");
   write_file_atomically(folder / "empty.db", "");
   expect_part(refusal(folder / "empty.db", space, read_only()), "is empty");
   EXPECT_EQ(refusal(folder / "empty.db", space, {}), "");

@@ -5,7 +5,7 @@
 #include "explore/strategy/shuffled.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/explore/explore.hpp"
+#include "monet/explore/strategy.hpp"
 
 #include <gtest/gtest.h>
 

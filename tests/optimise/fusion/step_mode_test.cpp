@@ -181,7 +181,7 @@ TEST(StepMode, looks_at_what_fewer_cores_do) {
   const StepChoice chosen =
       choose_step(step, chip, {}, StepMode::automatic, Objective::energy, {costs});
   for (int idle = 1; idle <= 3; ++idle) {
-    const std::string name = fmt::format("groups 1, {} cores idle", idle);
+    const std::string name = fmt::format("groups 1, {} cores unused", idle);
     EXPECT_NE(std::ranges::find(chosen.tried, name, &StepCandidate::name), chosen.tried.end())
         << name;
   }

@@ -102,7 +102,7 @@ TEST(StreamCosts, streams_need_their_bandwidth) {
             core_costs(alone.workload, alone.chip).of(0).offchip_bandwidth);
   EXPECT_EQ(completed.of(0).runtime, 5);
   ASSERT_EQ(completed.notes.size(), 2U);
-  EXPECT_EQ(completed.notes[0].name, "bandwidths from our own core model");
+  EXPECT_EQ(completed.notes[0].name, "bandwidths from MONET's core model");
   const std::string all = figures + ", \"offchip_bandwidth\": {\"O\": 1, \"I1\": 2, \"I2\": 3}";
   const Costs costs = alone.costs({own_rows(all, all)});
   EXPECT_THAT(costs.of(0).streamed,
@@ -160,11 +160,11 @@ TEST(StreamCosts, a_folder_or_files) {
 }
 
 TEST(StreamCosts, bad_content_is_located) {
-  EXPECT_THAT(message("[{\"id\": 0,\n  oops}]"), HasSubstr("costs.json:2:3: this is no JSON"));
+  EXPECT_THAT(message("[{\"id\": 0,\n  oops}]"), HasSubstr("costs.json:2:3: this is not JSON"));
   EXPECT_THAT(message("{}"), HasSubstr("core costs are a list of rows"));
   EXPECT_THAT(message("[7]"), HasSubstr("costs.json [row 0]: a row must be an object"));
   EXPECT_THAT(message("[{\"core\": 0, \"latency_total2\": 1}]"),
-              HasSubstr("neither 'id' nor 'node' says which layer this is"));
+              HasSubstr("neither 'id' nor 'node' identifies the layer"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": -1, \"latency_total2\": 1}]"),
               HasSubstr("'core' must be a number between 0 and"));
   EXPECT_THAT(message("[{\"id\": 0.5, \"core\": 0, \"latency_total2\": 1}]"),
@@ -177,7 +177,7 @@ TEST(StreamCosts, bad_content_is_located) {
               HasSubstr("'onchip_energy_pj' is missing"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": 0, \"latency_total2\": 1, \"offchip_bandwidth\": "
                       "{\"I3\": 1}}]"),
-              HasSubstr("'I3' is no operand"));
+              HasSubstr("'I3' is not an operand"));
   EXPECT_THAT(message("[{\"id\": 0, \"core\": 0, \"latency_total2\": 1, \"too_large_operands\": "
                       "\"I1\"}]"),
               HasSubstr("'too_large_operands' must be a list"));

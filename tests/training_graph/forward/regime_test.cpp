@@ -87,7 +87,7 @@ TEST(Regimes, BuffersMayBeFrozenAndGuessesAreWarnings) {
   EXPECT_EQ(make_training_graph(n.graph, options).parameters.size(), 7U);
   ASSERT_EQ(scope.warnings().size(), 1U);
   EXPECT_EQ(scope.warnings().front().to_string(),
-            "tiny.onnx [tensor 'slopes.1']: 2 numbers are taken for a buffer and not trained, "
+            "tiny.onnx [tensor 'slopes.1']: 2 numbers are treated as a buffer and not trained, "
             "because of numbers in order (to train them set `trainable: {parameters: "
             "['slopes.1']}`)");
 }
@@ -105,15 +105,16 @@ TEST(Regimes, DoubtfulAndEqualWeightsAreWarnings) {
   std::vector<std::string> texts;
   for (const InputProblem& warning : scope.warnings())
     texts.push_back(warning.to_string());
-  EXPECT_EQ(texts, (std::vector<std::string>{
-                       "tiny.onnx: 'b1' is 'w2', bit for bit: they are trained apart (to train "
-                       "them as one parameter set `trainable: {ties: ['b1']}`)",
-                       "tiny.onnx [tensor 'onnx::MatMul_3']: 'onnx::MatMul_3' is the transpose of "
-                       "'table', bit for bit: both are trained as one parameter (to train them "
-                       "apart set `trainable: {ties: none}`)",
-                       "tiny.onnx [tensor 'scale']: 4 numbers are taken for a parameter and "
-                       "trained, but may be a buffer, because of numbers in sequence (to keep "
-                       "them set `trainable: {buffers: ['scale']}`)"}));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{
+                "tiny.onnx: 'b1' is 'w2', bit for bit: they are trained separately (to train "
+                "them as one parameter set `trainable: {ties: ['b1']}`)",
+                "tiny.onnx [tensor 'onnx::MatMul_3']: 'onnx::MatMul_3' is the transpose of "
+                "'table', bit for bit: both are trained as one parameter (to train them separately "
+                "set `trainable: {ties: none}`)",
+                "tiny.onnx [tensor 'scale']: 4 numbers are treated as a parameter and trained, but "
+                "may be a buffer, because of numbers in sequence (to keep "
+                "them set `trainable: {buffers: ['scale']}`)"}));
 }
 
 TEST(Regimes, BatchNormCanKeepItsStatistics) {

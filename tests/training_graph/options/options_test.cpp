@@ -98,7 +98,7 @@ TEST(TrainingOptionsFile, LossesOfElementsHaveThresholdsAndReductions) {
             std::string::npos);
   EXPECT_NE(message("loss: {reduction: batchmean}").find("a mean over labels, or a sum"),
             std::string::npos);
-  EXPECT_NE(message("loss: {type: none, reduction: sum}").find("taken of an output"),
+  EXPECT_NE(message("loss: {type: none, reduction: sum}").find("computed from an output"),
             std::string::npos);
 }
 
@@ -124,7 +124,7 @@ TEST(TrainingOptionsFile, SeveralLossesAreAddedUp) {
   EXPECT_EQ(sum.terms[1].weight, 0.5);
   EXPECT_TRUE(std::holds_alternative<Mse>(sum.terms[2].loss));
   EXPECT_EQ(sum.terms[2].output, "");
-  EXPECT_NE(message("loss: [network]").find("no loss of one output"), std::string::npos);
+  EXPECT_NE(message("loss: [network]").find("not a loss of one output"), std::string::npos);
   EXPECT_NE(message("loss: []").find("a list of them"), std::string::npos);
 }
 
@@ -216,7 +216,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"optimizer: {type: shampoo}", "one of: sgd, momentum, adam, adamw, rmsprop, adagrad, lion"},
       {"optimizer: {type: sgd, nesterov: true}", "'nesterov' needs a momentum"},
       {"optimizer: {groups: {match: w}}", "'groups' is a list"},
-      {"optimizer: {groups: [{weight_decay: 0}]}", "takes parameters by 'match' or 'rule'"},
+      {"optimizer: {groups: [{weight_decay: 0}]}", "selects parameters by 'match' or 'rule'"},
       {"optimizer: {no_decay: norms}", "one of: norms_and_biases"},
       {"clip_global_norm: 0", "to a norm above 0, not 0"},
       {"clip_value: -1", "to a magnitude above 0, not -1"},
@@ -232,10 +232,10 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"update: chain", "one of: fused, unfused"},
       {"optimizer: {beta1: 1.5}", "'beta1' is 1.5, outside [0, 1)"},
       {"optimizer: {betas: [0.9]}", "'betas' is a list of two numbers"},
-      {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "say the same thing"},
+      {"optimizer: {betas: [0.9, 0.99], beta1: 0.9}", "mean the same"},
       {"optimizer: {lr: 0.1}", "lr"},
-      {"precision: {weights: int64}", "'int64' is no element type for 'weights'"},
-      {"precision: {master_weights: int8}", "'int8' is no element type for 'master_weights'"},
+      {"precision: {weights: int64}", "'int64' is not an element type for 'weights'"},
+      {"precision: {master_weights: int8}", "'int8' is not an element type for 'master_weights'"},
       {"precision: {accumulate: mxfp4_e2m1}", "one of: fp64, fp32, tf32"},
       {"micro_batches: 0", "t.yaml:1:16: 0 micro-batches, outside [1, 4096]"},
       {"trainable: {lora: {rank: 0}}", "'rank' is 0, outside [1, 65536]"},
@@ -245,7 +245,7 @@ TEST(TrainingOptionsFile, WrongValuesAreLocatedAndToldWhatIsPossible) {
       {"loss_scale: -1", "a loss scale is above 0, not -1"},
       {"batch_norm: frozen", "one of: training, inference"},
       {"trainable: some", "'some' is not known here"},
-      {"store: {default: pytorch-eager, recompute: [a]}", "computes nothing again"},
+      {"store: {default: pytorch-eager, recompute: [a]}", "recomputes nothing"},
       {"optimiser: adam", "did you mean 'optimizer'?"},
   };
   for (const auto& [text, expected] : cases)

@@ -122,7 +122,7 @@ void each_entry(const Row& row, const char* key, const char* wanted, ProblemList
     return;
   const json& map = row.at(key);
   if (!map.is_object()) {
-    row.report(fmt::format("'{}' must give {}", key, wanted));
+    row.report(fmt::format("'{}' must contain {}", key, wanted));
     return;
   }
   const Row entries(map, row.where(), problems);
@@ -137,7 +137,7 @@ void read_bandwidths(const Row& row, ProblemList& problems, CostRow& cost) {
                  cost.offchip_bandwidth[static_cast<std::size_t>(*operand)] =
                      entries.whole(name.c_str(), kMaxBandwidth);
                else
-                 row.report(fmt::format("'{}' is no operand: I1, I2 or O", name.substr(0, 40)));
+                 row.report(fmt::format("'{}' is not an operand: I1, I2 or O", name.substr(0, 40)));
              });
 }
 
@@ -157,7 +157,7 @@ void read_cost(const Row& row, ProblemList& problems, CostTable& table) {
     cost.layer = static_cast<int>(*id);
   cost.node = row.text("node");
   if (!cost.layer && cost.node.empty())
-    row.report("neither 'id' nor 'node' says which layer this is");
+    row.report("neither 'id' nor 'node' identifies the layer");
   row.require("core");
   cost.core = row.whole("core", kMaxId).value_or(0);
   read_dims(row, problems, cost);
@@ -248,9 +248,9 @@ json parse_json(std::string_view text, const std::string& origin) {
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {
-    throw InputError(place(text, origin, error.byte), "this is no JSON");
+    throw InputError(place(text, origin, error.byte), "this is not JSON");
   } catch (const json::exception&) {
-    throw InputError({origin}, "this is no JSON that core costs may have");
+    throw InputError({origin}, "this JSON is not valid for core costs");
   }
 }
 

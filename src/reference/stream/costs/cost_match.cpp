@@ -186,8 +186,8 @@ private:
         continue;
       cost.offchip_bandwidth[static_cast<std::size_t>(operand)] =
           own().of(t).offchip_bandwidth[static_cast<std::size_t>(operand)];
-      note(t, "bandwidths from our own core model",
-           "the files do not say how much of the off-chip link streams take");
+      note(t, "bandwidths from MONET's core model",
+           "the files lack the share of the off-chip link that streams use");
     }
   }
 
@@ -200,8 +200,8 @@ private:
       return;
     cost.offchip_pj = std::min(own().of(t).offchip_pj, cost.onchip_pj);
     cost.onchip_pj -= cost.offchip_pj;
-    note(t, "off-chip energy from our own core model",
-         "the files do not say which part of a tile's energy is the off-chip memory's");
+    note(t, "off-chip energy from MONET's core model",
+         "the files lack the off-chip memory's part of a tile's energy");
   }
 
   const Costs& own() {

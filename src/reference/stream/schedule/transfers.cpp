@@ -110,7 +110,7 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
   if (held == nullptr) {
     note("tensors that are nowhere",
          workload_.name_of(tensor_of(object)) +
-             " is in no memory any more; the reference stops here, and it is taken to be off-chip");
+             " is in no memory any more; the reference stops here, and it is treated as off-chip");
     const double since = std::max(earliest, 0.0);
     add_to_memory(object, memory(offchip_, own_operand(object)), since, since);
     held = source_of(object, sender);
@@ -120,10 +120,9 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
   internal_check(held != nullptr, "a tensor was evicted while it was wanted");
   const CoreId from = fabric_.memories()[held->memory].cores.front();
   if (from == receiver) {
-    note("moves within a core",
-         workload_.name_of(tensor_of(object)) +
-             " is in another outermost memory of the same core; the reference stops here, and the "
-             "move takes no time");
+    note("moves within a core", workload_.name_of(tensor_of(object)) +
+                                    " is in another outermost memory of the same core; the "
+                                    "reference stops here, and the move has no duration");
     add_to_memory(object, memory(receiver, operand), ready, ready);
     return ready;
   }
@@ -148,7 +147,7 @@ double Coala::send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOpe
                    double ready, double fraction, std::optional<Cause> cause) {
   const std::span<const LinkId> path = fabric_.path(from, receiver);
   if (path.empty()) {
-    throw InfeasibleError(fmt::format("{}: no way for {} from core {} to core {}", place(),
+    throw InfeasibleError(fmt::format("{}: no route for {} from core {} to core {}", place(),
                                       workload_.name_of(tensor_of(object)), from.index(),
                                       receiver.index()));
   }

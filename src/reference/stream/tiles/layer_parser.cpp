@@ -119,8 +119,9 @@ void set_precisions(const ParseContext& context, ParsedLayer& layer) {
 void set_sources(const ParseContext& context, ParsedLayer& layer, std::size_t input) {
   const auto& made = context.predecessors;
   if (made.size() > 2) {
-    note(context, "many-inputs",
-         fmt::format("{} inputs are made by other nodes; the first two count", made.size()));
+    note(
+        context, "many-inputs",
+        fmt::format("{} inputs are results of other nodes; only the first two count", made.size()));
   }
   if (made.size() >= 2)
     layer.made_by(Operand::W, made[1 - input]);

@@ -94,7 +94,7 @@ ParsedLayer parse_conv(const ParseContext& context) {
     const Shape weight = input_shape(context, context.op.op_type == "QLinearConv" ? 3 : 1);
     kernel.assign(weight.size() > 2 ? weight.begin() + 2 : weight.end(), weight.end());
     kernel.resize(rank, 1);
-    note(context, "kernel-shape", "no kernel_shape: taken from the weight");
+    note(context, "kernel-shape", "no kernel_shape: the weight's shape is used");
   }
   if (rank > 2)
     note(context, "image-rank", fmt::format("{} spatial axes", rank));

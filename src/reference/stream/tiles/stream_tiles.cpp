@@ -54,11 +54,10 @@ void make_order(Workload& workload) {
       slots = std::min(slots, steps_of(layer));
     for (const std::uint32_t layer : stack) {
       if (steps_of(layer) % slots != 0) {
-        workload.notes.push_back(
-            {"uneven-slots", workload.layers[layer].name,
-             fmt::format("{} steps over time are no multiple of the {} of its stack; the reference "
-                         "stops",
-                         steps_of(layer), slots)});
+        workload.notes.push_back({"uneven-slots", workload.layers[layer].name,
+                                  fmt::format("{} steps over time are not a multiple of the {} of "
+                                              "its stack; the reference stops",
+                                              steps_of(layer), slots)});
       }
     }
     for (std::int64_t slot = 0; slot < slots; ++slot) {

@@ -63,7 +63,7 @@ std::vector<Factor> valid_intra(Layer& layer, const std::vector<TilingFactor>& g
   each_known(layer, given, [&](std::uint32_t dim, const TilingFactor& factor) {
     if (factor.amount == TilingFactor::Amount::chosen) {
       notes.push_back({"wildcard", layer.name,
-                       fmt::format("intra-core factor '{}, *' is left out", factor.dim)});
+                       fmt::format("intra-core factor '{}, *' is ignored", factor.dim)});
       return;
     }
     std::int64_t& size = layer.dims[dim].size;
