@@ -351,7 +351,7 @@ TEST(Reader, BadAttributes) {
   ModelMaker perm;
   perm.input("x", {2, 3}).output("y");
   ModelMaker::set(perm.node("Transpose", {"x"}, {"y"}), "perm", test::Shape{0, 7});
-  EXPECT_TRUE(contains(error_of(perm), "attribute 'perm']: this is no permutation"));
+  EXPECT_TRUE(contains(error_of(perm), "attribute 'perm']: this is not a permutation"));
 }
 
 TEST(Reader, NamelessGraphOutput) {
