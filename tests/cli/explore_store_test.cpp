@@ -197,7 +197,7 @@ TEST_F(ExploreStore, WhatCannotBeUsedIsSaid) {
   EXPECT_EQ(read_file(store), good);
   const Ran no_budget = run_monet({"explore", space_, "--strategy", "lhs"});
   EXPECT_EQ(no_budget.code, 2);
-  EXPECT_NE(no_budget.err.find("--strategy lhs needs a --budget"), std::string::npos);
+  EXPECT_NE(no_budget.err.find("--strategy lhs requires --budget"), std::string::npos);
 }
 
 } // namespace

@@ -154,7 +154,7 @@ TEST(Modes, StepsWithoutOneAreRefused) {
                  "--training", repository("data/training/mxfp8_squares.yaml")});
   EXPECT_EQ(ran.code, 4) << ran.err;
   for (const char* word : {"'vector_block_array' has no mode", "mxfp8_e4m3_8x8", "MatMul",
-                           "its modes take [mxint8], [q2.4_1x32], [q2.2_1x32]"})
+                           "its modes multiply [mxint8], [q2.4_1x32], [q2.2_1x32]"})
     EXPECT_NE(ran.err.find(word), std::string::npos) << "no '" << word << "' in " << ran.err;
 }
 
