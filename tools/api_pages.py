@@ -103,7 +103,9 @@ def pages() -> dict[Path, str]:
         subprocess.run(["doxygen", "-"], input=settings, text=True, check=True, stdout=subprocess.DEVNULL)
         names = names_of(Path(out) / "xml")
     index = ["# The library's headers", "", NOTE, "", "A program links `monet::STAGE` and includes `monet/STAGE/HEADER`;",
-             "[`examples/library`](../../examples/library/main.cpp) is one. A stage's page lists what its headers declare.", ""]
+             "[`examples/library`](../../examples/library/main.cpp) is one. A stage's page lists what its headers declare.",
+             "After `cmake --install build/release`, `find_package(monet REQUIRED COMPONENTS STAGE)` finds the target",
+             "([CMakeLists.txt](../../examples/library/CMakeLists.txt)).", ""]
     made = {}
     for stage in sorted(p for p in HEADERS.iterdir() if p.is_dir()):
         page = [f"# Headers of stage `{stage.name}`", "", NOTE, "Members of types are described in the headers.", ""]

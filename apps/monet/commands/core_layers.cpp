@@ -107,7 +107,7 @@ void check_names(const CoreInputs& inputs, ProblemList& problems) {
   check_loops(inputs.chip, subjects.loops, problems);
   if (!inputs.mapping)
     return;
-  check_subjects(*inputs.mapping, subjects, problems);
+  check_subjects(*inputs.mapping, subjects, MappingUse::layers, problems);
   for (const MappingEntry& entry : inputs.mapping->entries) {
     for (const ArrayDim& dim : inputs.core().array) {
       const auto unrolled = entry.spatial_mapping.find(dim.name);

@@ -77,10 +77,15 @@ struct MappingSubjects {
   void add(const Graph& graph);
 };
 
+/// Use of a mapping file. Layers on one core follow its unrollings, loop orders and operand links;
+/// a step follows its cores and tilings.
+enum class MappingUse { layers, step };
+
 /// Adds a problem for each entry with an unknown layer name or operator type, and for each one that
-/// names a loop that no layer has. Warns of entries that apply to no layer. Warns of unrollings
-/// wider than the loop of the layer that an entry names, or of all layers that it applies to.
-void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
+/// names a loop that no layer has. Warns of entries that apply to no layer. For layers, warns of
+/// unrollings wider than the loop of the layer that an entry names, or of all layers that it
+/// applies to; for a step, warns once of keys without effect.
+void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects, MappingUse use,
                     ProblemList& problems);
 
 /// Reads a mapping file. Throws one InputError with every problem found.

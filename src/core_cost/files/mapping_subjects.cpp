@@ -7,7 +7,7 @@
 #include "monet/base/warnings.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -156,6 +156,46 @@ void warn_of_width(const MappingFile& mapping, const MappingEntry& entry,
   }
 }
 
+/// Keys of an entry that only the mapping of a layer on one core uses.
+std::vector<std::string_view> keys_of_layers(const MappingEntry& entry) {
+  std::vector<std::string_view> keys;
+  if (!entry.spatial_mapping.empty())
+    keys.push_back("spatial_mapping");
+  if (!entry.spatial_mapping_hint.empty())
+    keys.push_back("spatial_mapping_hint");
+  if (!entry.temporal_ordering.empty())
+    keys.push_back("temporal_ordering");
+  const std::map<std::string, MemoryOperand> usual{
+      {"O", MemoryOperand::O}, {"W", MemoryOperand::I2}, {"I", MemoryOperand::I1}};
+  for (const auto& [operand, memory] : entry.memory_operand_links) {
+    const auto found = usual.find(operand);
+    if (found == usual.end() || found->second != memory) {
+      keys.push_back("memory_operand_links");
+      break;
+    }
+  }
+  return keys;
+}
+
+/// Warns once, at the first entry, of keys that a step does not use.
+void warn_of_keys(const MappingFile& mapping) {
+  const MappingEntry* first = nullptr;
+  std::size_t count = 0;
+  for (const MappingEntry& entry : mapping.entries) {
+    if (keys_of_layers(entry).empty())
+      continue;
+    first = first == nullptr ? &entry : first;
+    ++count;
+  }
+  if (first == nullptr)
+    return;
+  warn(first->where,
+       fmt::format("{} of '{}'{} without effect on a step: unrollings and loop orders are searched "
+                   "within the core file's dataflows",
+                   fmt::join(keys_of_layers(*first), ", "), first->name,
+                   count > 1 ? fmt::format(" and keys of {} more", count - 1) : ""));
+}
+
 } // namespace
 
 void MappingSubjects::add(const std::string& name, const std::string& op_type,
@@ -172,13 +212,16 @@ void MappingSubjects::add(const Graph& graph) {
     add(op.name, op.op_type, op.nest.dims);
 }
 
-void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects,
+void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects, MappingUse use,
                     ProblemList& problems) {
   Check check(subjects, problems);
   for (const MappingEntry& entry : mapping.entries) {
     check.check(entry);
-    warn_of_width(mapping, entry, subjects);
+    if (use == MappingUse::layers)
+      warn_of_width(mapping, entry, subjects);
   }
+  if (use == MappingUse::step)
+    warn_of_keys(mapping);
 }
 
 } // namespace monet

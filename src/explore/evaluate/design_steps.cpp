@@ -100,7 +100,7 @@ std::unique_ptr<DesignSteps> AllDesignSteps::make(DesignId id) const {
     steps->subjects.add(step.graph);
   ProblemList problems;
   if (mapping_)
-    check_subjects(*mapping_, steps->subjects, problems);
+    check_subjects(*mapping_, steps->subjects, MappingUse::step, problems);
   problems.throw_if_any();
   return steps;
 }

@@ -309,7 +309,7 @@ void check_mapping(const MappingFile& mapping, const Chip& chip,
   for (const Graph* graph : graphs)
     subjects.add(*graph);
   ProblemList problems;
-  check_subjects(mapping, subjects, problems);
+  check_subjects(mapping, subjects, MappingUse::step, problems);
   for (const MappingEntry& entry : mapping.entries) {
     if (entry.core_allocation)
       listed_cores(entry, chip, problems);

@@ -131,7 +131,7 @@ TEST(MappingFile, EntriesAreOfLayersOrTypesAndOverTheirLoops) {
   subjects.loops = {"Q"};
   const auto problems_of = [&](const std::string& text) {
     ProblemList problems;
-    check_subjects(parse_mapping(text, "m.yaml"), subjects, problems);
+    check_subjects(parse_mapping(text, "m.yaml"), subjects, MappingUse::layers, problems);
     try {
       problems.throw_if_any();
     } catch (const InputError& error) {
@@ -202,7 +202,7 @@ TEST(MappingFile, EntriesForOperatorsThatANetworkLacksArePassedOver) {
   ProblemList problems;
   const WarningScope scope;
   const MappingFile mapping = parse_mapping(kFormsOfStream, "m.yaml");
-  check_subjects(mapping, subjects, problems);
+  check_subjects(mapping, subjects, MappingUse::layers, problems);
   EXPECT_TRUE(problems.empty());
   EXPECT_TRUE(scope.warnings().empty());
   ASSERT_NE(mapping.find("a", "MatMul"), nullptr);
@@ -211,7 +211,7 @@ TEST(MappingFile, EntriesForOperatorsThatANetworkLacksArePassedOver) {
 
   check_subjects(
       parse_mapping("- name: conv1\n- {name: Tokeniser, core_allocation: [0]}\n", "m.yaml"),
-      subjects, problems);
+      subjects, MappingUse::layers, problems);
   EXPECT_TRUE(problems.empty());
   ASSERT_EQ(scope.warnings().size(), 1U);
   EXPECT_EQ(scope.warnings().front().to_string(),
@@ -228,7 +228,7 @@ TEST(MappingFile, UnrollingsWiderThanTheirLayersAreWarnings) {
   const auto warnings_of = [&](const std::string& text) {
     const WarningScope scope;
     ProblemList problems;
-    check_subjects(parse_mapping(text, "m.yaml"), subjects, problems);
+    check_subjects(parse_mapping(text, "m.yaml"), subjects, MappingUse::layers, problems);
     EXPECT_TRUE(problems.empty());
     std::string all;
     for (const InputProblem& warning : scope.warnings())
@@ -244,6 +244,32 @@ TEST(MappingFile, UnrollingsWiderThanTheirLayersAreWarnings) {
   EXPECT_EQ(warnings_of("- {name: default, spatial_mapping: {D1: ['K, 256']}}"),
             "m.yaml:1:3: 'K, 256' on D1 is wider than K of 'conv1' (64) and 2 more layers: lanes "
             "stay idle\n");
+}
+
+TEST(MappingFile, KeysWithoutEffectOnAStepAreOneWarning) {
+  MappingSubjects subjects;
+  subjects.add("conv1", "Conv", {{"K", 64}, {"C", 3}});
+  const auto warnings_of = [&](const std::string& text) {
+    const WarningScope scope;
+    ProblemList problems;
+    check_subjects(parse_mapping(text, "m.yaml"), subjects, MappingUse::step, problems);
+    EXPECT_TRUE(problems.empty());
+    std::string all;
+    for (const InputProblem& warning : scope.warnings())
+      all += warning.to_string() + "\n";
+    return all;
+  };
+  EXPECT_EQ(warnings_of("- {name: Conv, core_allocation: [0], inter_core_tiling: ['K, 4'], "
+                        "memory_operand_links: {O: O, W: I2, I: I1}}"),
+            "");
+  EXPECT_EQ(warnings_of("- name: default\n- {name: Conv, spatial_mapping: {D1: ['K, 4096']}, "
+                        "temporal_ordering: [[C, 3]]}\n"),
+            "m.yaml:2:3: spatial_mapping, temporal_ordering of 'Conv' without effect on a step: "
+            "unrollings and loop orders are searched within the core file's dataflows\n");
+  EXPECT_EQ(warnings_of("- {name: default, memory_operand_links: {O: O, W: I1, I: I2}}\n"
+                        "- {name: Conv, spatial_mapping_hint: {D1: [K]}}\n"),
+            "m.yaml:1:3: memory_operand_links of 'default' and keys of 1 more without effect on "
+            "a step: unrollings and loop orders are searched within the core file's dataflows\n");
 }
 
 } // namespace
