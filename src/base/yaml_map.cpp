@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -38,12 +39,21 @@ std::string describe(const YamlNode& node) {
   return fmt::format("{}'{}'", node.quoted ? "the text " : "", text);
 }
 
-void expected(const YamlNode& node, ProblemList& problems, std::string_view what) {
-  problems.add(node.where, fmt::format("expected {}, found {}", what, describe(node)));
-}
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+/// Whether a scalar is a number followed by a word: "160 KiB".
+bool has_unit(const YamlNode& node) {
+  const std::string& text = node.scalar;
+  const std::size_t end = text.find_first_not_of("0123456789._ ");
+  return node.kind == YamlNode::Kind::scalar && !text.empty() && is_digit(text.front()) &&
+         end != std::string::npos && std::isalpha(static_cast<unsigned char>(text[end])) != 0;
+}
+
+void expected(const YamlNode& node, ProblemList& problems, std::string_view what) {
+  problems.add(node.where, fmt::format("expected {}{}, found {}", what,
+                                       has_unit(node) ? " without a unit" : "", describe(node)));
 }
 
 /// The scalar without `_` between digits; nullopt if a `_` stands anywhere else.

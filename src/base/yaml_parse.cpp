@@ -220,7 +220,7 @@ void check_bytes(std::string_view text, const std::string& origin) {
       throw InputError(where, "not UTF-8 text");
     const auto byte = static_cast<unsigned char>(text[i]);
     if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7F) {
-      throw InputError(where, fmt::format("control byte 0x{:02x}", byte));
+      throw InputError(where, fmt::format("control byte 0x{:02x}: this is not a text file", byte));
     }
     where.column = byte == '\n' ? 1 : where.column + 1;
     where.line += byte == '\n' ? 1 : 0;

@@ -6,6 +6,7 @@
 #include "hardware/sharing_reader.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <fmt/core.h>
@@ -299,10 +300,13 @@ double frequency_of(YamlMap& map, ProblemList& problems) {
   const YamlNode* node = map.find("frequency_hz");
   if (node == nullptr)
     return 0;
-  const double value = as_number(*node, problems).value_or(0);
-  if (value <= 0)
+  constexpr double kSlowestClock = 1e4; // hertz
+  const std::optional<double> value = as_number(*node, problems);
+  if (value && *value <= 0)
     problems.add(node->where, "'frequency_hz' must be more than 0");
-  return value;
+  else if (value && *value < kSlowestClock)
+    warn(node->where, fmt::format("'frequency_hz' is a clock of {} Hz; 250e6 is 250 MHz", *value));
+  return value.value_or(0);
 }
 
 /// Reads a single core file as a chip: the outermost memory of all operands moves off-chip if its

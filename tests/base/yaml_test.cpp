@@ -90,8 +90,9 @@ TEST(ParseYaml, NothingIsNull) {
 
 TEST(ParseYaml, RejectsBadText) {
   EXPECT_EQ(error_of("a: 1\nb: [1, 2\n").substr(0, 8), "f.yaml:3");
-  EXPECT_EQ(error_of("a: \x01"), "f.yaml:1:4: control byte 0x01");
-  EXPECT_EQ(error_of(std::string_view("a\n\0", 3)), "f.yaml:2:1: control byte 0x00");
+  EXPECT_EQ(error_of("a: \x01"), "f.yaml:1:4: control byte 0x01: this is not a text file");
+  EXPECT_EQ(error_of(std::string_view("a\n\0", 3)),
+            "f.yaml:2:1: control byte 0x00: this is not a text file");
   EXPECT_EQ(error_of("a: \xff"), "f.yaml:1:4: not UTF-8 text");
   EXPECT_EQ(error_of("a: \xed\xa0\x80"), "f.yaml:1:4: not UTF-8 text"); // a surrogate
   EXPECT_EQ(error_of("a: \xc3\xa9"), "no error");

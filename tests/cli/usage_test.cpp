@@ -67,10 +67,10 @@ struct Wrong {
 
 TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
   const std::vector<Wrong> cases{
-      {{}, "A subcommand is required"},
+      {{}, "error: a subcommand is required: monet run, graph, core, "},
       {{"fly"}, "'fly' is not a subcommand; see --help"},
       {{"shedule"}, "'shedule' is not a subcommand: did you mean 'schedule'?"},
-      {{"run"}, "experiment is required"},
+      {{"run"}, "error: experiment is required"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
       {{"graph", "n.onnx", "--dim", "sequence"},
@@ -94,7 +94,10 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{"core", "--hardware", "h", "--workload", "w.yaml", "--batch", "2"},
        "--batch and --dim are for ONNX networks"},
       {{"core", "--hardware", "h", "--workload", "w", "--generated", "0"}, "--generated"},
-      {{"optimise"}, "A subcommand is required"},
+      {{"fusion"}, "'fusion' is not a subcommand: did you mean 'optimise fusion'?"},
+      {{"optimise"}, "error: a subcommand is required: monet optimise allocation, fusion, "},
+      {{"optimise", "fusoin"},
+       "'fusoin' is not a subcommand of monet optimise: did you mean 'fusion'?"},
       {{"optimise", "joint"}, "an experiment file, or --hardware and --workload are required"},
       {{"optimise", "joint", "e.yaml", "--batch", "2"},
        "--batch must be set in the experiment file"}};

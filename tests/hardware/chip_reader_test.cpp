@@ -1,6 +1,7 @@
 #include "base/archive.hpp"
 #include "hardware/core_text.hpp"
 
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
 #include <gtest/gtest.h>
@@ -121,6 +122,19 @@ TEST(ChipReader, CoresWithoutALinkDoNotTalkThroughTheOffchipMemory) {
   make_routes(chip);
   EXPECT_FALSE(chip.connected(core(0), core(1)));
   EXPECT_TRUE(chip.connected(core(0), core(2)));
+}
+
+TEST(ChipReader, AClockOfLessThanTenKilohertzIsAWarning) {
+  const auto warnings_at = [](const std::string& frequency) -> std::string {
+    std::map<std::string, std::string> texts = test::texts_of("hardware/small.txt", "/small/");
+    texts["/small/shared_memory.yaml"] += "frequency_hz: " + frequency + "\n";
+    const GivenFiles files(texts);
+    const WarningScope scope;
+    read_chip("/small/shared_memory.yaml");
+    return scope.warnings().empty() ? "" : scope.warnings().front().what;
+  };
+  EXPECT_EQ(warnings_at("250e6"), "");
+  EXPECT_EQ(warnings_at("250"), "'frequency_hz' is a clock of 250 Hz; 250e6 is 250 MHz");
 }
 
 TEST(ChipReader, ACoreFileAloneIsAChip) {

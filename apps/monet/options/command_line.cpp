@@ -86,6 +86,51 @@ void describe(CLI::App& app, Command& command, const Command*& chosen) {
   });
 }
 
+std::vector<std::string> names_of_commands(const Command& command) {
+  std::vector<std::string> names;
+  for (const Command& one : command.commands)
+    names.push_back(one.name);
+  return names;
+}
+
+/// Hint for a word that is not a subcommand of `command`: the nearest name, also one level below.
+std::string command_hint(const Command& command, const std::string& word) {
+  const std::string hint = nearest_name_hint(word, names_of_commands(command));
+  if (!hint.empty())
+    return ": " + hint;
+  for (const Command& one : command.commands) {
+    for (const Command& below : one.commands) {
+      if (below.name == word)
+        return ": did you mean '" + one.name + " " + word + "'?";
+    }
+  }
+  return "; see --help";
+}
+
+/// Error text if the words lack a subcommand or misspell one; otherwise an empty string.
+std::string subcommand_problem(const Command& program, const std::vector<std::string>& words) {
+  const Command* at = &program;
+  std::string path = program.name;
+  for (const std::string& word : words) {
+    if (at->commands.empty() || word.starts_with('-'))
+      return "";
+    const auto found = std::find_if(at->commands.begin(), at->commands.end(),
+                                    [&](const Command& one) { return one.name == word; });
+    if (found == at->commands.end()) {
+      const std::string of = at == &program ? "" : " of " + path;
+      return "'" + word + "' is not a subcommand" + of + command_hint(*at, word);
+    }
+    at = &*found;
+    path += " " + word;
+  }
+  if (at->commands.empty())
+    return "";
+  std::string names;
+  for (const std::string& name : names_of_commands(*at))
+    names += (names.empty() ? "" : ", ") + name;
+  return "a subcommand is required: " + path + " " + names + "; see --help";
+}
+
 } // namespace
 
 std::string Option::name() const {
@@ -147,24 +192,19 @@ int run_program(Command& program, const std::string& version, int argc, const ch
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (argc == 1 || error.get_name() != "RequiredError" || !app.get_subcommands().empty()) {
-      std::ostringstream asked, complaint;
-      const bool good = app.exit(error, asked, complaint) == 0;
-      print_message("", complaint.str());
-      if (!good)
-        return kExitUsage;
-      return run([text = asked.str()](Session&) {
-        print_result(text);
-        return kExitOk;
-      });
+    std::string problem;
+    if (error.get_name() == "RequiredError")
+      problem = subcommand_problem(program, {argv + 1, argv + argc});
+    std::ostringstream asked, complaint;
+    const bool good = app.exit(error, asked, complaint) == 0;
+    if (!good) {
+      print_message("error: ", problem.empty() ? complaint.str() : problem);
+      return kExitUsage;
     }
-    std::vector<std::string> names;
-    for (const Command& command : program.commands)
-      names.push_back(command.name);
-    const std::string hint = nearest_name_hint(argv[1], names);
-    print_message("error: ", std::string("'") + argv[1] + "' is not a subcommand" +
-                                 (hint.empty() ? "; see --help" : ": " + hint));
-    return kExitUsage;
+    return run([text = asked.str()](Session&) {
+      print_result(text);
+      return kExitOk;
+    });
   }
   return run([chosen](Session& session) { return run_command(*chosen, session); });
 }

@@ -37,8 +37,8 @@ enum class FusionMethod {
 };
 std::string_view name_of(FusionMethod method);
 
-/// A step on a chip, with its scheduling and tiling options; of the latter only the mapping and the
-/// halo mode have an effect.
+/// A step on a chip, with its tiling and schedule options. The mapping, halo mode and allocation
+/// apply to every plan. Stacks, slices and idle cores only affect the initial plans.
 struct FusionProblem {
   const TrainingGraph& step; ///< with views folded
   const Chip& chip;
@@ -59,7 +59,8 @@ inline constexpr std::array kFusionObjectives{Objective::latency, Objective::ene
 struct FusionOptions {
   Objective objective = Objective::latency;
   FusionMethod method = FusionMethod::cost;
-  /// Number of schedules of the whole step, in addition to those of first_ways().
+  /// Number of schedules of the whole step, in addition to those of first_ways(), of layer by layer
+  /// and of plans by closed forms.
   std::int64_t evaluations = 300;
   /// Total number of tiles up to which the search may exceed `evaluations`, at most fivefold; 0: it
   /// may not.
@@ -68,7 +69,7 @@ struct FusionOptions {
   /// Total number of tiles in evaluations of isolated groups, after which no more are made; 0: no
   /// limit.
   double group_tiles = 0;
-  std::size_t longest = 6; ///< maximum operators of an isolated group
+  std::size_t longest = 6; ///< maximum operators of an isolated group, without updates
   /// Number of plans up to which a space is searched exhaustively.
   std::int64_t complete_below = 3000;
   /// Maximum number of slices of a group.
@@ -81,10 +82,10 @@ struct FusionOptions {
   bool recomputed_halos = false;
 };
 
-/// Slices to try for a group, whose members are ascending. The first choice is no slicing. The
-/// others slice one of the first `loops` loops of the last or first member into a power of two of
-/// parts, up to `max_slices`; recomputed_halos adds each again with recomputed halos. Choices that
-/// leave every member whole are omitted.
+/// Slices to try for a group, whose members are ascending. The first choice is no slicing. Each
+/// other choice cuts one of the first `loops` loops of the last or first member. It makes 2, 4, 8,
+/// ... parts, up to `max_slices` or the size of the loop. With recomputed_halos, each of these is
+/// followed by one with recomputed halos. A single operator has only the first choice.
 std::vector<StackSlices> slice_choices(const Graph& graph, std::span<const OpId> members,
                                        const FusionOptions& options);
 
@@ -119,8 +120,8 @@ struct FusionResult {
   FusionMethod method = FusionMethod::none; ///< method that found the plan
   FusionPlan plan;
   StepFigures figures;
-  /// Value and bound of the objective. The bound covers every plan with at most 200,000 tiles, 24
-  /// times the tiles of layer by layer, or the tiles of a start, whichever is largest.
+  /// Value and bound of the objective. The bound covers every plan with at most 200,000 tiles. The
+  /// limit is higher if the best start, or layer by layer times 24, has more tiles.
   Certificate certificate;
   bool complete = false; ///< true: exhaustive search; no plan is better
   /// A plan on the front, and its figures.

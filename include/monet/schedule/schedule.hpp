@@ -27,15 +27,15 @@ enum class Priority {
   order,  ///< given rank order
 };
 
-/// Rules for data movement. A rule that is false behaves as in the reference scheduler, to measure
-/// its benefit.
+/// Rules for data movement. A rule that is false behaves as in the reference scheduler Stream, so
+/// that its benefit can be measured.
 struct TransferRules {
   bool share_links = true;     ///< false: a transfer has exclusive use of its links
   bool multicast = true;       ///< false: every core has a separate transfer
   bool exact_overlap = true;   ///< false: whole pieces move even if a tile reads only a part
   bool pieces = true;          ///< false: a transfer moves in a single piece
   bool spills_to_cores = true; ///< false: tensors evicted while still needed go off-chip
-  /// false: routes of more than two hops, and alternative routes, are not used.
+  /// false: no alternative routes, and no routes of more than two links between cores.
   bool free_routing = true;
 
   friend bool operator==(const TransferRules&, const TransferRules&) = default;
@@ -61,15 +61,16 @@ struct ScheduleOptions {
   std::function<bool(const ScheduleFloor&)> hopeless;
 };
 
-/// Schedules tiles with an event-driven algorithm, tile by tile in the order of ranks. A tile
-/// starts when its core is free and its operands are present. Pieces move over links from the
-/// nearest copy or the off-chip memory. They move ahead of the tile if links and space allow, and
-/// to several cores at once if these need the same piece. Results stay in the core's memory while
-/// they fit, and are freed after their last use. If they do not fit, those with the farthest next
-/// use are spilled (written back once, if dirty). Updates start after the whole backward phase
-/// unless they are fused with other operators. Throws InfeasibleError if an operand does not fit or
-/// no route exists, with the operand, place and amount. The timeline is not `complete` if
-/// options.hopeless ended the schedule.
+/// Schedules tiles one at a time; options.priority selects the next of those whose predecessors are
+/// placed. A tile starts when its core is free and its operands are present. Pieces move over links
+/// from the nearest copy or the off-chip memory. They move ahead of the tile if links and space
+/// allow, and to several cores at once if these need the same piece. Results stay in the core's
+/// memory while they fit, and are freed after their last use. To make room, copies that the memory
+/// no longer needs are removed first, then those with the farthest next use. The only copy of a
+/// piece moves to another core or off-chip. Updates start after all other operators unless they are
+/// fused with some of them. Throws InfeasibleError if an operand does not fit or no route exists,
+/// with the operand, place and amount. The timeline is not `complete` if options.hopeless ended the
+/// schedule.
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   const TileCosts& costs, const ScheduleOptions& options = {});
 

@@ -39,10 +39,10 @@ struct TileCosts {
 /// the core's top memory together, the largest are marked off-chip until the rest fits.
 CoreProblem core_problem(const Tile& tile, std::span<const Interval> ranges,
                          const TrainingGraph& step, const Chip& chip);
-/// Variants of a tile's problem with different operands off-chip. The first is core_problem(); then
-/// there is every smallest set of streamed operands with which the others fit, and then all
-/// operands. There is a single variant if nothing streams or if the operator does not run on the
-/// array.
+/// Variants of a tile's problem with different operands off-chip. The first is core_problem(). The
+/// next stream every smallest set of operands with which the others fit; for pairs of gradients,
+/// every such set. The last streams all operands. There is a single variant if nothing streams, for
+/// operators other than products, and for more than 4 operands (5 in pairs of gradients).
 std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Interval> ranges,
                                            const TrainingGraph& step, const Chip& chip);
 
@@ -50,9 +50,9 @@ std::vector<CoreProblem> streaming_choices(const Tile& tile, std::span<const Int
 /// links and ports.
 OffchipRate offchip_rate(const Chip& chip, CoreId core, const std::vector<CoreId>& together);
 
-/// Computes the costs of all tiles. Each distinct problem is solved once, by `jobs` threads. Of
-/// several ways to stream operands, the one with the best merit is used. Throws InfeasibleError
-/// with the operator if tiles have no mapping.
+/// Computes the costs of all tiles. Each distinct problem is solved once, by `jobs` threads. The
+/// way to stream operands is the best of streaming_choices() by options.objective. Throws
+/// InfeasibleError with the operator if tiles have no mapping.
 TileCosts tile_costs(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                      CoreCostCache& costs, const CoreCostOptions& options = {}, int jobs = 1);
 

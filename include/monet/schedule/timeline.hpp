@@ -46,7 +46,7 @@ struct RunCost {
 enum class TransferKind : std::uint8_t {
   fetch,      ///< a tensor, or the part that a tile needs, moves to a core that keeps it
   stream,     ///< an operand too large for the core streams while the tile runs
-  write_back, ///< a result moves off-chip because it is an output or does not fit
+  write_back, ///< a result moves off-chip: it outlives the step, or a later tile reads it there
   /// A tensor is evicted to make room while still needed: off-chip, or to another core.
   spill,
 };
@@ -94,8 +94,8 @@ struct TransferCost {
   std::int64_t rows = 0;
 };
 
-/// Residency of a tensor, or of a part of it, in a memory. A tensor may have copies in several
-/// memories.
+/// Residency (stay) of a tensor, or of a part of it, in a memory. A tensor may be in several
+/// memories at once.
 struct ResidencyInterval {
   Cycles start;
   Cycles end; ///< kKept if the tensor is still there after the step
@@ -130,8 +130,8 @@ struct MemorySample {
   OwnerBytes live{}; ///< every live tensor counted once, wherever its copies are
 };
 
-/// Time span of a phase. Phases follow each other without gap or overlap; a phase ends when its
-/// last tile ends.
+/// Time span of a phase. Phases follow each other without gap or overlap. A phase ends with its
+/// last tile, but not before the previous phase; the last one ends at the makespan.
 struct PhaseSpan {
   Phase phase = Phase::forward;
   Cycles start;
@@ -147,7 +147,7 @@ struct Timeline {
   std::vector<MemorySample> live;       ///< one sample per change
   std::vector<PhaseSpan> phases;        ///< in order; the sum of lengths is the makespan
   Cycles makespan;
-  MemorySample peak;           ///< maximum of the sum over owners; the earliest
+  MemorySample peak;           ///< first sample with the largest sum, without offloaded activations
   std::vector<Energy> leakage; ///< per core: leakage of its memories over the makespan
 
   std::vector<RunCost> costs;
@@ -166,9 +166,9 @@ struct Timeline {
   }
 };
 
-/// Cycles of each of `phases`, whose sum is the makespan. They are normally the lengths. If a phase
-/// with tiles has length 0, each cycle is shared equally by the phases that run a tile in it. A
-/// cycle without a running tile then belongs to the previous phase.
+/// Cycles of each of `phases`, whose sum is the makespan. Normally, they are the lengths of the
+/// spans. If a phase with tiles has length 0, each cycle is shared equally by the phases that run a
+/// tile in it. A cycle without a running tile then belongs to the previous phase.
 std::vector<Cycles> phase_latencies(const Timeline& timeline, const TrainingGraph& step);
 
 /// Changes of the content of all memories, sorted by time; at equal times, freed tensors precede

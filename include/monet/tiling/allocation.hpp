@@ -41,8 +41,8 @@ public:
   std::vector<LoopCut> given_cuts(OpId op, std::int64_t cores) const;
 
   /// Makes the tiles of an allocation. make_tiles() selects the cores if the allocation is empty,
-  /// and for operators that have no cores in it. A slice has at most the number of parts that its
-  /// shortest one has iterations.
+  /// and for operators that have no cores in it. A cut makes at most one part per iteration of the
+  /// shortest slice.
   TileGraph tiles(const CoreAllocation& allocation) const;
 
 private:

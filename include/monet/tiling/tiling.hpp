@@ -55,8 +55,8 @@ struct OperatorTiling {
   std::uint32_t size() const { return last - first; }
 };
 
-/// An order without data: the writer overwrites storage that the reader reads, and runs after it. A
-/// fetch from the host is also ordered, after an operator shortly before it.
+/// Ordering without data: the writer runs after the reader, whose storage it overwrites. A fetch
+/// from the host is also a writer; its reader is an operator shortly before it.
 struct AntiDependence {
   OpId reader;
   OpId writer;
@@ -75,9 +75,9 @@ struct TileGraph {
   std::vector<AntiDependence> anti_dependences; ///< sorted by writer
   std::vector<std::uint32_t> rank;              ///< per tile: its position in the scheduling order
   std::vector<std::uint32_t> stack_of; ///< per operator; operators with the same stack are fused
-  /// Turn of each tile in stacks that take turns, not before the turns of tiles that it waits for.
-  /// A turn begins when all tiles of the previous turn are placed. kNoTurn for other tiles and for
-  /// updates; empty if no stack takes turns.
+  /// Turn of each tile in stacks that take turns; at least the turns of all tiles that it waits
+  /// for. A turn begins when all tiles of the previous turn are placed. kNoTurn for other tiles and
+  /// for updates; empty if no stack takes turns.
   std::vector<std::uint32_t> turn;
   /// Value of `turn` for tiles outside turns.
   static constexpr std::uint32_t kNoTurn = UINT32_MAX;
@@ -134,9 +134,8 @@ struct StackSlices {
   };
   std::vector<Cut> cuts;    ///< first outermost; empty: operators are not sliced
   std::optional<Halo> halo; ///< nullopt: TilingOptions::halo
-  /// Number of turns. All stacks with more than one turn, which must have the same number, take
-  /// turns: the first slices of each stack, then the next ones of each. With a slice per image, the
-  /// step runs image by image.
+  /// Number of turns; equal in all stacks that have more than one. In each turn, each of these
+  /// stacks runs its next share of slices. With a slice per image, the step runs image by image.
   std::int64_t turns = 1;
   /// Maximum number of turns.
   static constexpr std::int64_t kMaxTurns = 1024;
@@ -162,8 +161,8 @@ struct TilingOptions {
   /// make_tiles() selects the stacks. See resolve_stacks().
   std::optional<std::vector<std::vector<OpId>>> stacks;
   Halo halo = Halo::cached;
-  /// Allocation that replaces the mapping's cores and factors over cores; stacks and slices are
-  /// still made from those. See monet/tiling/allocation.hpp. May be null.
+  /// Allocation that replaces the mapping's cores and factors over cores. Stacks and slices still
+  /// follow from the mapping. See monet/tiling/allocation.hpp. May be null.
   const CoreAllocation* allocation = nullptr;
   std::vector<std::optional<StackSlices>> slices; ///< of `stacks`, as in FusionPlan
   /// Per core of the chip: whether it runs nothing that another core can run, unless the mapping
@@ -175,17 +174,18 @@ struct TilingOptions {
 };
 
 /// Partitions each operator over the cores that can run it. The mapping determines the partition.
-/// Without a mapping it is along the output loop that balances the work best without splitting a
-/// reduction. In fused mode, the operators of a stack are first cut into slices: by the mapping's
-/// intra-core factors, or so that a slice's data fit on the chip. Boundary tiles are smaller, never
-/// padded. Throws InfeasibleError naming operators that no core can run. Throws InputError for
-/// cores that do not exist, and for factors that make too many tiles.
+/// Without a mapping, it is the cut along one parallel loop with the fewest estimated cycles; small
+/// operators stay whole. In fused mode, the operators of a stack are first cut into slices. These
+/// come from the options, from the mapping's intra-core factors, or are chosen so that their data
+/// fit on the chip. Boundary tiles are smaller, never padded. Throws InfeasibleError for operators
+/// that no core can run, and for more than 2^24 tiles. Throws InputError for cores that do not
+/// exist, and for factors that make too many tiles of one operator.
 TileGraph make_tiles(const TrainingGraph& step, const Chip& chip,
                      const TilingOptions& options = {});
 
-/// Stacks and slices that make_tiles() selects in fused mode if `options` leaves them open. As
-/// `stacks` and `slices` in the options they make the same tiles. Slices are nullopt for stacks
-/// that a mapping slices.
+/// Stacks and slices that make_tiles() selects in fused mode if `options` leaves them open. Slices
+/// are nullopt for stacks that a mapping slices. Without such stacks, the plan makes the same tiles
+/// as `stacks` and `slices` of the options.
 FusionPlan automatic_fusion(const TrainingGraph& step, const Chip& chip,
                             const TilingOptions& options = {});
 /// Stacks and slices that make_tiles() uses: none layer by layer; otherwise those of the options,
@@ -215,9 +215,9 @@ void verify(const TileGraph& tiles, const TrainingGraph& step);
 /// computed once.
 ///
 /// A plan partitions the operators, in their order, into groups of up to 8 neighbours. Updates may
-/// join the operator that produces their gradient. The price of a group and its slices has three
-/// parts: off-chip traffic, the cycles of its slices on their cores, and their overlap (with n
-/// slices, all but 1/n). Tensors that only the group needs cause no traffic. Data that every slice
+/// join the operator that produces their gradient. The price of a group and its slices combines the
+/// cycles of cores, links and off-chip port. With n slices, all but 1/n of their possible overlap
+/// is achieved. Tensors that only the group needs cause no traffic. Data that every slice
 /// needs and that the cores cannot keep cause traffic once per slice. Slices that do not fit into
 /// the cores' memories are excluded. A dynamic program over the order finds the cheapest plan.
 class FusionCovers {
@@ -262,8 +262,8 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Per operator of the update phase: the operator outside it that produces its gradient, if the
-/// update depends only on that operator and its predecessors.
+/// Per operator of the update phase: the latest producer of its inputs, which makes its gradient.
+/// nullopt if that producer is an update, and for operators of other phases.
 std::vector<std::optional<OpId>> gradient_makers(const Graph& graph);
 
 } // namespace monet

@@ -17,10 +17,11 @@ FusionCovers::Estimates estimated_plans(const FusionCovers& covers, const Traini
                                         const Chip& chip, const TilingOptions& tiling,
                                         const ScheduleOptions& schedule, CoreCostCache& costs);
 
+/// True if an entry of the mapping lists cores.
 bool gives_cores(const MappingFile* mapping);
 
-/// Candidate sets of idle cores: of each kind with several cores, all but a nominal number of those
-/// nearest to the other kinds.
+/// Candidate sets of idle cores. In each set, cores of one kind are idle: those farthest from the
+/// other kinds. The number of busy ones is a power of two, or three times one.
 std::vector<std::vector<bool>> idle_cores(const Chip& chip);
 
 } // namespace monet

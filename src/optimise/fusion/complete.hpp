@@ -14,7 +14,7 @@ class FusionPlans {
 public:
   FusionPlans(const Graph& graph, const FusionOrder& order, const FusionOptions& options);
 
-  /// Number of plans; any larger number if it exceeds `limit`.
+  /// Number of plans; if there are more than `limit`, any number above `limit`.
   std::int64_t count(std::int64_t limit);
   /// Calls `visit` with every plan, until it returns false.
   void for_each(const std::function<bool(FusionPlan)>& visit);
@@ -32,7 +32,7 @@ private:
   const FusionOrder& order_;
   const FusionOptions& options_;
   std::vector<bool> legal_;                       ///< [mask]
-  std::vector<std::vector<StackSlices>> choices_; ///< [mask]: of legal groups that were requested
+  std::vector<std::vector<StackSlices>> choices_; ///< [mask]: slice choices of legal groups
   std::vector<Mask> groups_;                      ///< groups of the current partition
 };
 

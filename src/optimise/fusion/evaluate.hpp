@@ -16,14 +16,15 @@ class FusionEvaluator {
 public:
   explicit FusionEvaluator(const FusionProblem& problem);
 
-  /// Sets the maximum number of tiles of a plan.
+  /// Sets the maximum number of tiles of a plan for try_group() and try_all().
   void limit_tiles(std::size_t most) { max_tiles_ = most; }
 
-  /// Schedules a plan. Throws InfeasibleError if that fails or the plan has more than `max_tiles`
-  /// tiles.
+  /// Default for the maximum number of tiles of a plan.
   static constexpr std::size_t kMaxTiles = 200'000;
+  /// Schedules a plan. Throws InfeasibleError if that fails, if the plan has more than `max_tiles`
+  /// tiles, or if its live bytes exceed the limit.
   StepFigures evaluate_or_throw(const FusionPlan& plan, std::size_t max_tiles = kMaxTiles) const;
-  StepFigures layer_by_layer() const; ///< with any peak memory
+  StepFigures layer_by_layer() const; ///< without limits of tiles and live bytes
   bool fits(const StepFigures& figures) const {
     return problem_.max_live_bytes == 0 || figures.peak_memory_bytes <= problem_.max_live_bytes;
   }

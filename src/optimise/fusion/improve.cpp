@@ -20,12 +20,12 @@ namespace monet {
 
 namespace {
 
-/// A plan may have at most `kMaxTileRatio` times the tiles of the layer-by-layer plan, or
+/// A proposed plan may have at most `kMaxTileRatio` times the tiles of the layer-by-layer plan, or
 /// `kSomeTiles`, whichever is larger.
 constexpr std::size_t kMaxTileRatio = 24;
 constexpr std::size_t kSomeTiles = 20000;
 constexpr std::size_t kBatch = 8;
-/// A search makes at most this many times the schedules asked for.
+/// A search makes at most `kMoreEvaluations` times the requested schedules.
 constexpr std::int64_t kMoreEvaluations = 5;
 
 } // namespace
@@ -180,7 +180,8 @@ void FusionSearch::try_every(FusionPlans& plans) {
   result_.complete = !stopped();
 }
 
-/// Weights of figures relative to the best or layer-by-layer plan: those of the objective.
+/// Weights for the objective, relative to the figures of the best plan, or of layer by layer if
+/// there is no best plan.
 FusionWeights FusionSearch::weights(Objective objective) const {
   const StepFigures& f = best_ ? result_.figures : alone_;
   const double latency = 1.0 / std::max<double>(1.0, static_cast<double>(f.latency_cycles));
@@ -321,7 +322,7 @@ public:
   }
 
 private:
-  /// Tries the automatic stacks, since the given ones may not fit.
+  /// Evaluates the stacks and slices of the tiling options as a plan.
   void try_given() {
     FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};
     consider(own, automatic_fusion(problem_.step, problem_.chip, problem_.tiling));

@@ -40,7 +40,8 @@ protected:
   void count(std::int64_t evaluations);
   /// Records the answer of a method, or the reason why it has none.
   void compare(FusionAnswer answer, std::string_view phase);
-  /// Main loop: evaluates plans of groups, then changes of the best plan until all are tried.
+  /// Main part: enumerates the plans of a small step. For others, evaluates covers of groups, then
+  /// changes of the best plan until the effort is spent or all are tried.
   void search_by_cost();
   /// Adds a plan to the front unless a point there is at least as good.
   void add_to_front(const FusionPlan& plan, const StepFigures& figures);

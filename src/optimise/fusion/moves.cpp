@@ -162,8 +162,8 @@ std::optional<FusionGroup> FusionMoves::with(const FusionGroup& group, OpId more
   return legal(larger.members) ? std::optional(std::move(larger)) : std::nullopt;
 }
 
-/// The group without the member. A cut of the member moves to its neighbour's first loop, with an
-/// equal count.
+/// The group without the member. If slices start from the member, they start from a loop of the
+/// last or first member instead, with at most the same count.
 std::optional<FusionGroup> FusionMoves::without(const FusionGroup& group, OpId less) const {
   FusionGroup smaller = group;
   std::erase(smaller.members, less);

@@ -13,10 +13,10 @@
 
 namespace monet {
 
-/// Proposes changes of a given plan; equal groups change alike. Changes that were not tried for
-/// long come first. Each kind has a share of the proposals, set by its gain per try in long
-/// searches, and its most promising changes come first. Groups change one by one once all joint
-/// changes are tried.
+/// Proposes changes of a given plan; equal groups change alike. Changes with the fewest tries come
+/// first. Each kind has a fixed share of the proposals (kShares, measured in long searches), and
+/// its most promising changes come first. Groups change one by one once all joint changes are
+/// tried.
 class FusionMoves {
 public:
   FusionMoves(const FusionProblem& problem, const FusionOptions& options, const FusionOrder& order,
@@ -29,9 +29,9 @@ public:
   /// remain.
   void next(const FusionPlan& plan, std::size_t most, const std::set<std::string>& seen,
             std::vector<FusionPlan>& batch);
-  /// Plan of the last next() with the changes of several plans of its batch in turn. Later changes
-  /// apply only to groups that earlier ones left unchanged. Nothing if groups would wait for each
-  /// other.
+  /// Applies to `plan` the changes that made the plans `which` of the last batch, one after the
+  /// other. A later change replaces all groups that it overlaps, but removes only unchanged ones.
+  /// nullopt if the graph of the groups would have a cycle.
   std::optional<FusionPlan> together(const FusionPlan& plan,
                                      std::span<const std::size_t> which) const;
 
@@ -67,7 +67,7 @@ private:
   const FusionOrder& order_;
   const FusionSegments& segments_;
   std::vector<std::size_t> place_; ///< per operator: index in the sequence, if any
-  std::vector<Move> offers_;       ///< groups that gain on their own, and known plans' groups
+  std::vector<Move> offers_;       ///< groups that gain as separate steps, and known plans' groups
   std::vector<Move> proposed_;     ///< moves of the last next()
   std::map<std::string, int> tried_;
   std::map<std::vector<OpId>, std::string> signatures_;

@@ -1,4 +1,4 @@
-// The original study's fusion, whose objective has no costs.
+// Fusion by the rules of the original study (examples/study/), whose objectives have no costs.
 #pragma once
 
 #include "optimise/fusion/space.hpp"
@@ -16,7 +16,8 @@ struct OriginalPlan {
 };
 
 /// Partitions the step into connected groups by the rules of the study. A group has at most six
-/// operators, one with an outside reader, and the products and convolutions of a single mapping.
+/// operators, and at most one with an outside reader. It has up to three convolutions and three
+/// transposed ones, or one product and at most one of either.
 /// Sizes of the sliced loop must divide each other, weights must fit every core, and the graph of
 /// groups must be acyclic. Minimises the number of groups or the bits between them with an integer
 /// program over all groups (limited to the first ones for the largest steps). `cores`: allowed

@@ -89,7 +89,7 @@ private:
     }
     FusionPlan plan = fusion_of(problem_.step, problem_.chip, way.tiling);
     StepFigures figures = way.figures;
-    if (!way.tiling.stacks) { // explicit stacks may be tiled differently from automatic ones
+    if (!way.tiling.stacks) { // a mapping may slice explicit stacks differently from automatic ones
       try {
         figures = evaluator_.evaluate_or_throw(plan, std::numeric_limits<std::size_t>::max());
       } catch (const InfeasibleError& error) {
@@ -105,8 +105,8 @@ private:
     }
   }
 
-  /// Compares the plans of choose_step() on all cores: the start is no worse, but its peak memory
-  /// may differ.
+  /// Evaluates the plans by closed forms on all cores. The plan of choose_step() is no worse, but
+  /// these may need less memory and extend the front.
   void closed_forms() {
     TilingOptions tiling = problem_.tiling;
     tiling.stacks.reset();

@@ -23,7 +23,7 @@ void unique_sorted(std::vector<OpId>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-/// Loops from which slices may start; loops with the longest cuts of results are first in the nest.
+/// First `most` loops of a nest from which slices may start: those of results that can be cut.
 std::vector<std::uint32_t> sliceable(const LoopNest& nest, std::size_t most) {
   std::vector<std::uint32_t> dims;
   for (std::size_t d = 0; d < nest.dims.size() && dims.size() < most; ++d) {

@@ -22,7 +22,7 @@ public:
   /// Whether no path between two members leaves the group. `members` ascending.
   bool convex(std::span<const OpId> members) const;
   /// Groups of one cycle in the graph of groups; empty if it is acyclic. Operators outside all
-  /// groups are single groups.
+  /// groups count as groups in the graph, but are not returned.
   std::vector<std::size_t> circle(const std::vector<std::vector<OpId>>& groups) const;
   bool acyclic(const std::vector<std::vector<OpId>>& groups) const {
     return circle(groups).empty();

@@ -26,7 +26,7 @@ constexpr std::array<Named<StepMode>, 3> kModes{{{"auto", StepMode::automatic},
                                                  {"layer-by-layer", StepMode::layer_by_layer},
                                                  {"fused", StepMode::fused}}};
 
-/// Minimum objective of schedules that respect the floor.
+/// Lower bound on the objective of a schedule with this floor; 0 if the floor does not bound it.
 double min_value(const ScheduleFloor& floor, Objective objective) {
   const auto latency = static_cast<double>(floor.latency.value);
   switch (objective) {
@@ -124,7 +124,7 @@ public:
   }
 
 private:
-  /// Tries the ways. `ask`: checks with the last one whether the step is infeasible.
+  /// Tries the ways. With `ask`, options.schedule.hopeless may end the last one.
   void try_ways(bool ask) {
     for (std::int64_t i = 0; i < std::ssize(ways_); ++i) {
       const Candidate& way = ways_[static_cast<std::size_t>(i)];

@@ -15,7 +15,7 @@ namespace monet {
 
 namespace {
 
-/// Divisor: this part of a top memory is kept free for slices of streamed operands.
+/// Divisor: this part of a top memory is kept free as working space of streamed operands.
 constexpr std::int64_t kStreamShare = 8;
 /// Maximum operands of a problem for which other sets of streamed operands are tried.
 constexpr std::size_t kMaxChoices = 4;
@@ -87,8 +87,8 @@ void stream_tables(std::vector<ProblemOperand>& operands) {
     operand.offchip = operand.offchip || (overwrites && looks_up(operand));
 }
 
-/// Marks the largest operands of one top memory as off-chip until the others fit together with
-/// slices of the streamed ones. `sizes` is indexed by operand.
+/// Marks the largest operands of one top memory as off-chip until the others fit together with the
+/// working space of the streamed ones. `sizes` is indexed by operand.
 void mark_offchip(const std::vector<std::size_t>& members, std::int64_t capacity,
                   const std::vector<std::int64_t>& sizes, std::vector<ProblemOperand>& operands) {
   std::int64_t kept = 0;
@@ -187,8 +187,8 @@ void stream_together(const LoopNest& nest, std::vector<ProblemOperand>& operands
   }
 }
 
-/// True if the kept operands fit into every top memory, together with slices of streamed ones if
-/// there are any.
+/// True if the kept operands fit into every top memory, together with the working space of streamed
+/// ones.
 bool fits(const Placed& placed, const std::vector<ProblemOperand>& operands) {
   for (std::size_t m = 0; m < placed.members.size(); ++m) {
     std::int64_t kept = 0;

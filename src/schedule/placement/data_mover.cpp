@@ -16,10 +16,10 @@ namespace monet {
 namespace {
 /// Maximum parts from which a copy is put together; beyond it, the piece is fetched anew.
 constexpr std::size_t kMaxParts = 4;
-/// Maximum copies of a piece that are considered as sources; the oldest ones are.
+/// Only the oldest `kMaxSources` copies of a piece are considered as sources.
 constexpr std::size_t kMaxSources = 8;
-/// Maximum ranks between a pool's last tile and its next reader of fetched data for which the pool
-/// receives the data, too.
+/// Another pool receives fetched data, too, if its next reader is at most `kSoon` ranks after the
+/// pool's last tile.
 constexpr std::uint32_t kSoon = 256;
 } // namespace
 
@@ -114,7 +114,7 @@ std::int64_t DataMover::gather(std::span<OperandRequest> needs) {
   return ready;
 }
 
-/// True if the piece is only in the off-chip memory: it has no producer and no copy on a core.
+/// True for a part of a tensor without producer that has no copy on a core.
 bool DataMover::only_offchip(const OperandRequest& need) const {
   return !pieces_.made(need.piece) && !Residency::is_copy(memory_.first_copy(need.piece));
 }

@@ -105,7 +105,7 @@ private:
     std::vector<PieceId> streams;      ///< pieces of other tiles that are streamed
     std::vector<PieceId> also_streams; ///< pieces that are streamed, but also kept
     std::vector<Result> results;
-    std::vector<Bits> slices;     ///< per operand: working space if streamed
+    std::vector<Bits> slices;     ///< per operand: working space if streamed; no stack's slices
     std::vector<Bits> read_again; ///< per operand: earlier tiles' sums, if streamed
   };
 

@@ -141,8 +141,8 @@ std::int64_t DataMover::make_room_to_fetch(Bits bits, TensorId tensor, std::int6
   return make_room(bits, tensor, start_ - network_.duration(read));
 }
 
-/// Finds the last rank of every turn, and the pools that keep nothing for the next turn: pools that
-/// data read by several turns would fill, at the expense of data of the present turn.
+/// Finds the last rank of every turn, and the pools that keep nothing for the next turn. In these,
+/// data that several turns read would take more than 1 / kKeptPart of the memory.
 void DataMover::find_turns() {
   if (tiles_.turn.empty())
     return;

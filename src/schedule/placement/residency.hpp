@@ -34,17 +34,17 @@ struct Copy {
   CopyId next;                  ///< of the same piece; kNone at the end
   bool whole = true;
   bool moved = false; ///< moved here to make room on another core
-  bool idle = false;  ///< no reader in the pool is left, and there is another copy
+  bool idle = false;  ///< not read again by the pool (or in this turn), and not the only copy
 };
 
-/// State of a piece that changes, stored together for locality.
+/// Changing state of a piece, stored together for locality.
 struct PieceState {
   CopyId first_copy;
   std::uint32_t readers_left = 0; ///< entries of Pieces::readers() that are not placed
   std::uint32_t stored = 0;       ///< index into the off-chip memory's list, or kNone
 };
 
-/// Order in which copies are evicted: the farthest next use first, then the last made.
+/// Order in which copies are evicted: the farthest next use first, then the highest id.
 struct Needed {
   std::uint64_t order = 0;
   Needed(std::uint32_t next_use, CopyId id)
@@ -159,9 +159,9 @@ public:
   void set_needed_elsewhere(CopyId id);
 
   /// The copy to remove next so that `bits` fit; nullopt if none should be removed. If they do not
-  /// fit: the idle copy that may go first, else the copy with the farthest next use. If they fit
-  /// only after cycle `by`: an idle copy that may go before they fit. Pinned copies are never
-  /// removed.
+  /// fit, it is the idle copy with the earliest busy_until, else the copy with the farthest next
+  /// use. If they fit only after cycle `by`, it is an idle copy that is free before that. Pinned
+  /// copies are never removed.
   std::optional<CopyId> first_to_go(PoolId pool, Bits bits, std::int64_t by);
   bool placed(TileId tile) const { return placed_[tile.index()]; }
   /// Removes all remaining copies at their busy_until.

@@ -13,15 +13,16 @@
 
 namespace monet {
 
-/// Returns tiles whose predecessors are all placed, in the order of the priority. With
+/// Queue of the tiles whose predecessors are all placed, in the order of the priority. With
 /// Priority::latency, the core that can start first is next. It runs the tile of lowest rank among
 /// those that are ready when it becomes free or, if no tile is ready then, the one that is ready
 /// first.
 ///
-/// Two rules order operators in addition to edges. Updates begin after all other operators have
-/// ended, except updates that are fused with other operators. A tensor that shares storage with
-/// another one is written after all earlier readers of the storage have ended. Both rules lead from
-/// earlier to later operators, like edges, so that some tile can always be placed.
+/// Three rules order tiles in addition to edges. Updates begin after all other operators have
+/// ended, except updates that are fused with some of these. A tensor that shares storage with
+/// another one is written after all earlier readers of the storage have ended. A turn begins when
+/// the previous one is placed. All rules lead to later tiles, so that some tile can always be
+/// placed.
 class TileQueue {
 public:
   TileQueue(const TileGraph& tiles, const Graph& graph, const Pieces& pieces, std::size_t cores,

@@ -45,8 +45,8 @@ struct NeighbourGroup {
 };
 
 /// All groups of up to kLongest consecutive operators, each without and with the updates of the
-/// gradients that it makes. Groups whose members share no tensors are left out, and groups whose
-/// updates would wait for the group itself in any order.
+/// gradients that it makes. Groups are omitted if tensors do not connect all members. They are also
+/// omitted if a member waits for a later operator while others need the group's results.
 class NeighbourGroups {
 public:
   static constexpr std::uint32_t kLongest = 8;

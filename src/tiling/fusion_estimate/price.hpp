@@ -33,8 +33,8 @@ struct OperatorSpread {
   std::vector<std::int64_t> cores; ///< per operand: cores that each hold all of it
 };
 
-/// Off-chip traffic of the step. `pool` holds, per operator, the memory of its operands, and `room`
-/// the bits of each memory. `spread`, unless empty, holds each operator's share of its memory.
+/// Off-chip traffic of the step. A pool is a set of cores with its memories: `pool` holds that of
+/// each operator, and `room` the bits of each. `spread`, unless empty, holds each operator's share.
 StepTraffic step_traffic(const Graph& graph, std::span<const std::uint32_t> pool,
                          std::span<const std::int64_t> room,
                          std::span<const OperatorSpread> spread = {});

@@ -67,8 +67,8 @@ void make_edges(TileGraph& tiles, const Graph& graph);
 /// other stacks rank directly before their first use. A stack may therefore enclose an operator of
 /// another stack. Storage is overwritten only after it has been read (anti_dependences).
 ///
-/// Stacks set in `in_turns` (indexed by stack; empty: no stack) run in `turns` rounds, beginning at
-/// the rank of the first such stack. In each round, every such stack runs the next of `turns` equal
+/// Stacks set in `in_turns` (indexed by stack; empty: no stack) take `turns` turns, beginning at
+/// the rank of the first such stack. In each turn, every such stack runs the next of `turns` equal
 /// shares of its slices. Also computes `turn`.
 void rank_tiles(TileGraph& tiles, std::int64_t turns, const std::vector<bool>& in_turns);
 

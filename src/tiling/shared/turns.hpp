@@ -16,7 +16,7 @@ namespace monet {
 
 /// Operators of a step that can take turns, and their loops over images.
 struct StepTurns {
-  /// Number of turns that divides every loop evenly; normally the batch size.
+  /// Maximum number of turns. It divides every loop evenly, and is normally the batch size.
   std::int64_t most = 1;
   /// Per operator: its loop over the images. nullopt: the operator waits for all turns (such as an
   /// update), or depends on no image.
@@ -26,7 +26,7 @@ struct StepTurns {
 /// Finds the operators of a step that can take turns; the step's views must be folded. Returns
 /// nullopt if they do less than nine tenths of the work outside the update. A normalisation over
 /// the batch, for example, needs all images before it continues with any. Also returns nullopt for
-/// a step with several passes, which are turns already.
+/// a batch of one, and for a step with several passes, which are turns already.
 std::optional<StepTurns> find_turns(const TrainingGraph& step);
 
 /// Makes the step for one of `count` equal parts of its images, for planning. Loops and tensors

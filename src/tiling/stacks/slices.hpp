@@ -30,7 +30,7 @@ public:
   struct Scratch {
     explicit Scratch(const Graph& graph);
     std::vector<std::uint32_t> position; ///< per operator: its index in the current stack
-    std::vector<bool> left_behind;       ///< per operator: has a result that outlives the step
+    std::vector<bool> left_behind;       ///< per operator: a result is an output or shares storage
   };
 
   /// `members` must be in ascending order.

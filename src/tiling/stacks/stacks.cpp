@@ -190,7 +190,7 @@ void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, 
         candidate.slices = std::move(fewer.second);
       }
       candidate.excess = std::max<std::int64_t>(
-          1, excess(slicer, members, candidate.slices)); // as would more slices
+          1, excess(slicer, members, candidate.slices)); // more slices would meet even more pairs
       return;
     }
     fewer = {candidate.count, candidate.slices};
@@ -326,8 +326,8 @@ std::vector<std::vector<OpId>> SliceFinder::stacks(Halo halo) {
   return stacks;
 }
 
-/// Adds an update to the stack of the operator that makes its last input, if this input is a
-/// weight's gradient.
+/// Adds an update to the stack of the latest producer of its inputs, if that makes a weight's
+/// gradient.
 void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks) {
   const Operator& op = graph_.op(id);
   if (op.phase != Phase::update || stacked_[id.index()] != kAlone)

@@ -35,9 +35,10 @@ public:
               const std::vector<Slices>& given, const std::vector<Slices>& planned);
 
   /// Chooses stacks of consecutive operators. A stack starts at, or one operator before, an
-  /// operator whose tiles are too large for its cores. It grows as long as some slices (the
-  /// mapping's, if it has any) make the working set and every tile fit. An update whose last input
-  /// is a weight's gradient then joins the operator that makes the gradient.
+  /// operator whose tiles are too large for its cores. It grows while some slices (the mapping's,
+  /// if it has any) make the working set and every tile fit. It has at most kLongestStack
+  /// operators, and ends after kMaxLightOperators whose tiles would fit without slices. An update
+  /// then joins the latest producer of its inputs, if that makes a weight's gradient.
   std::vector<std::vector<OpId>> stacks(Halo halo);
 
   /// Sets the slices of the members; non-empty entries of `slices` are given and stay. If `loops`

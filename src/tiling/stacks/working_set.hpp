@@ -24,7 +24,7 @@ struct GroupSpace {
     bool made = false;         ///< written by the member
   };
   std::vector<Kept> kept;
-  std::int64_t passing = 0; ///< bits of a middle slice, at the member where most is alive
+  std::int64_t passing = 0; ///< maximum over the members of the live bits of a middle slice
 };
 
 /// Space that the members need; members with `left_out` set are ignored.
