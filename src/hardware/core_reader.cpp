@@ -5,6 +5,7 @@
 #include "hardware/pricing.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/base/warnings.hpp"
 #include "monet/hardware/chip.hpp"
 #include "monet/hardware/read_hardware.hpp"
 
@@ -118,7 +119,11 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
       auto unrolling = parse_unrolling(item, problems);
       if (!unrolling)
         continue;
-      unrolling->factor = std::min(unrolling->factor, array[i].size); // as ZigZag and Stream do
+      if (unrolling->factor > array[i].size) { // clipped as in ZigZag and Stream
+        warn(item.where, fmt::format("'{}, {}' is wider than {}: {} are unrolled", unrolling->dim,
+                                     unrolling->factor, array[i].name, array[i].size));
+        unrolling->factor = array[i].size;
+      }
       dataflow[i].push_back(std::move(*unrolling));
     }
     check_width(dataflow[i], array[i], list->where, problems);

@@ -50,6 +50,16 @@ TEST(CoreReader, WarnsOfWhatMemoriesIgnore) {
   EXPECT_EQ(warnings[1].where.line, 6);
 }
 
+TEST(CoreReader, FactorsWiderThanTheArrayAreClippedWithAWarning) {
+  const WarningScope scope;
+  const Core core = parse_core(core_with("", "{unit_energy: 0, dimensions: [D1], sizes: [4]}",
+                                         "dataflows: {D1: [\"OX, 16\"]}"),
+                               "core.yaml");
+  EXPECT_EQ(core.dataflow.front().front().factor, 4);
+  ASSERT_EQ(scope.warnings().size(), 1U);
+  EXPECT_EQ(scope.warnings().front().what, "'OX, 16' is wider than D1 (4): 4 are unrolled");
+}
+
 TEST(CoreReader, BothSchemasGiveTheSameCore) {
   const Core counted = small_core("counted_ports.yaml");
   const Core named = small_core("named_ports.yaml");
