@@ -247,7 +247,8 @@ struct Execution::Machine {
     round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding, id.index(),
                  options.jobs, options.instructions);
   }
-  /// What an operator wrote: but a view has nothing new, and casts with scales round by themselves.
+  /// Rounds the results of an operator. Views are skipped since they hold no new numbers, casts
+  /// with scales since they round by themselves.
   void round_results(TensorStore<float>& store, const Operator& op) {
     if (!rounds() || is_view(graph, op))
       return;

@@ -140,8 +140,8 @@ void make_counted_ports(YamlMap& map, Memory& memory, ProblemList& problems) {
   };
   make("r_port", "r_port", PortType::read, read_width, read_min);
   make("w_port", "w_port", PortType::write, write_width, write_min);
-  // One width serves both ways: the narrower one, so that no direction is faster than the file
-  // says.
+  // Both directions have one width: the narrower one, so that no direction is faster than the file
+  // specifies.
   make("rw_port", "rw_port", PortType::read_write, std::min(read_width, write_width),
        std::min(read_min, write_min));
 }

@@ -146,14 +146,14 @@ Graph add_updates(AccumulatedStep whole, const TrainingOptions& options, const L
   return quantise_masters(builder.release(), masters);
 }
 
-/// What a step produces: the loss and everything it overwrites in place.
+/// Outputs of a step: the loss, the norm of the gradients, and everything it overwrites in place.
 std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step) {
   std::vector<TensorId> outputs;
   if (step.loss)
     outputs.push_back(*step.loss);
   if (step.gradient_norm)
     outputs.push_back(*step.gradient_norm);
-  std::map<TensorId, TensorId> last; // of what is overwritten several times
+  std::map<TensorId, TensorId> last; // version of each overwritten tensor
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     if (const auto root = graph.tensors()[i].alias_of)
       last.insert_or_assign(*root, TensorId(i));
@@ -166,7 +166,7 @@ std::vector<TensorId> step_outputs(const Graph& graph, const TrainingGraph& step
   return outputs;
 }
 
-/// What the whole step stores: the reads of its backward part, or what PyTorch keeps.
+/// Tensors that the whole step stores: the reads of its backward part, or those that PyTorch keeps.
 std::vector<TensorId> stored_tensors(const Graph& graph, std::vector<TensorId> kept,
                                      StorePolicy policy) {
   if (policy == StorePolicy::minimal) { // a result may be copied for its reader
@@ -184,9 +184,10 @@ Graph packed(Graph graph, bool any_part = false) {
   return graph;
 }
 
-/// What backward reads in its smallest form. PyTorch's fused operators may still keep less than
-/// their parts do, and a copy where a view does not lie as it is read: then element-wise operators
-/// run again as well, and parts are copied.
+/// Stores the tensors that backward reads in their smallest form. If they take more than
+/// `eager_bytes`, element-wise operators also run again, and parts are copied. PyTorch can keep
+/// less: its fused operators keep less than their parts, and it keeps a copy of a view whose layout
+/// is not the one read.
 Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
                   std::int64_t eager_bytes) {
   const auto bytes = [&](const Graph& of) {
@@ -207,7 +208,7 @@ Graph store_least(const Graph& graph, const std::vector<bool>& requires_grad,
   return least;
 }
 
-/// Recomputes and packs what the options say, and finds what is left to be stored.
+/// Recomputes and packs tensors as the options specify, and finds those that remain to be stored.
 StoredActivations choose_stored(Graph& graph, const StorageOptions& options,
                                 const std::vector<bool>& requires_grad, std::int64_t eager_bytes,
                                 const std::vector<TensorId>& divisors) {
@@ -306,14 +307,14 @@ void read_for(OnnxReadOptions& reading, const TrainingOptions& training) {
 
 namespace {
 
-/// What a step is made of: the network with adapters, casts and what is detached, and which of its
-/// tensors need gradients.
+/// Input for making a step: the network with adapters, casts and detached tensors, and its tensors
+/// that need gradients.
 struct ToTrain {
   Graph network;
   Loss loss;
-  std::vector<TensorId> outputs; ///< that the loss is a function of
+  std::vector<TensorId> outputs; ///< outputs of which the loss is a function
   GradientNeeds needs;
-  std::vector<WeightPart> parts; ///< of weights that were split
+  std::vector<WeightPart> parts; ///< parts of weights that were split
 };
 
 void leave_loss_alone(Graph& network, const std::vector<TensorId>& outputs) {
@@ -423,7 +424,8 @@ AccumulatedStep make_pass(const ToTrain& what, const TrainingOptions& options, T
   return one;
 }
 
-/// What units convert operands to, at the products themselves: whoever costs them looks there.
+/// Records at each product the formats to which units convert its operands, for cost models to
+/// read.
 void note_conversions(Graph& graph, const StepArithmetic& arithmetic) {
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     Operator& op = graph.op(OpId(i));

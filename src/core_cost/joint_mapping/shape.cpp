@@ -1,4 +1,4 @@
-// What a structure holds and moves, by the equations of docs/explanation/backward-dataflow.md.
+// Memory and traffic of a structure, by the equations of docs/explanation/backward-dataflow.md.
 #include "core_cost/joint_mapping/plan.hpp"
 
 #include <algorithm>

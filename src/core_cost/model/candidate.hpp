@@ -24,7 +24,8 @@ struct Candidate {
   std::span<const Loop> order() const { return {loops.data(), size}; }
 };
 
-/// False when the order fits nowhere; `failure` then says where.
+/// Evaluates a candidate. False if its order does not fit into the memories; `failure` then holds
+/// the reason.
 bool evaluate(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
               Candidate& candidate, AllocationFailure* failure = nullptr);
 

@@ -1,4 +1,4 @@
-// What an allocation moves: per operand, memory level and direction, how much data how often.
+// Data movement of an allocation: amount and frequency by operand, memory level and direction.
 #pragma once
 
 #include "core_cost/model/memory_allocation.hpp"

@@ -76,19 +76,19 @@ struct Port {
   Width width;                   ///< the same
   bool shared_by_inputs = false; ///< serves two input memory operands
   bool in_unit = false; ///< of a memory inside a unit of KernelCosts, where nothing waits for it
-  /// By operand as the memory lists them, then by direction as the ports list them: ties between
-  /// loads go in this order.
+  /// Sorted by operand as the memory lists them, then by direction as the ports list them. Ties
+  /// between loads are resolved in this order.
   std::vector<PortActivity> activities;
 };
 
-/// What the core's instructions or kernels take for one problem, whatever its mapping.
+/// Cycles that the core's instructions or kernels take for one problem, for any mapping.
 struct ProgramCycles {
   bool any = false;
-  double per_iteration = 1; ///< of the temporal loops, at least
-  double per_sum = 0;       ///< of a lane
-  double least = 0;         ///< from the first MAC to the last
-  double before = 0;        ///< the first MAC
-  double per_slice = 0;     ///< that is fetched from or written to the off-chip memory
+  double per_iteration = 1; ///< minimum per iteration of the temporal loops
+  double per_sum = 0;       ///< per output element of a lane
+  double least = 0;         ///< minimum from the first MAC to the last
+  double before = 0;        ///< before the first MAC
+  double per_slice = 0;     ///< per slice read from or written to off-chip memory
 };
 
 struct Hierarchy {

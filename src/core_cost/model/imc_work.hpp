@@ -1,12 +1,13 @@
-// What a mapping uses of an array that computes in memory: its rows, its columns, and how often.
+// Use of an in-memory computing array by a mapping: rows, columns and multiplications.
 #pragma once
 
 #include "core_cost/model/data_movement.hpp"
 
 namespace monet::core_cost_detail {
 
-/// Whole factors count: 1000 columns of weights on 128 take 128, where the memories see 125.
-/// Without ImcWork::weight_reads, which depend on the order of the temporal loops.
+/// Computes the use of an array, with whole unrolling factors: 1000 columns of weights unrolled by
+/// 128 use 128 columns, where the memories see 125. ImcWork::weight_reads is not set, since it
+/// depends on the order of the temporal loops.
 ImcWork imc_work(const NestModel& model, const Hierarchy& hierarchy,
                  const ArrayUnrolling& unrolling);
 

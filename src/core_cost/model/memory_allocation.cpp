@@ -315,7 +315,7 @@ private:
     return found;
   }
 
-  /// What is left when no even cut fits.
+  /// Fallback if no even cut fits: no operand takes a loop. False if an operand must take one.
   bool choose_nothing() {
     chosen_.fill(0);
     return std::all_of(slices_.begin(), slices_.begin() + static_cast<long>(users_),

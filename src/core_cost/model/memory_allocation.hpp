@@ -16,12 +16,12 @@ struct Allocation {
   std::array<std::array<std::uint8_t, kMaxLevels>, kMaxOperands> cut{};
 };
 
-/// What stopped an order, for messages.
+/// Reason why an order does not fit into the memories, for messages.
 struct AllocationFailure {
   std::size_t node = 0;
   std::size_t operand = 0;
-  double bits = 0;    ///< the least that had to fit
-  bool joint = false; ///< `bits` is of all operands in the memory together
+  double bits = 0;    ///< minimum that had to fit
+  bool joint = false; ///< `bits` is the sum over all operands in the memory
 };
 
 /// The loops that follow the beginning of an order, in whatever order.

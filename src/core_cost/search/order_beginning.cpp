@@ -46,7 +46,7 @@ double parts_of(double size) {
   return 0;
 }
 
-/// Loops on these axes never touch more elements than their iterations say.
+/// True if loops on these axes never touch more elements than they have iterations.
 bool counts_at_most_iterations(const NestModel& model) {
   if (model.choices.gaps_not_fetched)
     return true;

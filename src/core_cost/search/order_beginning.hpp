@@ -1,5 +1,5 @@
-// What the innermost loops of an order decide, whatever follows them: which other beginnings lead
-// to the same costs, and how good the best continuation can be.
+// Consequences of the innermost loops of an order for all continuations: which other beginnings
+// lead to the same costs, and a bound on the best continuation.
 #pragma once
 
 #include "core_cost/model/memory_allocation.hpp"

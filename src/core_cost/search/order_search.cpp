@@ -104,7 +104,8 @@ private:
     best_.offer(scorer_(candidate_), candidate_.order(), order);
   }
 
-  /// The non-increasing arrangement: first of all in the enumeration, which beginnings cannot tell.
+  /// Visits the non-increasing arrangement, the first one of the enumeration. Beginnings alone do
+  /// not identify it.
   void visit_first() {
     std::array<std::uint8_t, kMaxTemporalLoops> first{};
     std::size_t size = 0;

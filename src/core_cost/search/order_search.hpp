@@ -38,19 +38,19 @@ public:
 
   explicit BestMapping(Objective objective) : objective_(objective) {}
 
-  /// What follows belongs to the next unrolling. Of equal scores the first unrolling keeps its
-  /// place.
+  /// Assigns later offers to the next unrolling. If scores are equal, the mapping of the earlier
+  /// unrolling stays.
   void begin_unrolling() { ++unrolling_; }
-  /// What the objective compares; smaller is better.
+  /// Sort key of a bound for the objective; smaller is better.
   std::pair<double, double> merit_of(const CostBound& bound) const {
     return merit(objective_, bound.latency, bound.energy);
   }
-  /// Cycles above which no mapping could enter, whatever its energy.
+  /// Maximum cycles of a mapping that could be accepted, for any energy.
   double max_cycles() const;
-  /// False when no mapping that costs at least so much could enter.
+  /// False if no mapping could be accepted whose cost is at least `bound`.
   bool worth(const CostBound& bound) const;
-  /// Keeps the mapping if it is better, or equal, of the same unrolling and first in the
-  /// enumeration.
+  /// Keeps the mapping if it is better than the current one. An equal one is kept only if it is of
+  /// the same unrolling and earlier in the enumeration.
   void offer(const Score& score, std::span<const Loop> order, std::span<const std::uint8_t> kinds);
   const std::optional<Entry>& entry() const { return entry_; }
 
@@ -60,12 +60,12 @@ private:
   std::optional<Entry> entry_;
 };
 
-/// What the objective compares of a feasible candidate.
+/// Computes the latency and energy of a feasible candidate, which the objective compares.
 using Scorer = std::function<Score(const Candidate&)>;
 
 struct OrderSearchLimits {
-  /// Beginnings of one length kept at most. Beyond, those with the worst bounds are left out and
-  /// the search is not exact any more.
+  /// Maximum number of beginnings of one length that are kept. Beyond it, those with the worst
+  /// bounds are dropped and the search is no longer exact.
   std::size_t beginnings = std::size_t{1} << 18;
 };
 

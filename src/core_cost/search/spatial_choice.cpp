@@ -62,7 +62,8 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
   }
 }
 
-/// What one multiplier adds up, which dataflows do not name: the loops that go furthest.
+/// Unrolls loops over the array dimensions that one accumulator sums, which dataflows do not name.
+/// The loop with the largest possible factor is placed first.
 void add_sums(const Hierarchy& hierarchy, const UnrollCaps& caps, std::vector<std::int64_t>& left,
               ArrayUnrolling& unrolling) {
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
@@ -99,8 +100,9 @@ bool better(const Partial& a, const Partial& b) {
   return a.loops < b.loops;
 }
 
-/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set. The
-/// loop that comes first takes what it can; `any_order` also lets later ones come first.
+/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set.
+/// Each loop gets the largest factor that fits; with `any_order`, later loops are also placed
+/// before earlier ones.
 void extend(const Partial& from, std::size_t d, std::int64_t room,
             const std::vector<std::int64_t>& caps, bool any_order, std::size_t first,
             std::size_t depth, std::vector<Partial>& out) {

@@ -88,15 +88,16 @@ std::vector<TopBandwidth> rates_at_top(const NestModel& model, const Hierarchy& 
   return rates;
 }
 
-/// What tiles side by side share of a topmost memory.
+/// Topmost memory that tiles side by side share.
 struct SharedTop {
-  std::vector<std::size_t> operands;    ///< that draw on it
-  std::optional<std::size_t> broadcast; ///< one read serves all tiles
+  std::vector<std::size_t> operands;    ///< operands that use it
+  std::optional<std::size_t> broadcast; ///< operand of which one read serves all tiles
   std::int64_t available = 1;           ///< bits per cycle
 };
 
-/// The reference takes the operands with the most memory levels for the streamed ones, in the order
-/// in which ZigZag walks the set of those that the core serves, and the memory of the first.
+/// Finds the shared memory as the reference does: it regards the operands with the most memory
+/// levels as streamed. They are sorted in the order in which ZigZag walks the set of operands that
+/// the core serves; the memory is that of the first.
 SharedTop shared_top(const StreamedProblem& asked, const Hierarchy& hierarchy, const Core& core) {
   std::vector<MemoryOperand> served;
   for (const Memory& memory : core.memories) {
@@ -227,9 +228,9 @@ DataMovement stretched(const NestModel& model, const Hierarchy& hierarchy,
   return movement;
 }
 
-/// What the links of the off-chip memory carry while the tile runs. Loading that hides behind
-/// computing counts as reading, except where the memory also takes the outputs: there the reference
-/// books it in a direction that no link has.
+/// Data rates on the links of the off-chip memory while the tile runs. Loading that is hidden
+/// behind computing counts as reading, unless the memory also receives the outputs. In that case
+/// the reference assigns it to a direction that no link has.
 std::vector<StreamedRate> link_rates(const StreamedProblem& asked,
                                      const std::vector<TopBandwidth>& while_passing,
                                      const std::array<std::int64_t, kMaxOperands>& hidden,

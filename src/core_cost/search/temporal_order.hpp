@@ -9,7 +9,7 @@
 
 namespace monet::core_cost_detail {
 
-/// What a user asks of one place in the order.
+/// A user's constraint on one place in the order.
 struct PlaceRule {
   std::uint32_t dim = 0;
   double size = 0; ///< 0 = any

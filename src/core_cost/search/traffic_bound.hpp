@@ -1,9 +1,9 @@
-// The least energy and latency that any order can reach, given what crosses some of the boundaries
-// between memory levels.
+// Lower bounds of energy and latency over all orders, given the traffic across some of the
+// boundaries between memory levels.
 //
-// Every boundary moves at least the whole operand once; the boundaries that are given move exactly
-// what they say. Ports are busy at least for the transfers known so far, and stall for what exceeds
-// the cycles of the temporal loops.
+// Every boundary moves at least the whole operand once; the given boundaries move exactly their
+// given traffic. Ports are busy at least for the transfers known so far, and stall for the part
+// that exceeds the cycles of the temporal loops.
 #pragma once
 
 #include "core_cost/model/spatial_mapping.hpp"
@@ -12,13 +12,14 @@
 
 namespace monet::core_cost_detail {
 
-/// What crosses below memory level `index` of an operand (index 0: between it and the multipliers).
+/// Traffic across the boundary below memory level `index` of an operand; index 0 is the boundary to
+/// the multipliers.
 struct Boundary {
-  double elements = 0;         ///< one transfer, exact form
-  double latency_elements = 0; ///< the same for latency
-  double period = 1;           ///< cycles between transfers, at most
-  double sums = 1;   ///< transfers of one partial sum, at least; 1 = final values (outputs only)
-  double rounds = 1; ///< of those, one after the other: what the array adds up is left out
+  double elements = 0;         ///< per transfer, exact form
+  double latency_elements = 0; ///< per transfer, form used for latency
+  double period = 1;           ///< maximum cycles between transfers
+  double sums = 1;   ///< minimum transfers of a partial sum; 1 = final values (outputs only)
+  double rounds = 1; ///< part of `sums` in sequence, without sums inside the array
 };
 using Boundaries = std::array<std::array<Boundary, kMaxLevels>, kMaxOperands>;
 
@@ -31,7 +32,7 @@ class TrafficBound {
 public:
   TrafficBound(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial);
 
-  /// What crosses at least, whatever the order.
+  /// Minimum traffic across every boundary, for any order.
   const Boundaries& least() const { return least_; }
   double min_cycles(const Boundaries& boundaries) const;
   double min_energy(const Boundaries& boundaries) const; ///< pJ

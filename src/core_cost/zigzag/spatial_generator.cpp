@@ -209,7 +209,8 @@ void limit_to_capacity(const NestModel& model, const Hierarchy& hierarchy,
       "too many unrollings to rank; name the loops of more array dimensions, or add hints");
 }
 
-/// What may be unrolled on an open array dim, in the order in which ZigZag lists it.
+/// Loops that can be unrolled on an open array dim, with factors, in the order in which ZigZag
+/// lists them.
 class Choices {
 public:
   Choices(const NestModel& model, const std::vector<std::int64_t>& caps, std::int64_t lanes,

@@ -99,7 +99,7 @@ private:
   Integers classes_;
 };
 
-/// What a sample's likelihood is divided by in the loss.
+/// Divisor of a sample's likelihood in the loss.
 std::int64_t share_of(const OperatorContext& context, std::int64_t batch, std::int64_t labels) {
   if (context.attributes().text("reduction", "mean") != "mean")
     return 1;

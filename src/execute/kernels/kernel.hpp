@@ -1,4 +1,4 @@
-// What an operator computes: one kernel per operator type, generic in the real type. A family of
+// Kernels that compute operators: one per operator type, generic in the real type. A family of
 // kernels is a file here and a line in table.cpp; read kernels/rows.cpp for the pattern.
 #pragma once
 

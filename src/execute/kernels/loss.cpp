@@ -13,7 +13,7 @@ namespace monet {
 
 namespace {
 
-/// What cross-entropy does with a label.
+/// Treatment of labels by cross-entropy.
 struct LabelRule {
   const Operator* op;
   double smoothing;
@@ -106,7 +106,8 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
     context.output(1)[0] = weights;
 };
 
-/// What a mean over labels is divided by, as an input where it was kept.
+/// Divisor of a mean over labels: input `kept` if present, else counted. 1 if the reduction is no
+/// mean.
 double divisor_of(const OperatorContext& context, const std::vector<bool>& inner,
                   const LabelRule& rule, std::size_t kept) {
   if (context.attributes().text("reduction", "mean") != "mean")
@@ -115,8 +116,8 @@ double divisor_of(const OperatorContext& context, const std::vector<bool>& inner
                                  : count_labels(context, inner, rule);
 }
 
-/// (dY, labels, class weights, what the mean was divided by) -> d log-probabilities: minus the
-/// label's weight at the label, zero elsewhere.
+/// (dY, labels, class weights, divisor of the mean) -> d log-probabilities: minus the label's
+/// weight at the label, zero elsewhere.
 constexpr auto kNegativeLogLikelihoodGrad = []<class Real>(KernelContext<Real>& context) {
   const LabelRule rule(context.op());
   const std::vector<bool> inner = class_loops(context);

@@ -81,8 +81,8 @@ constexpr auto kExpand = [](OperatorContext& context) {
   gather_axes(context, 0, 0, repeated);
 };
 
-/// A view that is not affine, done by the view's own rule: reshapes keep the order, the others say
-/// where an element comes from.
+/// Executes a view that is not affine by the view's rule: reshapes keep the order of elements, the
+/// others compute the source of each element.
 template <class Real>
 void copy_as_view(KernelContext<Real>& context) {
   const std::string view = context.attributes().text("view", "Reshape");
@@ -98,7 +98,7 @@ void copy_as_view(KernelContext<Real>& context) {
   }
 }
 
-/// One element for one through the nest.
+/// Copies one element to one through the nest.
 constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
   if (context.op().nest.operands.at(1).opaque) {
     copy_as_view(context);
@@ -107,8 +107,8 @@ constexpr auto kCopyThroughNest = []<class Real>(KernelContext<Real>& context) {
   copy_through_nest(context);
 };
 
-/// What ranks exchange is not one rank's to compute: who runs them all does it between the parts of
-/// their runs.
+/// Collectives need several ranks, so that a kernel of one rank cannot compute them. The caller
+/// that runs all ranks performs the exchange between the parts of their runs.
 constexpr auto kExchange = [](OperatorContext& context) {
   internal_check(false, "'" + context.op().name + "' is a collective of several ranks");
 };

@@ -1,5 +1,6 @@
-// Activation functions and their gradients. v: X; in gradients dY, then what the gradient reads (X,
-// or Y where it is sufficient; attribute `reads` says "input" where both are possible).
+// Activation functions and their gradients. v: X; in gradients dY, then the tensor that the
+// gradient reads: X, or Y where it is sufficient. If both are possible, attribute `reads` = "input"
+// selects X.
 #include "execute/kernels/pointwise.hpp"
 
 #include <numbers>

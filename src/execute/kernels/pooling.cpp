@@ -95,8 +95,8 @@ constexpr auto kMaxPoolGrad = []<class Real>(KernelContext<Real>& context) {
   });
 };
 
-/// What the sum over a window is divided by: its elements inside the input, or with
-/// count_include_pad those inside the padded input, which rounded-up windows may leave.
+/// Divisor of the sum over a window: its elements inside the input. With count_include_pad, it is
+/// those inside the padded input, which rounded-up windows may leave.
 class WindowCount {
 public:
   WindowCount(const OperatorContext& context, std::size_t operand, std::vector<bool> window)

@@ -60,13 +60,13 @@ const Mac* unit_of(const StepArithmetic* formats, GradientOf gradient) {
   return unit ? &*unit : nullptr;
 }
 
-/// Small products take no longer than threads to begin.
+/// Number of threads for a product: one if it takes no longer than starting threads.
 int threads_for(const LoopNest& nest, int jobs) {
   constexpr std::int64_t kMin = 1 << 18;
   return iterations(nest) < kMin ? 1 : jobs;
 }
 
-/// A product of two operands, as the nest says, times alpha.
+/// Multiplies two operands along the loops of the nest, times alpha.
 template <class Real>
 void multiply(KernelContext<Real>& context, const LoopNest& nest, GradientOf gradient,
               std::vector<Real>& out) {
@@ -115,7 +115,7 @@ constexpr auto kBothGradients = []<class Real>(KernelContext<Real>& context) {
   }
 };
 
-/// One operand: a sum, a diagonal or a permutation, as the loops say.
+/// Einsum. With one operand it is a sum, a diagonal or a permutation, depending on the loops.
 constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
   if (context.op().inputs.size() > 1) {
     kProduct(context);

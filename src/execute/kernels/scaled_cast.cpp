@@ -25,7 +25,7 @@ Real amax_of(const Row& row, Real amax = 0) {
   return amax;
 }
 
-/// Scale for a maximum; `before` where it says nothing.
+/// Scale for a maximum; `before` if the maximum is not a positive finite number.
 template <class Real>
 Real scale_for(Real amax, Real before, const Attributes& attributes) {
   if (!(amax > 0) || !std::isfinite(amax))

@@ -116,7 +116,7 @@ constexpr auto kUpdate = []<class Real>(KernelContext<Real>& context) {
   context.for_each_block(FormulaBlocks<Real>(formula, op.inputs.size(), op.outputs.size()));
 };
 
-/// What the outputs overwrite: elements that are not written stay as they are.
+/// Copies the overwritten tensors to the outputs: elements that are not written keep their values.
 template <class Real>
 void keep_overwritten(KernelContext<Real>& context) {
   for (std::size_t i = 0; i < context.op().outputs.size(); ++i) {

@@ -63,7 +63,7 @@ void ElementMover::run(std::int64_t from, std::int64_t step, std::size_t to,
                        std::size_t count) const {
   if (count == 0)
     return;
-  // The ends of the run say that what is between them is inside.
+  // If both ends of the run are inside the tensor, all elements between them are.
   const std::int64_t last =
       checked_add(from, checked_multiply(step, static_cast<std::int64_t>(count) - 1));
   if (std::min(from, last) < 0 || std::max(from, last) >= static_cast<std::int64_t>(from_.count) ||

@@ -1,4 +1,4 @@
-// What a kernel sees of the operator it executes: its tensors, whole or through the loop nest.
+// Access of a kernel to the operator it executes: its tensors, whole or through the loop nest.
 #pragma once
 
 #include "execute/walk/map_block.hpp"
@@ -123,13 +123,13 @@ private:
 
 struct GradientRounding;
 
-/// What every operator of a run is executed with.
+/// Settings for the execution of every operator of a run.
 struct KernelSettings {
   std::uint64_t seed = 0;
   int jobs = 1;
   const StepArithmetic* formats = nullptr;
   Instructions instructions = Instructions::best;
-  GradientRounding* gradients = nullptr; ///< what converters of operands do to them
+  GradientRounding* gradients = nullptr; ///< counts of gradients rounded by operand converters
 };
 
 /// An operand of the nest that can be walked.
@@ -151,7 +151,7 @@ struct ElementArray {
   bool is_real = false;
 };
 
-/// What does not depend on the precision of real numbers.
+/// Part of a kernel's context that does not depend on the precision of real numbers.
 class OperatorContext {
 public:
   using Shape = Integers;
@@ -163,7 +163,7 @@ public:
   int jobs() const { return settings_.jobs; }
   Instructions instructions() const { return settings_.instructions; }
   GradientRounding* gradients() const { return settings_.gradients; }
-  /// What results are rounded by; null where element types do not round.
+  /// Arithmetic that rounds results; null if element types do not round.
   const StepArithmetic* formats() const { return settings_.formats; }
 
   bool has_input(std::size_t i) const;

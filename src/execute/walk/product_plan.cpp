@@ -91,7 +91,8 @@ bool is_bounded(const ProductPlan& plan, std::size_t loop) {
                      [&](const AxisBound& bound) { return bound.coefficients[loop] != 0; });
 }
 
-/// Different values of the loop are different elements of the output, whatever the other loops.
+/// True if different values of the loop access different elements of the output, for any values of
+/// the other loops.
 bool is_apart(const Access& output, std::size_t loop) {
   std::size_t uses_of = 0;
   bool alone = true;
@@ -106,7 +107,8 @@ bool is_apart(const Access& output, std::size_t loop) {
   return uses_of == 1 && alone;
 }
 
-/// What an outer loop is to the output.
+/// Relation of an outer loop to the output: its iterations write separate elements, may share
+/// elements, or all add to the same ones.
 enum class Part { unshared, shared, reduced };
 Part part_of(const ProductPlan& plan, const LoopNest& nest, std::size_t loop) {
   if (plan.maps[0].strides[loop] == 0)

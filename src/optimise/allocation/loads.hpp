@@ -37,7 +37,8 @@ struct AllocationLoads {
   bool complete = false;   ///< every choice is known
 };
 
-/// Solves the core costs of every choice; ends early when the control says so.
+/// Solves the core costs of every choice. If `control` interrupts it, it returns early with
+/// `complete` false.
 AllocationLoads allocation_loads(AllocationEvaluator& evaluator, const SearchControl& control);
 
 } // namespace monet

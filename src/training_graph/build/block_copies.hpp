@@ -37,11 +37,11 @@ std::vector<SummedFactor> summed_factors(const Graph& graph, const Operator& op,
 ///   step (inputs, weights) is in one form: its copies are always made so.
 Graph with_block_copies(const Graph& graph, const Precision& precision);
 
-/// `requantise` of weights that have a copy in full precision reads that one instead, as Quantise:
-/// (weight, copy). For `copy`.
+/// Replaces each Requantise of a weight that has a copy in full precision by a Quantise of that
+/// copy. `masters`: pairs (weight, copy in full precision). Used for `copy` only.
 Graph quantise_masters(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& masters);
 
-/// What stands for a tensor that is only computed to be quantised: its first copy. Else itself.
+/// First quantised copy of a tensor that is only computed to be quantised; any other tensor itself.
 TensorId as_quantised(const Graph& graph, TensorId id);
 
 } // namespace monet

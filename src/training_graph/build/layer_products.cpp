@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kProducts{"Conv", "ConvTranspose", "Einsum", "Gemm",
                                                     "MatMul"};
-/// What adapters and sparse updates call the parts of a layer's weight.
+/// Suffixes that adapters and sparse updates add to the name of a layer's weight, by part.
 constexpr std::array<std::string_view, 4> kParts{".lora_A", ".lora_B", ".trained", ".frozen"};
 
 std::string layer_name(const std::string& weight) {

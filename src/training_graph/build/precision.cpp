@@ -38,12 +38,13 @@ private:
     }
   }
 
-  /// What a product takes its operands in: the type of its result.
+  /// Type in which a product takes its operands: that of activations if set, else that of its
+  /// result.
   ElementType activation_type(const Operator& op) const {
     return precision_.activations.value_or(network_.tensor(*op.outputs[0]).type);
   }
 
-  /// A parameter or a view of one.
+  /// True for a parameter, or a view of one, whose type cannot be multiplied with `activations`.
   bool needs_cast(TensorId id, ElementType activations) const {
     const TensorId root = storage_root(network_, id);
     const Tensor& tensor = network_.tensor(root);

@@ -46,28 +46,28 @@ struct LayerProduct {
 /// weight of a product, or no product is left.
 std::vector<LayerProduct> chosen_products(const Graph& network, const ScaledProducts& options);
 
-/// A cast with a scale, or what finds its scale.
+/// True for a cast with a scale, and for an operator that computes its scale.
 bool casts_scaled(const Operator& op);
-/// What the tensor was before it was cast with a scale.
+/// Tensor from which `id` was cast with a scale; any other tensor itself.
 TensorId before_scaling(const Graph& graph, TensorId id);
 
-/// The network with the operands of chosen products cast to fp8, each tensor once. Of products with
-/// one weight, a scale is shared by all that they multiply it with. Tensors keep their ids.
-/// `trained` by TensorId. For inference, scales are buffers and no maxima are looked for.
-/// InputError when a pattern matches no weight of a product, no product is left, or an operand has
-/// at most 8 bits already.
+/// The network with the operands of chosen products cast to fp8, each tensor once. Products with
+/// the same weight share one scale for all operands multiplied by it. Tensors keep their ids.
+/// `trained` by TensorId. For inference, scales are buffers and no maxima are computed. InputError
+/// when a pattern matches no weight of a product, no product is left, or an operand has at most 8
+/// bits already.
 Graph add_scaled_casts(const Graph& network, const Precision& precision,
                        const std::vector<bool>& trained, bool training);
 
-/// What the backward products of Y = X * W read.
+/// Operands of the backward products of Y = X * W.
 struct ProductOperands {
   TensorId x; ///< for dW
   TensorId dy_for_weight;
   TensorId dy_for_input;
 };
-/// Where the operands of the forward product are in fp8, dY is as well, cast once for all that read
-/// it. Blocks lie along the axis that a product sums over, so that dW reads separate copies.
-/// Elsewhere X and dY themselves.
+/// Operands in fp8 if those of the forward product are: dY is cast once for all readers. Blocks lie
+/// along the axis that a product sums over, so that dW reads separate copies. For other products, X
+/// and dY themselves.
 ProductOperands backward_operands(StepBuilder& builder, TensorId dy, OpId product, bool wants_input,
                                   bool wants_weight);
 /// For a tensor in blocks along its last axis, the copy that a gradient of a weight reads,

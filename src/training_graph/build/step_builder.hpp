@@ -1,5 +1,5 @@
-// What every part of this stage builds with: a graph under construction whose new tensors and
-// operators get unique names, the element type of their role and their loop nest.
+// Builder for every part of this stage: a graph under construction whose new tensors and operators
+// get unique names, the element type of their role and their loop nest.
 #pragma once
 
 #include "monet/training_graph/training.hpp"

@@ -62,7 +62,7 @@ public:
         adapted_{op, {}, {}, false, {}}, op_(adapted_.op) {
     if (!training_)
       return;
-    op_.phase = Phase::forward; // whatever the file says, the step to be made begins here
+    op_.phase = Phase::forward; // for any phase in the file: the step begins here
     op_.gradient_of = GradientOf::none;
     op_.forward_op.reset();
   }
@@ -205,7 +205,7 @@ private:
     add_output(1, "indices", network_.tensor(*op_.outputs[0]).shape, ElementType::int64);
   }
 
-  /// What a mean is divided by where labels may be ignored or weigh differently.
+  /// Adds an output for the divisor of a mean if labels may be ignored or weigh differently.
   void log_likelihood() {
     const bool mean = op_.attributes.text("reduction", "mean") == "mean";
     const bool weighted = op_.inputs.size() > 2 && op_.inputs[2];
@@ -213,7 +213,8 @@ private:
       add_statistic(1, "counted", {});
   }
 
-  /// Backward recomputes the scores from the logarithm of each row's sum of exponentials.
+  /// Adds an output for the logarithm of each row's sum of exponentials, from which backward
+  /// recomputes the scores.
   void attention() {
     Integers rows = input_shape(0);
     rows.pop_back();
@@ -337,7 +338,8 @@ void add_adapted(Adapted adapted, PreparedForward& made, LastVersions& last) {
 
 PreparedForward prepare_forward(const Graph& network, const Precision& precision,
                                 const GradientNeeds* needs, bool frozen_batch_norm) {
-  // A training step that is run as it is normalises by its batch and drops as it says.
+  // A training step that is run unchanged normalises by its batch and applies dropout as its
+  // operators specify.
   const bool is_step = needs == nullptr && std::ranges::any_of(network.operators(), [](auto& op) {
                          return op.phase == Phase::backward || op.phase == Phase::update;
                        });

@@ -11,7 +11,7 @@ namespace monet {
 
 namespace {
 
-/// What one chain computes: softmax(scale * Q K^T, filled and masked) V.
+/// A chain of operators that computes softmax(scale * Q K^T, filled and masked) V.
 struct Chain {
   TensorId query;
   TensorId key_transposed; ///< [.., K, C]

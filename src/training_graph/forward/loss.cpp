@@ -102,7 +102,7 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
   return result;
 }
 
-/// The seed times a term's share; none where that is one.
+/// Seed times a term's share; nullopt if that is 1.
 std::optional<TensorId> scale_of(StepBuilder& builder, double share, std::optional<TensorId> seed,
                                  ElementType type) {
   if (share == 1.0)
@@ -111,13 +111,14 @@ std::optional<TensorId> scale_of(StepBuilder& builder, double share, std::option
   return seed ? scaled(builder, own, seed) : own;
 }
 
-/// What the gradient follows from: the log-softmax where it reads its result, else the loss.
+/// Forward operator of the gradient: the log-softmax if the gradient reads its result, else the
+/// loss.
 std::optional<OpId> forward_of(const Graph& graph, const LossParts& term) {
   const auto read = graph.tensor(*term.gradient_reads.front()).producer;
   return read && graph.op(*read).phase == Phase::loss ? read : graph.tensor(*term.loss).producer;
 }
 
-/// An output that is a loss itself begins with its share.
+/// Starts the gradient of an output that is a loss itself with the seed times the term's share.
 void give_share(StepBuilder& builder, Differentiator& differentiator, const LossParts& term,
                 TensorId of, std::optional<TensorId> seed) {
   const Tensor output = builder.graph().tensor(of);

@@ -1,4 +1,4 @@
-// What each kind of loss computes, of one output.
+// Operators that compute each kind of loss, for one output.
 #include "base/shared/checked.hpp"
 #include "training_graph/forward/loss.hpp"
 
@@ -128,7 +128,7 @@ LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
   return parts;
 }
 
-/// What the sum over all elements is divided by, where that is not their number.
+/// Attribute `divisor` for the sum over all elements, if it is not their number.
 Attributes divided_by(const StepBuilder& builder, Reduction reduction, TensorId prediction) {
   Attributes attributes;
   const Integers shape = builder.shape(prediction);

@@ -129,7 +129,7 @@ private:
     const Tensor& tensor = source().tensor(gradient);
     const std::string suffix = micro == count_ ? "" : fmt::format(".sum_{}", micro);
     const TensorId added = add_copy(tensor, tensor.name + suffix);
-    // What is added is freed at once; the sum stays until the update.
+    // The added gradient is freed at once; the sum stays until the update.
     graph().tensor(pass_.now(gradient)).kind = TensorKind::gradient;
     rewriter_.add_operator({.name = fmt::format("{}.accumulate_{}", tensor.name, micro),
                             .op_type = "Add",

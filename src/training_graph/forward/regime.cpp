@@ -47,7 +47,7 @@ SourceLoc tensor_in(const Graph& network, std::string_view name) {
   return {network.origin, 0, 0, fmt::format("tensor '{}'", name)};
 }
 
-/// What looks like a buffer may be a parameter, and the reverse: neither passes in silence.
+/// Warns of tensors whose kind is a guess: a buffer may be a parameter, and the reverse.
 void warn_of_guesses(const Graph& network) {
   for (const FoundBuffer& buffer : network.buffers) {
     if (!buffer.is_guess)

@@ -104,7 +104,7 @@ private:
     return scalar("Div", "ascent_scale", {number(sharpness_.rho), divisor});
   }
 
-  /// What the second pass reads: moved weights, and the same inputs and labels again.
+  /// Tensors that the second pass reads: moved weights, and the same inputs and labels again.
   std::map<TensorId, TensorId> moved_tensors(TensorId scale) {
     std::map<TensorId, TensorId> given;
     for (std::size_t i = 0; i < source().tensors().size(); ++i) {

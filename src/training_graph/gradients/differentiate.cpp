@@ -30,7 +30,8 @@ std::span<const std::optional<TensorId>> differentiable_inputs(const Operator& o
   return rule ? all.first(std::min(all.size(), rule->differentiable_inputs)) : all;
 }
 
-/// What a weight is still a weight behind: views, casts, one slice of it, several joined to one.
+/// True if the results are still a trained weight: a view, a cast or one slice of it, or several
+/// weights joined.
 bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& needs) {
   const auto is_weight = [&](const auto& id) {
     return id && (needs.weight_view[id->index()] ||

@@ -22,9 +22,9 @@ constexpr std::string_view kOfInput[]{
 /// Operators whose derivative is a function of the output Y.
 struct OfOutput {
   std::string_view op_type;
-  /// Y tells the branch that X took only for alpha (and gamma) of at least 0.
+  /// Y determines the branch that X took only if alpha (and gamma) is at least 0.
   bool output_needs_sign = false;
-  double alpha = 1.0; ///< of the operator's definition
+  double alpha = 1.0; ///< default of the operator's definition
   /// PyTorch keeps X although Y is sufficient.
   bool pytorch_keeps_input = false;
 };
@@ -51,7 +51,7 @@ void of_input(GradientContext& context) {
   context.emit({context.own_gradient(), {context.dy(), context.input(0)}, context.op().attributes});
 }
 
-/// dX = f(dY, Y), or f(dY, X) as attribute `reads` tells.
+/// dX = f(dY, Y), or f(dY, X) if attribute `reads` is "input".
 void of_output(GradientContext& context) {
   const auto row = std::ranges::find(kOfOutput, context.op().op_type, &OfOutput::op_type);
   Attributes attributes = context.op().attributes;
@@ -88,8 +88,8 @@ void clip_bounds(GradientContext& context) {
   }
 }
 
-/// dX = dY where min <= X <= max. ReLU6 passes strictly inside its bounds only, which Y tells as
-/// well as X; Y is stored for the next layer anyway. PyTorch keeps X.
+/// dX = dY where min <= X <= max. ReLU6 passes dY strictly inside its bounds only. For that Y is
+/// sufficient, which is stored for the next layer anyway; PyTorch keeps X.
 void clip(GradientContext& context) {
   clip_bounds(context);
   if (!context.wants(0))

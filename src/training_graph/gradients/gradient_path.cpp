@@ -8,7 +8,8 @@ namespace monet {
 
 namespace {
 
-/// Operators named on each side of the one in question; of more only the number is told.
+/// Number of operators that a long path names on each side of the one in question; the others are
+/// only counted.
 constexpr std::size_t kNamed = 3;
 
 std::string name_of(const Operator& op) {

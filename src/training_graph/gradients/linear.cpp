@@ -150,7 +150,7 @@ void attention(GradientContext& context) {
 }
 
 /// Recurrent layers are unrolled while a network is read: their parts have the gradients. This rule
-/// says so where operators are only listed.
+/// exists for lists of operators only, and throws InternalError if it is applied.
 void unrolled(GradientContext&) {
   throw InternalError("a recurrent layer was not unrolled");
 }

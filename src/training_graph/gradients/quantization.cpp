@@ -17,7 +17,7 @@ void fake_quantize(GradientContext& context) {
     context.emit({"MaskGrad", {context.dy(), context.output(1)}});
 }
 
-/// What a tensor in fp8 stands for is what was cast.
+/// Passes dY on unchanged, since a tensor in fp8 stands for the tensor that was cast.
 void scaled_cast(GradientContext& context) {
   context.give(0, context.dy());
 }

@@ -9,7 +9,8 @@ namespace monet {
 
 class Differentiator;
 
-/// What a rule sees of the forward operator it differentiates, and how it emits backward operators.
+/// Context of a rule: the forward operator to differentiate, and functions that emit backward
+/// operators.
 class GradientContext {
 public:
   GradientContext(Differentiator& owner, OpId forward);
@@ -47,9 +48,9 @@ public:
   void give_to(TensorId tensor, TensorId gradient);
   bool wants_tensor(TensorId tensor) const;
 
-  /// The forward operator's type with "Grad" behind it.
+  /// Type of the forward operator followed by "Grad".
   std::string own_gradient() const { return op().op_type + "Grad"; }
-  /// An operator of ours where the type says "Grad", of ONNX otherwise.
+  /// Operator to emit: of domain ai.monet if its type contains "Grad", of ONNX otherwise.
   struct Emit {
     std::string op_type;
     std::vector<std::optional<TensorId>> inputs;

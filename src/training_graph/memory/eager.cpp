@@ -20,7 +20,8 @@ namespace {
 
 using Shape = Integers;
 
-/// What an operator's node in autograd keeps: its first two inputs, outputs.
+/// Tensors that an operator's node in autograd keeps, as bits: X and X1 are its first two inputs, Y
+/// and Y1 its first two outputs.
 enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
 
 struct SavedInputs {
@@ -28,8 +29,8 @@ struct SavedInputs {
   std::string_view op_types; ///< separated by blanks
 };
 
-/// derivatives.yaml of PyTorch 1.13. Products and quotients are not here: what they keep depends on
-/// which operands require a gradient.
+/// Tensors kept by operator type, from derivatives.yaml of PyTorch 1.13. Products and quotients are
+/// not here: their kept tensors depend on which operands require a gradient.
 constexpr SavedInputs kKept[]{
     {kX, "Abs Acos Acosh Asin Asinh Atan Atanh Celu Clip Cos Cosh Elu Erf Gelu GlobalAveragePool "
          "HardSigmoid HardSwish LeakyRelu Log Mish ReduceSumSquare Selu Shrink Sin Sinh Softplus "
@@ -48,7 +49,7 @@ constexpr SavedInputs kKept[]{
     {kY1, "TopK"},
 };
 
-/// What the table has of an operator; nullopt where it is not there.
+/// Entry of the table for an operator type; nullopt if it has no entry.
 std::optional<unsigned> kept_by_type(std::string_view op_type) {
   static const auto kept = [] {
     std::map<std::string_view, unsigned> by_type;

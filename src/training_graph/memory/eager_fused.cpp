@@ -152,7 +152,7 @@ private:
     return term && std::any_of(readers.begin(), readers.end(), adds_product) && add({&op}, {});
   }
 
-  /// What a product with the number one multiplies.
+  /// Other factor of a product with the number one; nullopt for any other product.
   Id scaled_by_one(const Operator& op) const {
     for (std::size_t i = 0; i < 2 && op.inputs.size() == 2; ++i) {
       if (number(op.inputs[i]) == 1.0)

@@ -1,4 +1,4 @@
-// What find_eager_storage() is made of (storage.hpp).
+// Parts of find_eager_storage() (storage.hpp).
 #pragma once
 
 #include "training_graph/memory/storage.hpp"
@@ -45,18 +45,18 @@ private:
   std::vector<std::optional<EagerLayout>> of_;
 };
 
-/// What PyTorch's autograd keeps, as it is found operator by operator: storages, and copies.
+/// Memory that PyTorch's autograd keeps, collected operator by operator: storages and copies.
 class EagerKept {
 public:
   explicit EagerKept(const Graph& graph) : graph_(graph), layouts_(graph) {}
 
   EagerLayouts& layouts() { return layouts_; }
 
-  /// The storage that the tensor lies in, unless it is a parameter's.
+  /// Keeps the storage of the tensor, unless it is a parameter's.
   void keep(TensorId id);
   void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i);
-  /// A tensor with the axes `from` as one with the axes `flat`: where it lies if it can be seen
-  /// like that, else as a copy.
+  /// Keeps a tensor with the axes `from` reshaped to the axes `flat`: its storage if it can be
+  /// viewed like that, else a copy.
   void keep_reshaped(TensorId id, const EagerLayout& seen, const Integers& from,
                      const Integers& flat);
   /// Counts bytes that an operator allocates internally.
@@ -80,24 +80,24 @@ private:
 struct EagerFused {
   std::vector<OpId> parts;
   std::vector<TensorId> kept;    ///< tensors that exist in the graph
-  std::int64_t copied_bytes = 0; ///< and what it makes for itself
+  std::int64_t copied_bytes = 0; ///< bytes of copies made internally
 };
 
-/// Where the file does not tell a function from the same chain written by hand, the function is
-/// assumed. `requires_grad` per tensor, as find_eager_storage() has it.
+/// Finds the fused operators. If the file does not distinguish a function from the same chain
+/// written by hand, the function is assumed. `requires_grad` per tensor: see find_eager_storage().
 std::vector<EagerFused> find_eager_fused(const Graph& graph,
                                          const std::vector<bool>& requires_grad);
 
-/// What PyTorch 1.13 keeps of an operator of a step's loss.
+/// Memory that PyTorch 1.13 keeps for an operator of a step's loss.
 struct EagerLoss {
-  std::int64_t copied_bytes = 0; ///< made for itself
-  bool keeps_reads = true;       ///< and what its gradient reads here
+  std::int64_t copied_bytes = 0; ///< bytes of copies made internally
+  bool keeps_reads = true;       ///< also keeps the tensors that its gradient reads here
 };
 
 EagerLoss eager_loss(const Graph& graph, const Operator& op);
 
-// Factors of products: PyTorch 1.13 makes stacks of matrices of them, which copies what does not
-// lie in memory like that.
+// Factors of products: PyTorch 1.13 makes stacks of matrices of them, and copies those whose layout
+// in memory does not allow that.
 
 /// Keeps factors of a MatMul; a factor is kept when the other one requires a gradient.
 void keep_factors(EagerKept& kept, const Graph& graph, const Operator& op,

@@ -58,7 +58,8 @@ std::int64_t largest_sum(const Graph& graph, const Tensors& stored) {
   return largest;
 }
 
-/// What is stored besides what the backward part reads (because PyTorch or the user does) stays so.
+/// Updates the stored activations of the step. Tensors stored for other reasons than reads of the
+/// backward part (by PyTorch or the user) stay stored.
 void renew_stored(const Graph& before, TrainingGraph& step) {
   const Tensors read_before = tensors_read_by_backward(before);
   const Tensors read = tensors_read_by_backward(step.graph);

@@ -124,9 +124,9 @@ private:
     hold_stored();
   }
 
-  /// What is stored although no gradient reads it, or because PyTorch stores it, is let go when the
-  /// gradients of its readers and its producer have run; what is computed again, and what it is
-  /// computed from, after the last reader.
+  /// Extends the lives of stored tensors that no gradient reads, or that PyTorch stores: they end
+  /// when the gradients of their readers and their producer have run. Tensors that are computed
+  /// again, and those from which they are computed, end after the last reader.
   void hold_stored() {
     Integers last_gradient(graph_.operators().size(), -1);
     for (std::size_t i = 0; i < graph_.operators().size(); ++i) {

@@ -85,12 +85,13 @@ private:
   struct OffloadWindow {
     std::size_t out = 0;
     std::size_t in = kNever;
-    bool read = false; ///< by the backward part, before which it comes back
+    bool read = false; ///< the backward part reads it, first at `in`
   };
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
-  /// What no backward operator reads is back for the first gradient of an operator that made or
-  /// read it; what is for none stays.
+  /// Finds where each tensor leaves and comes back. One that no backward operator reads comes back
+  /// before the first gradient of an operator that made or read it; without such a gradient it
+  /// stays.
   void find_places() {
     for (const TensorId id : chosen_)
       places_[id] = {};

@@ -17,7 +17,7 @@ bool only_changes_type(const Operator& op) {
          (ours && (op.op_type == "Quantise" || op.op_type == "Requantise"));
 }
 
-/// What tensors were made of by casts and quantisation alone.
+/// Sources of tensors through casts and quantisation; the source of a master copy is its weight.
 class Sources {
 public:
   explicit Sources(const TrainingGraph& step) : graph_(step.graph) {

@@ -181,7 +181,8 @@ bool is_cheap(const Graph& graph, const Operator& op) {
          recompute_obstacle(graph, op).empty();
 }
 
-/// What can be made again from what is stored, or needs not be stored.
+/// Finds stored tensors that cheap operators can compute again, and the tensors in between. The
+/// sources are stored tensors, and those without a producer except inputs and labels.
 class CheapAgain {
 public:
   explicit CheapAgain(const Graph& graph)

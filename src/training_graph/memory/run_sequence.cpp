@@ -97,7 +97,7 @@ bool RunSequence::reads_as_is(OpId reader, TensorId tensor) const {
   return std::binary_search(read.begin(), read.end(), tensor);
 }
 
-/// What `reader` reads now instead of `tensor`: through the same views, of what was written last.
+/// Tensor that `reader` reads now instead of `tensor`: its latest version, through the same views.
 TensorId RunSequence::version(TensorId tensor, OpId reader) {
   std::vector<TensorId> views; // from the tensor read towards its storage
   TensorId at = tensor;

@@ -10,7 +10,7 @@
 
 namespace monet {
 
-/// What the operators and tensors of a graph with folded views are in the graph with views.
+/// Maps operators and tensors of a graph with folded views to those of the graph with views.
 class Unfolded {
 public:
   /// Keeps references to the graphs.
@@ -33,16 +33,17 @@ private:
 
 class RunSequence {
 public:
-  /// `as_read`: the same graph with folded views, whose operators say which views they read as they
-  /// are (because those are copies there) and which they look through; null: they look through all.
+  /// `as_read`: the same graph with folded views. Its operators determine the views that they read
+  /// as they are (because those are copies there) and the views that they look through. If null,
+  /// they look through all.
   explicit RunSequence(const Graph& graph, const Graph* as_read = nullptr);
 
   /// Appends a run. The first one is the operator itself; its tensors keep their ids.
   void run(OpId id);
-  /// Appends a copy, by this operator of ai.monet, of what `tensor` is now; called like it with
-  /// the suffix.
+  /// Appends a copy of the current version of `tensor`, made by the operator `op_type` of ai.monet.
+  /// The copy's name is the name of `tensor` with the suffix.
   TensorId copy(TensorId tensor, std::string_view op_type, std::string_view suffix, Phase phase);
-  /// Who reads `tensor` from now on reads `instead`.
+  /// Makes later readers of `tensor` read `instead`.
   void read_instead(TensorId tensor, TensorId instead) { current_[tensor.index()] = instead; }
   bool has_run(OpId id) const { return made_.first_copy(id).has_value(); }
   Graph release() { return made_.release(); }

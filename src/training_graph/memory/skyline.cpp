@@ -145,8 +145,8 @@ bool Skyline::step_up(std::size_t section) {
   return true;
 }
 
-/// What is left in a section must fit above the lowest place of each: the buffers that cannot begin
-/// below a height, stacked from there, must stay below the capacity. False when they do not.
+/// Checks the open buffers of a section and raises its floor. Those that cannot begin below a
+/// height, stacked from there, must stay below the capacity. False if they do not.
 bool Skyline::settle(std::size_t section) {
   if (open_[section] == 0)
     return true;

@@ -42,15 +42,15 @@ public:
   /// `sorted`: all buffers in the order in which in_section() is to list them.
   Skyline(const SkylineProblem& problem, const std::vector<std::size_t>& sorted);
 
-  /// Places a buffer as low as it can still go.
+  /// Places a buffer at its lowest possible offset.
   void place(std::size_t item);
-  /// Nothing more goes below `floor` in the section.
+  /// Excludes the space below `floor` in the section for later buffers.
   void raise(std::size_t section, std::int64_t floor);
-  /// Draws all conclusions. False when the capacity cannot be kept; failed_section() says where.
+  /// Draws all conclusions. False if the capacity is exceeded, in the section failed_section().
   bool settle();
   std::size_t failed_section() const { return failed_section_; }
 
-  /// Buffers looked at so far: what a search costs.
+  /// Number of buffers looked at so far: the cost of a search.
   std::int64_t work() const { return work_; }
 
   /// Number of changes so far; undo(n) takes back all but the first n.
@@ -119,7 +119,7 @@ struct SkylineAnswer {
 /// Orders in which the buffers that fit into a valley are tried.
 inline constexpr int kSkylineOrders = 6;
 
-/// What a search may cost: placements tried, buffers looked at.
+/// Limits of a search: placements tried, buffers looked at.
 struct SkylineLimits {
   std::int64_t nodes = 0;
   std::int64_t work = 0;

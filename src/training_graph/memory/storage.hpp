@@ -21,16 +21,16 @@ struct StoredActivations {
   std::int64_t bytes = 0;        ///< see TrainingGraph::stored_bytes
 };
 
-/// What one micro-batch stores. `requires_grad` as find_eager_storage() takes it; `losses`: results
-/// of losses whose divisor has no separate tensor.
+/// Finds the activations that one micro-batch stores. `requires_grad`: see find_eager_storage().
+/// `losses`: results of losses whose divisor has no separate tensor.
 StoredActivations find_stored(const Graph& graph, StorePolicy policy,
                               const std::vector<bool>& requires_grad,
                               const std::vector<TensorId>& losses);
 
-/// Where backward operators read less than half of a forward result, through views (one step of a
-/// sequence, the values among queries, keys and values), that part is copied when it is made, and
-/// the copy is stored. `any`: where they read less at all, and of inputs and labels, too. Tensors
-/// keep their ids.
+/// If backward operators read less than half of a forward result, through views, that part is
+/// copied when it is made, and the copy is stored. Examples are one step of a sequence, or the
+/// values among queries, keys and values. `any`: also if they read half or more but not all, and
+/// for inputs and labels. Tensors keep their ids.
 Graph keep_parts(const Graph& graph, bool any = false);
 
 /// Gives what is stored for the backward part its smallest form:
@@ -74,15 +74,16 @@ std::vector<TensorId> forward_tensors_matching(const Graph& graph,
                                                const std::vector<std::string>& patterns,
                                                std::string_view what, ProblemList& problems);
 
-/// What PyTorch's autograd keeps for the backward pass of the same network (version 1.13, eager).
+/// Memory that PyTorch's autograd keeps for the backward pass of the same network (version 1.13,
+/// eager).
 struct EagerStorage {
   std::vector<TensorId> tensors; ///< whose memory is kept; sorted
   std::int64_t bytes = 0;        ///< of all distinct storages, as saved_tensors_hooks see them
 };
 
-/// `requires_grad` per tensor of the forward part: it depends on a trained parameter. Parameters
-/// are not counted, buffers and constants are. Operators that PyTorch has no counterpart of keep
-/// what their backward operators read.
+/// Finds the memory that autograd keeps. `requires_grad`: true for every tensor of the forward part
+/// that depends on a trained parameter. Buffers and constants are counted, parameters are not.
+/// Operators without a counterpart in PyTorch keep the tensors that their backward operators read.
 EagerStorage find_eager_storage(const Graph& step, const std::vector<bool>& requires_grad);
 
 /// PyTorch's dropout on a CPU, where 32-bit networks are measured, keeps what the result is

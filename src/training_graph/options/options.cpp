@@ -77,8 +77,8 @@ void read_gradients(const YamlNode& node, ProblemList& problems,
     patterns = {"*"};
 }
 
-/// A number that stands alone or in a map under `key`; null where it is missing, whose `meaning` is
-/// then told.
+/// A number that stands alone or in a map under `key`. If the map has no such key, returns null and
+/// reports the `meaning` of the missing number.
 const YamlNode* number_in(const YamlNode& node, ProblemList& problems, std::string_view key,
                           std::string_view meaning) {
   if (node.kind != YamlNode::Kind::map)

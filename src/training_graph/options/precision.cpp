@@ -10,7 +10,7 @@ namespace monet {
 
 namespace {
 
-/// What a role may be kept in: formats of single elements where arithmetic is done in it.
+/// Formats allowed for a role: only those of single elements (`plain`) if arithmetic is done in it.
 enum class Formats { plain, all };
 
 void read_named_type(const YamlNode& node, ProblemList& problems, std::string_view key,
@@ -50,7 +50,8 @@ constexpr std::array kScalings{
 };
 constexpr std::array kAmaxChoices{Choice<bool>{"max", false}, Choice<bool>{"most_recent", true}};
 
-/// Settings of delayed scaling; said elsewhere they would be ignored.
+/// Reads the settings of delayed scaling. Reports them as problems with any other scaling, which
+/// would ignore them.
 void read_history(YamlMap& map, ProblemList& problems, ScaledProducts& products) {
   constexpr std::int64_t kLongest = 1 << 20;
   constexpr std::int64_t kMargins = 64;

@@ -1,4 +1,4 @@
-// What reading a training file is made of: choices by name, ranges of numbers.
+// Functions to read a training file: choices by name, ranges of numbers.
 #pragma once
 
 #include "monet/base/yaml.hpp"

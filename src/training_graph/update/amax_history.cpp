@@ -19,7 +19,7 @@ std::vector<DelayedScale> find_scales(const Graph& graph) {
   std::vector<DelayedScale> found;
   std::map<TensorId, std::size_t> at;
   for (const Operator& op : graph.operators()) {
-    // What is cast again has the same maxima.
+    // A recomputed cast has the same maxima.
     if (op.op_type != "ScaledCast" || op.domain != kMonetDomain || op.phase == Phase::recompute ||
         op.outputs.size() < 2 || !op.outputs[1])
       continue;

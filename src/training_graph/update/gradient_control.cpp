@@ -13,7 +13,8 @@ TensorId add_scale_state(StepBuilder& builder, std::string_view name, double val
   return state;
 }
 
-/// 1 when any gradient is not finite. The total of their squares tells, where there is one.
+/// Flag that is 1 if any tensor is not finite. `tensors`: the gradients, or only their norm if it
+/// is computed.
 TensorId find_non_finite(StepBuilder& builder, const std::vector<TensorId>& tensors) {
   const auto append = [&](std::string_view op_type, std::string_view domain, std::string name,
                           std::vector<std::optional<TensorId>> inputs) {

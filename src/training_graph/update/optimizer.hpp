@@ -46,24 +46,24 @@ private:
   std::map<std::string, TensorId> uniform_; ///< scalars of unfused updates by their formula
 };
 
-/// Norm of all gradients together: one sum of squares each, the root of their total. Returns the
-/// total's root before any scaling.
+/// Norm of all gradients together: the root of the total of one sum of squares per gradient.
+/// Returns the norm before any scaling.
 TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradients);
 
-/// What happens to all gradients together before the updates: loss scaling undone and checked,
-/// clipping. States of loss scaling; nothing without it.
+/// States of loss scaling; empty without it. Before the updates, all gradients together are
+/// unscaled, checked for non-finite values and clipped.
 struct LossScale {
   std::optional<TensorId> scale;
   std::optional<TensorId> steps; ///< finite steps since the scale changed; of a dynamic scale
 };
 LossScale add_loss_scale(StepBuilder& builder, const UpdateOptions& options, TrainingGraph& step);
 
-/// What the gradient of the loss is multiplied by where backward begins: the scale over the number
-/// of micro-batches. Nullopt when that is 1.
+/// Factor of the gradient of the loss where backward begins: the loss scale over the number of
+/// micro-batches. Nullopt for one micro-batch without loss scaling.
 std::optional<TensorId> loss_seed(StepBuilder& builder, std::int64_t micro_batches,
                                   const LossScale& scale);
 
-/// Gives `updates` the scale of all gradients and the flag of a step to skip.
+/// Passes the scale of all gradients and the flag that skips a step to `updates`.
 void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
                        const std::vector<std::pair<TensorId, TensorId>>& gradients,
                        const UpdateOptions& options, const LossScale& scale, TrainingGraph& step);

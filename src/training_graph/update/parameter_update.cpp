@@ -65,14 +65,14 @@ public:
   }
 
 private:
-  /// What holds the weight in full precision: the master copy where there is one.
+  /// Tensor that holds the weight in full precision: the master copy if there is one.
   TensorId master_or_weight() const { return master_.value_or(weight_); }
   const Graph& graph() const { return owner_.builder_->graph(); }
   ElementType state_type() const {
     return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
   }
 
-  /// `hint`: what can be done about it.
+  /// Throws InputError for the parameter. `hint`: a remedy.
   [[noreturn]] void refuse(std::string_view what, std::string_view hint) const {
     throw InputError({graph().origin, 0, 0, fmt::format("parameter '{}'", name_)}, what, hint);
   }
