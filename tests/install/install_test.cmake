@@ -29,7 +29,7 @@ endforeach()
 step(${bare} -B ${WORK}/core_cost)
 step(${CMAKE_COMMAND} --build ${WORK}/core_cost)
 step(${WORK}/core_cost/downstream ${SOURCE}/examples/core/two_by_two.yaml ${SOURCE}/examples/core/product.yaml)
-expect("product: 19 cycles by MONET ${VERSION}") # docs/explanation/core-cost.md works it out
+expect("product: 19 cycles by MONET ${VERSION}")
 foreach(stage explore no_such_stage)
   run(${bare} -B ${WORK}/${stage} -DSTAGE=${stage})
   if(last_status EQUAL 0)
