@@ -120,8 +120,9 @@ parse_dataflow(const YamlNode& node, const std::vector<ArrayDim>& array, Problem
       if (!unrolling)
         continue;
       if (unrolling->factor > array[i].size) { // clipped as in ZigZag and Stream
-        warn(item.where, fmt::format("'{}, {}' is wider than {}: {} are unrolled", unrolling->dim,
-                                     unrolling->factor, array[i].name, array[i].size));
+        warn(item.where,
+             fmt::format("'{0}, {1}' is wider than {2} ({3}): {3} are unrolled", unrolling->dim,
+                         unrolling->factor, array[i].name, array[i].size));
         unrolling->factor = array[i].size;
       }
       dataflow[i].push_back(std::move(*unrolling));
