@@ -421,9 +421,9 @@ add("precision: no network", lambda w: monet.Network.inference(w.chip), TypeErro
 
 add_all("schedule, chip", {"None": None, "file": str(CHIP), "dict": {}, "class": monet.Chip},
         lambda w, v: w.step.schedule(v), TypeError, "^chip: ")  # fmt: skip
-add("schedule, chip: network", lambda w: w.step.schedule(w.net), TypeError, "chip: Network is no Chip")  # type: ignore[arg-type]
-add("schedule, chip: step", lambda w: w.step.schedule(w.step), TypeError, "chip: InferenceStep is no Chip")  # type: ignore[arg-type]
-add("schedule, chip: result", lambda w: w.step.schedule(w.result), TypeError, "chip: Result is no Chip")  # type: ignore[arg-type]
+add("schedule, chip: network", lambda w: w.step.schedule(w.net), TypeError, "chip: Network is not an instance of Chip")  # type: ignore[arg-type]
+add("schedule, chip: step", lambda w: w.step.schedule(w.step), TypeError, "chip: InferenceStep is not an instance of Chip")  # type: ignore[arg-type]
+add("schedule, chip: result", lambda w: w.step.schedule(w.result), TypeError, "chip: Result is not an instance of Chip")  # type: ignore[arg-type]
 add("schedule, chip: handle", lambda w: w.step.schedule(w.chip._handle), TypeError, "chip: Chip is no")  # type: ignore[arg-type]
 add("schedule, chip: none", lambda w: w.step.schedule(), TypeError, "chip")  # type: ignore[call-arg]
 add("schedule, step: network", lambda w: monet.TrainingStep.schedule(w.net, w.chip), TypeError, "^step: ")  # type: ignore[arg-type]
@@ -544,7 +544,7 @@ for kind in HANDLES:
     add(f"extension: subclass of {kind}", lambda w, kind=kind: type("Mine", (getattr(_monet, kind),), {})(), TypeError, "Mine is made by")
 for kind, more in {"Network": (None, {}), "Chip": (None,), "Result": (), "Execution": (), "Space": ("",)}.items():
     add_all(f"{kind}", {"None": None, "text": "x", "its class": getattr(_monet, kind)},
-            lambda w, v, kind=kind, more=more: getattr(monet, kind)(v, *more), TypeError, f"^handle: .* is no {kind}")  # fmt: skip
+            lambda w, v, kind=kind, more=more: getattr(monet, kind)(v, *more), TypeError, f"^handle: .* is not an instance of {kind}")  # fmt: skip
     add(f"{kind}: without handle", lambda w, kind=kind: getattr(monet, kind)(), TypeError, "handle")
 add("TrainingStep: of a network", lambda w: monet.TrainingStep(w.net._handle, w.net, ""), TypeError, "^handle: Network")  # type: ignore[arg-type]
 add("InferenceStep: of nothing", lambda w: monet.InferenceStep(None, w.net, ""), TypeError, "^handle: None")  # type: ignore[arg-type]
@@ -657,7 +657,7 @@ for label, call, error, says in [
     ("sweep: batch of zero", lambda w: monet.sweep(w.step, w.chip, batch=[1, 0]), ValueError, r"^batch\[1\]: 0"),
     ("sweep: no step", lambda w: monet.sweep(w.net, w.chip), TypeError, "^step: "),
     ("sweep: no chip", lambda w: monet.sweep(w.step, w.net), TypeError, "^chip: "),
-    ("sweep: store that does not exist", lambda w: monet.sweep(w.step, w.chip, store=w.file("no store", "x" * 1000)).rows, monet.InputError, "not a store"),
+    ("sweep: store that does not exist", lambda w: monet.sweep(w.step, w.chip, store=w.file("no store", "x" * 1000)).rows, monet.InputError, "not a database"),
     ("with_: unknown place", lambda w: w.chip.with_({"cores.0.nothing.size": 3}), KeyError, "cores.0.nothing"),
     ("with_: unknown key", lambda w: w.chip.with_(colour=3), monet.InputError, "colour"),
     ("with_: list index beyond", lambda w: w.chip.with_({"core_connectivity.999.bandwidth": 3}), KeyError, "999"),
