@@ -70,7 +70,7 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{}, "error: a subcommand is required: monet run, graph, core, "},
       {{"fly"}, "'fly' is not a subcommand; see --help"},
       {{"shedule"}, "'shedule' is not a subcommand: did you mean 'schedule'?"},
-      {{"run"}, "error: experiment is required"},
+      {{"run"}, "error: experiment is required; see --help\n"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
       {{"graph", "n.onnx", "--dim", "sequence"},

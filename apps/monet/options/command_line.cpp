@@ -198,7 +198,9 @@ int run_program(Command& program, const std::string& version, int argc, const ch
     std::ostringstream asked, complaint;
     const bool good = app.exit(error, asked, complaint) == 0;
     if (!good) {
-      print_message("error: ", problem.empty() ? complaint.str() : problem);
+      const std::string text = complaint.str(); // its second line names --help
+      print_message("error: ",
+                    problem.empty() ? text.substr(0, text.find('\n')) + "; see --help" : problem);
       return kExitUsage;
     }
     return run([text = asked.str()](Session&) {
