@@ -64,10 +64,10 @@ def file_comment(header: Path) -> str:
 
 
 def declaration(member: xml.Element) -> str:
-    """A function's result, name and parameters without default values; other names as they are."""
+    """A function's result, name and parameters without default values; of other members kind and name."""
     name = member.findtext("name", "")
     if member.get("kind") != "function":
-        return name
+        return f"{member.get('kind')} {name}"
     parameters = [" ".join(filter(None, (text_of(p.find("type")), p.findtext("declname")))) for p in member.findall("param")]
     result = re.sub(r"\b(constexpr|inline)\b *", "", text_of(member.find("type")))
     return f"{result} {name}({', '.join(parameters)})".strip()
@@ -92,8 +92,7 @@ def names_of(folder: Path) -> dict[str, list[tuple[int, str, str]]]:
             add(compound, f"{entry.get('kind')} {short}")
         if entry.get("kind") == "namespace":
             for member in compound.iter("memberdef"):
-                kind = member.get("kind", "")
-                add(member, declaration(member) if kind == "function" else f"{kind} {member.findtext('name', '')}")
+                add(member, declaration(member))
     return found
 
 

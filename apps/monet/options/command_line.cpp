@@ -6,6 +6,7 @@
 #include "console.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
@@ -86,16 +87,9 @@ void describe(CLI::App& app, Command& command, const Command*& chosen) {
   });
 }
 
-std::vector<std::string> names_of_commands(const Command& command) {
-  std::vector<std::string> names;
-  for (const Command& one : command.commands)
-    names.push_back(one.name);
-  return names;
-}
-
 /// Hint for a word that is not a subcommand of `command`: the nearest name, also one level below.
 std::string command_hint(const Command& command, const std::string& word) {
-  const std::string hint = nearest_name_hint(word, names_of_commands(command));
+  const std::string hint = nearest_name_hint(word, names_of(command.commands));
   if (!hint.empty())
     return ": " + hint;
   for (const Command& one : command.commands) {
@@ -125,10 +119,8 @@ std::string subcommand_problem(const Command& program, const std::vector<std::st
   }
   if (at->commands.empty())
     return "";
-  std::string names;
-  for (const std::string& name : names_of_commands(*at))
-    names += (names.empty() ? "" : ", ") + name;
-  return "a subcommand is required: " + path + " " + names + "; see --help";
+  return fmt::format("a subcommand is required: {} {}; see --help", path,
+                     fmt::join(names_of(at->commands), ", "));
 }
 
 } // namespace

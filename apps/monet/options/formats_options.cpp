@@ -62,7 +62,7 @@ constexpr std::array kBelongs{OptionQuestions{"--format", kRound | kQuantise},
                               OptionQuestions{"--jobs", kGemm}};
 
 /// Names of the options that ask these questions: "--round, --quantise or --gemm".
-std::string names_of(unsigned questions) {
+std::string option_names_of(unsigned questions) {
   std::vector<std::string> names;
   for (const QuestionOption& one : kQuestions) {
     if ((bit(one.question) & questions) != 0)
@@ -270,7 +270,7 @@ void FormatsArguments::check(const Command& command) const {
   }
   for (const OptionQuestions& one : kBelongs) {
     if (command.given(one.option) && (one.questions & bit(asked)) == 0)
-      throw UsageError(fmt::format("{} is for {}", one.option, names_of(one.questions)));
+      throw UsageError(fmt::format("{} is for {}", one.option, option_names_of(one.questions)));
   }
   if (!before.empty() && numbers.parsed_rounding().mode != RoundTo::hysteresis)
     throw UsageError("--before is for --rounding hysteresis");

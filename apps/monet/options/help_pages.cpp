@@ -2,6 +2,8 @@
 // command_line.hpp. write_help_pages.cpp runs it when the tool is built.
 #include "options/help_pages.hpp"
 
+#include "base/shared/text.hpp"
+
 #include <fmt/format.h>
 
 #include <type_traits>
@@ -57,13 +59,8 @@ std::string single_quoted(const std::string& text) {
 
 /// "-o,--output" as {"-o", "--output"}.
 std::vector<std::string> spellings(const Option& option) {
-  std::vector<std::string> result;
-  for (std::size_t at = 0; at < option.names.size();) {
-    const std::size_t end = std::min(option.names.find(',', at), option.names.size());
-    result.push_back(option.names.substr(at, end - at));
-    at = end + 1;
-  }
-  return result;
+  const auto parts = split(option.names, ',', option.names.size());
+  return {parts.begin(), parts.end()};
 }
 
 bool is_positional(const Option& option) {
@@ -136,13 +133,6 @@ std::string option_words(const Command& command) {
       words += " " + joined(spellings(option), " ");
   }
   return words;
-}
-
-std::string command_words(const Command& command) {
-  std::vector<std::string> names;
-  for (const Command& one : command.commands)
-    names.push_back(one.name);
-  return joined(names, " ");
 }
 
 std::string zsh_option(const Option& option) {
@@ -226,8 +216,9 @@ std::string bash_completion(const Command& program) {
         values +=
             fmt::format("  '{} {}') words='{}' ;;\n", at, name, joined(option.rules.choices, " "));
     }
-    words += fmt::format("  '{}') options='{}' commands='{}' ;;\n", at,
-                         option_words(*place.command), command_words(*place.command));
+    words +=
+        fmt::format("  '{}') options='{}' commands='{}' ;;\n", at, option_words(*place.command),
+                    joined(names_of(place.command->commands), " "));
   }
   return "# bash completion for monet. Made from the command line's description.\n"
          "_monet() {\n"

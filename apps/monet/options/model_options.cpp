@@ -54,10 +54,7 @@ const Choice& choice_named(const std::string& name) {
                                   [&](const Choice& choice) { return choice.name == name; });
   if (found != kChoices.end())
     return *found;
-  std::vector<std::string> names;
-  for (const Choice& choice : kChoices)
-    names.emplace_back(choice.name);
-  const std::string hint = nearest_name_hint(name, names);
+  const std::string hint = nearest_name_hint(name, names_of(kChoices));
   throw UsageError(fmt::format("--choice: '{}' is not a choice of the model{}{}", name,
                                hint.empty() ? "" : "; ",
                                hint.empty() ? "; --help lists them" : hint));

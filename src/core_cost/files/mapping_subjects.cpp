@@ -165,35 +165,29 @@ std::vector<std::string_view> keys_of_layers(const MappingEntry& entry) {
     keys.push_back("spatial_mapping_hint");
   if (!entry.temporal_ordering.empty())
     keys.push_back("temporal_ordering");
-  const std::map<std::string, MemoryOperand> usual{
+  static const std::map<std::string, MemoryOperand> usual{
       {"O", MemoryOperand::O}, {"W", MemoryOperand::I2}, {"I", MemoryOperand::I1}};
-  for (const auto& [operand, memory] : entry.memory_operand_links) {
-    const auto found = usual.find(operand);
-    if (found == usual.end() || found->second != memory) {
-      keys.push_back("memory_operand_links");
-      break;
-    }
-  }
+  if (!std::ranges::includes(usual, entry.memory_operand_links))
+    keys.push_back("memory_operand_links");
   return keys;
 }
 
 /// Warns once, at the first entry, of keys that a step does not use.
 void warn_of_keys(const MappingFile& mapping) {
-  const MappingEntry* first = nullptr;
-  std::size_t count = 0;
+  std::vector<const MappingEntry*> entries;
   for (const MappingEntry& entry : mapping.entries) {
-    if (keys_of_layers(entry).empty())
-      continue;
-    first = first == nullptr ? &entry : first;
-    ++count;
+    if (!keys_of_layers(entry).empty())
+      entries.push_back(&entry);
   }
-  if (first == nullptr)
+  if (entries.empty())
     return;
-  warn(first->where,
+  const MappingEntry& first = *entries.front();
+  warn(first.where,
        fmt::format("{} of '{}'{} without effect on a step: unrollings and loop orders are searched "
                    "within the core file's dataflows",
-                   fmt::join(keys_of_layers(*first), ", "), first->name,
-                   count > 1 ? fmt::format(" and keys of {} more", count - 1) : ""));
+                   fmt::join(keys_of_layers(first), ", "), first.name,
+                   entries.size() > 1 ? fmt::format(" and keys of {} more", entries.size() - 1)
+                                      : ""));
 }
 
 } // namespace

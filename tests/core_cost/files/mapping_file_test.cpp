@@ -219,6 +219,18 @@ TEST(MappingFile, EntriesForOperatorsThatANetworkLacksArePassedOver) {
             "operators");
 }
 
+std::string warnings_of_mapping(const std::string& text, const MappingSubjects& subjects,
+                                MappingUse use) {
+  const WarningScope scope;
+  ProblemList problems;
+  check_subjects(parse_mapping(text, "m.yaml"), subjects, use, problems);
+  EXPECT_TRUE(problems.empty());
+  std::string all;
+  for (const InputProblem& warning : scope.warnings())
+    all += warning.to_string() + "\n";
+  return all;
+}
+
 /// An entry for one layer says what that layer does; one for several may suit some better.
 TEST(MappingFile, UnrollingsWiderThanTheirLayersAreWarnings) {
   MappingSubjects subjects;
@@ -226,14 +238,7 @@ TEST(MappingFile, UnrollingsWiderThanTheirLayersAreWarnings) {
   subjects.add("conv2", "Conv", {{"K", 64}, {"C", 64}});
   subjects.add("fc", "Gemm", {{"K", 10}, {"C", 64}});
   const auto warnings_of = [&](const std::string& text) {
-    const WarningScope scope;
-    ProblemList problems;
-    check_subjects(parse_mapping(text, "m.yaml"), subjects, MappingUse::layers, problems);
-    EXPECT_TRUE(problems.empty());
-    std::string all;
-    for (const InputProblem& warning : scope.warnings())
-      all += warning.to_string() + "\n";
-    return all;
+    return warnings_of_mapping(text, subjects, MappingUse::layers);
   };
   EXPECT_EQ(warnings_of("- {name: Conv, spatial_mapping: {D1: ['K, 64'], D2: ['C, 64']}}"), "");
   EXPECT_EQ(warnings_of("- {name: conv1, spatial_mapping: {D1: ['K, 64'], D2: ['C, 8']}}"),
@@ -250,14 +255,7 @@ TEST(MappingFile, KeysWithoutEffectOnAStepAreOneWarning) {
   MappingSubjects subjects;
   subjects.add("conv1", "Conv", {{"K", 64}, {"C", 3}});
   const auto warnings_of = [&](const std::string& text) {
-    const WarningScope scope;
-    ProblemList problems;
-    check_subjects(parse_mapping(text, "m.yaml"), subjects, MappingUse::step, problems);
-    EXPECT_TRUE(problems.empty());
-    std::string all;
-    for (const InputProblem& warning : scope.warnings())
-      all += warning.to_string() + "\n";
-    return all;
+    return warnings_of_mapping(text, subjects, MappingUse::step);
   };
   EXPECT_EQ(warnings_of("- {name: Conv, core_allocation: [0], inter_core_tiling: ['K, 4'], "
                         "memory_operand_links: {O: O, W: I2, I: I1}}"),
