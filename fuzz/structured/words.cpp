@@ -11,8 +11,8 @@ namespace monet::fuzz {
 const std::vector<OperatorName>& operator_names() {
   static const std::vector<OperatorName> names = [] {
     std::vector<OperatorName> list;
-    for (const OperatorRule& rule : all_rules())
-      list.push_back({std::string(rule.domain), std::string(rule.op_type)});
+    for (const OperatorRow& rule : all_rows())
+      list.push_back({std::string(rule.domain), rule.op_type.str()});
     // Those that the reader takes apart itself.
     for (const char* type : {"Shape", "Size", "Range", "NonZero", "ConstantOfShape", "Constant",
                              "If", "Loop", "Scan", "LSTM", "GRU", "RNN", "SequenceConstruct",

@@ -98,7 +98,7 @@ py::list operators_of(const Graph& graph) {
       if (id && graph.tensor(*id).producer)
         from.insert(graph.tensor(*id).producer->value);
     }
-    operators.append(py::make_tuple(op.name, op.op_type, py::cast(from)));
+    operators.append(py::make_tuple(op.name, op.op_type.str(), py::cast(from)));
   }
   return operators;
 }

@@ -75,7 +75,8 @@ void check_kernels(const Graph& graph) {
 
 /// Casts to fp8 with a scale: what they write stands for its numbers over the scale.
 bool rounds_itself(const Operator& op) {
-  return op.domain == kMonetDomain && (op.op_type == "ScaledCast" || op.op_type == "BlockCast");
+  return op.domain == kMonetDomain &&
+         (op.op_type == ops::ScaledCast || op.op_type == ops::BlockCast);
 }
 
 /// Whether a gradient has a type that cannot hold all single-precision numbers.

@@ -1,6 +1,7 @@
 // Random numbers for the tensors that a graph expects from outside.
 
 #include "execute/shared/generator.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/stop.hpp"
 #include "monet/execute/execute.hpp"
@@ -16,10 +17,10 @@ namespace monet {
 const Operator& first_reader(const Graph& graph, const Tensor& tensor) {
   for (const OpId id : tensor.consumers) {
     const Operator& op = graph.op(id);
-    if (op.op_type == "Amax") // its scale is found
+    if (op.op_type == ops::Amax) // its scale is found
       continue;
-    const bool casts = op.op_type == "ScaledCast" || op.op_type == "BlockCast" ||
-                       op.op_type == "Quantise" || op.op_type == "Requantise";
+    const bool casts = op.op_type == ops::ScaledCast || op.op_type == ops::BlockCast ||
+                       op.op_type == ops::Quantise || op.op_type == ops::Requantise;
     if (!casts || op.outputs.empty() || !op.outputs[0] ||
         graph.tensor(*op.outputs[0]).consumers.empty())
       return op;
@@ -33,11 +34,12 @@ std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
   if (weight.consumers.empty() || weight.shape.empty())
     return 1;
   const Operator& reader = first_reader(graph, weight);
-  if (reader.op_type == "Gather") // an embedding: rows are picked, nothing is summed
+  if (reader.op_type == ops::Gather) // an embedding: rows are picked, nothing is summed
     return 1;
   const std::size_t rank = weight.shape.size();
-  const bool by_columns = reader.op_type == "MatMul" ||
-                          (reader.op_type == "Gemm" && reader.attributes.integer("transB", 0) == 0);
+  const bool by_columns =
+      reader.op_type == ops::MatMul ||
+      (reader.op_type == ops::Gemm && reader.attributes.integer("transB", 0) == 0);
   const std::int64_t outputs = by_columns ? weight.shape[rank - 1] : weight.shape[0];
   return std::max<std::int64_t>(1, outputs == 0 ? 1 : count / outputs);
 }
@@ -45,7 +47,7 @@ std::int64_t fan_in(const Graph& graph, const Tensor& weight) {
 namespace {
 
 bool is_normalisation(const Operator& op) {
-  return op.op_type.find("Norm") != std::string::npos;
+  return op.op_type.contains("Norm");
 }
 
 std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
@@ -57,8 +59,8 @@ std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
       const auto& shape = step.graph.tensor(*input).shape;
       if (shape.size() < 2)
         continue;
-      const bool first = op.op_type == "NegativeLogLikelihoodLoss" ||
-                         op.op_type == "LabelSmoothingLoss"; // classes are axis 1
+      const bool first = op.op_type == ops::NegativeLogLikelihoodLoss ||
+                         op.op_type == ops::LabelSmoothingLoss; // classes are axis 1
       return first ? shape[1] : shape.back();
     }
     for (const auto& output : op.outputs) { // a view of the labels
@@ -73,7 +75,7 @@ std::int64_t classes_of(const TrainingGraph& step, const Tensor& label) {
 std::int64_t index_range(const Graph& graph, const Tensor& tensor) {
   for (const OpId reader : tensor.consumers) {
     const Operator& op = graph.op(reader);
-    const bool picks = op.op_type == "Gather" || op.op_type == "RoiAlign"; // one image of all
+    const bool picks = op.op_type == ops::Gather || op.op_type == ops::RoiAlign; // one image of all
     if (!picks || !op.inputs[0])
       continue;
     const auto& shape = graph.tensor(*op.inputs[0]).shape;

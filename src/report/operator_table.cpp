@@ -63,19 +63,17 @@ std::string operator_table() {
   int operators = 0;
   int gradients = 0;
   int executed = 0;
-  for (const OperatorRule& rule : all_rules()) {
+  for (const OperatorRow& rule : all_rows()) {
     const GradientSupport gradient = gradient_support(rule.domain, rule.op_type);
     // MONET's own operators are listed only if they have a gradient and ONNX has no operator of the
     // same name: a network may contain only these.
     const bool ours = rule.domain == kMonetDomain;
-    if (ours && (gradient != GradientSupport::yes || find_rule("", rule.op_type) != nullptr))
+    if (ours && (gradient != GradientSupport::yes || find_row("", rule.op_type) != nullptr))
       continue;
-    const bool runs =
-        is_executable({.op_type = std::string(rule.op_type), .domain = std::string(rule.domain)});
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", rule.op_type,
-                        rule.domain.empty() ? "ai.onnx" : rule.domain,
-                        rule.is_view ? "view" : "nest", text_of(gradient),
-                        rule.is_view ? "folded" : name_of(usual_fusion(rule.op_type)),
+    const bool runs = is_executable({.op_type = rule.op_type, .domain = std::string(rule.domain)});
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", rule.op_type.name(),
+                        rule.domain.empty() ? "ai.onnx" : rule.domain, rule.view ? "view" : "nest",
+                        text_of(gradient), rule.view ? "folded" : name_of(rule.fusion),
                         runs ? "yes" : "no");
     ++operators;
     gradients += gradient == GradientSupport::yes ? 1 : 0;

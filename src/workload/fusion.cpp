@@ -1,5 +1,4 @@
-// Restrictions on tiling fused operators, by operator type and loop nest; the table of supported
-// operators reports them.
+// Restrictions on tiling fused operators, by loop nest.
 #include "workload/shared/fusion.hpp"
 
 #include <algorithm>
@@ -7,24 +6,6 @@
 #include <span>
 
 namespace monet {
-
-namespace {
-
-// All other operators are tiled freely. A test compares these lists with the nests of all cases.
-constexpr std::string_view kNeedRows[]{"Attention",
-                                       "CumSum",
-                                       "Hardmax",
-                                       "LogSoftmax",
-                                       "Softmax",
-                                       "SoftmaxCrossEntropyLoss",
-                                       "SoftmaxCrossEntropyLossInternal"};
-constexpr std::string_view kNeedIndexed[]{
-    "Gather", "GatherElements", "GridSample", "MaxUnpool", "NegativeLogLikelihoodLoss", "RoiAlign"};
-/// Includes Pad for reflected or repeated edges, and Resize for factors that are not integers.
-constexpr std::string_view kNeedWhole[]{"GatherND",        "NonZero",         "Pad",       "Resize",
-                                        "ReverseSequence", "ScatterElements", "ScatterND", "TopK"};
-
-} // namespace
 
 std::string_view name_of(Fusion fusion) {
   static constexpr std::array<std::string_view, 4> kNames{"tiles", "rows", "indexed", "whole"};
@@ -44,17 +25,6 @@ Fusion fusion_of(const LoopNest& nest) {
       fusion = Fusion::indexed;
   }
   return fusion;
-}
-
-Fusion usual_fusion(std::string_view op_type) {
-  const auto in = [&](std::span<const std::string_view> names) {
-    return std::ranges::find(names, op_type) != names.end();
-  };
-  if (in(kNeedWhole))
-    return Fusion::whole;
-  if (in(kNeedIndexed))
-    return Fusion::indexed;
-  return in(kNeedRows) || op_type.ends_with("Normalization") ? Fusion::rows : Fusion::tiles;
 }
 
 } // namespace monet

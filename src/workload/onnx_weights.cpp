@@ -3,6 +3,7 @@
 #include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
@@ -30,7 +31,7 @@ public:
       is_stripped_ = is_stripped_ || (entry.key() == onnx_file::kWeights &&
                                       entry.value() == onnx_file::kStrippedWeights);
     for (const onnx::NodeProto& node : proto.graph().node()) {
-      if (node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1)
+      if (node.op_type() == ops::Identity && node.input_size() == 1 && node.output_size() == 1)
         copies_.emplace(node.input(0), node.output(0));
     }
   }

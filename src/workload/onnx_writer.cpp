@@ -8,6 +8,7 @@
 #include "monet/workload/onnx_writer.hpp"
 
 #include "workload/onnx/proto.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -131,7 +132,7 @@ bool has_newer_attributes(const Operator& op, const onnx::OpSchema& schema) {
 std::string domain_of(const Graph& graph, const Operator& op) {
   if (!op.domain.empty())
     return op.domain;
-  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op.op_type, kOpset, "");
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op.op_type.str(), kOpset, "");
   const bool fits = schema != nullptr &&
                     static_cast<int>(op.inputs.size()) <= schema->max_input() &&
                     static_cast<int>(op.outputs.size()) <= schema->max_output();
@@ -166,7 +167,7 @@ std::string describe(const Graph& graph, const Operator& op) {
 
 void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
   node.set_name(op.name);
-  node.set_op_type(op.op_type);
+  node.set_op_type(op.op_type.str());
   const std::string domain = domain_of(graph, op);
   if (!domain.empty())
     node.set_domain(domain);
@@ -178,7 +179,7 @@ void write_node(const Graph& graph, const Operator& op, onnx::NodeProto& node) {
   for (const auto& [name, value] : op.attributes.all()) {
     onnx_file::write_attribute(name, value, *node.add_attribute());
   }
-  if (op.op_type == "Cast" && !op.attributes.has("to") && op.outputs[0]) {
+  if (op.op_type == ops::Cast && !op.attributes.has("to") && op.outputs[0]) {
     const auto to = onnx_file::onnx_type(graph.tensor(*op.outputs[0]).type);
     onnx_file::write_attribute("to", std::int64_t{to}, *node.add_attribute());
   }

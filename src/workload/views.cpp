@@ -3,6 +3,7 @@
 #include "workload/shared/views.hpp"
 
 #include "workload/operators/view_map.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -185,12 +186,12 @@ private:
   /// and the gradient of a normalisation over channels reads neighbours of neighbours; the loops do
   /// not express either.
   static bool reads_as_declared(const Operator& op) {
-    return op.op_type == "Resize" || op.op_type == "ResizeGrad" || op.op_type == "LRNGrad" ||
-           op.op_type == "MaxUnpoolGrad" || writes_places(op);
+    return op.op_type == ops::Resize || op.op_type == ops::ResizeGrad ||
+           op.op_type == ops::LRNGrad || op.op_type == ops::MaxUnpoolGrad || writes_places(op);
   }
   /// Whether the operator outputs indices that count through its input.
   static bool writes_places(const Operator& op) {
-    return op.op_type == "MaxPool" && op.outputs.size() > 1 && op.outputs[1] &&
+    return op.op_type == ops::MaxPool && op.outputs.size() > 1 && op.outputs[1] &&
            op.attributes.integer("window_indices", 0) == 0;
   }
   /// Whether several axes are data-dependent; in another order of axes the assignment of indices
@@ -369,7 +370,7 @@ private:
         continue;
       Operator op;
       op.name = view.outputs.size() == 1 ? view.name : fmt::format("{}/{}", view.name, k);
-      op.op_type = "Copy";
+      op.op_type = ops::Copy;
       op.domain = kMonetDomain;
       op.attributes = copy_attributes(view_step(graph_, view, k));
       op.phase = view.phase;

@@ -125,7 +125,7 @@ std::vector<Numbers> exchanged_numbers(const Operator& op, std::span<const std::
     return op.op_type == "AllReduce" ? sums : parts_of(op, shape, sums, "");
   }
   internal_check(op.op_type == "AllGather" || op.op_type == "AllToAll",
-                 "'" + op.op_type + "' is no collective");
+                 "'" + op.op_type.str() + "' is no collective");
   const auto parts = static_cast<std::int64_t>(held.size());
   Shape whole(shape.begin(), shape.end());
   const std::int64_t dim = op.attributes.integer("dim", 0);

@@ -117,10 +117,10 @@ TEST(ExecutionStops, InsideKernels) {
     for (std::size_t i = 0; i < net.graph.tensors().size(); ++i)
       store.allocate(TensorId(i));
     KernelContext<double> goes(store, op, {});
-    EXPECT_NO_THROW(find_kernel(op)->fp64(goes)) << op.op_type;
+    EXPECT_NO_THROW(find_kernel(op)->fp64(goes)) << op.op_type.name();
     KernelContext<double> stops(store, op, {});
     const StopScope scope(StopRequest{&stop});
-    EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type;
+    EXPECT_THROW(find_kernel(op)->fp64(stops), Stopped) << op.op_type.name();
   }
 }
 

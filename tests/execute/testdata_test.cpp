@@ -197,7 +197,7 @@ std::string compare(const std::vector<double>& actual, const std::vector<double>
 std::string label_of(const Graph& graph) {
   std::set<std::string> types;
   for (const Operator& op : graph.operators())
-    types.insert(op.op_type);
+    types.insert(op.op_type.str());
   return types.size() == 1 ? *types.begin() : fmt::format("[{}]", fmt::join(types, " "));
 }
 
@@ -209,7 +209,7 @@ std::string execute(const fs::path& folder) {
   const Graph graph = read_graph(sample);
   for (const Operator& op : graph.operators()) {
     if (!is_executable(op))
-      throw Skipped("no kernel for " + op.op_type);
+      throw Skipped("no kernel for " + op.op_type.str());
     const bool dropout = op.op_type == "Dropout" && op.inputs.size() > 2;
     if (dropout || op.op_type == "Bernoulli" || op.op_type.starts_with("Random"))
       throw Skipped("random numbers");

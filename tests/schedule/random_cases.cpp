@@ -81,8 +81,8 @@ MappingFile random_mapping(Random& random, const Graph& graph, const Chip& chip)
     if (kind == 0)
       add(op.name, &op);
     // Operators of one type may be of different kinds: no cores for all of them.
-    if (kind == 1 && types.insert(op.op_type).second) {
-      add(op.op_type, &op);
+    if (kind == 1 && types.insert(op.op_type.str()).second) {
+      add(op.op_type.str(), &op);
       mapping.entries.back().core_allocation.reset();
     }
   }

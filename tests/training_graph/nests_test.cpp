@@ -297,7 +297,7 @@ TEST(UpdateNests, CountScalarOperationsAndReadEveryOperandOnce) {
     const TrainingGraph step = make_training_graph(n.graph, options);
     const Operator& update = step.graph.operators().back();
     EXPECT_EQ(update.phase, Phase::update);
-    EXPECT_EQ(update.nest.work, expected.work) << update.op_type;
+    EXPECT_EQ(update.nest.work, expected.work) << update.op_type.name();
     EXPECT_EQ(iterations(update.nest), 15);
     const auto inputs = std::count_if(update.inputs.begin(), update.inputs.end(),
                                       [](const auto& input) { return input.has_value(); });

@@ -207,7 +207,7 @@ TEST_P(EveryNetwork, KeepsItsRecordsWhenViewsAreFolded) {
   EXPECT_EQ(before.backward_weight, after.backward_weight);
   EXPECT_EQ(trained_elements(folded), trained_elements(step));
   for (const Operator& op : folded.graph.operators())
-    EXPECT_FALSE(find_rule(op.domain, op.op_type)->is_view) << op.name;
+    EXPECT_FALSE(find_row(op.domain, op.op_type)->view) << op.name;
   for (const ParameterRecord& record : folded.parameters) {
     EXPECT_EQ(element_count(folded.graph.tensor(record.gradient)),
               element_count(folded.graph.tensor(record.weight)));

@@ -62,7 +62,7 @@ public:
       outputs.push_back(add(op.name + suffix, shapes[i], result, TensorKind::activation));
       op.outputs.emplace_back(outputs.back());
     }
-    const bool known = find_rule("", type) != nullptr;
+    const bool known = find_row("", type) != nullptr;
     const OpId id = graph.add_operator(std::move(op));
     if (known)
       build_nest(graph, id);

@@ -393,12 +393,13 @@ TEST(Reduction, KeepsOrDropsAxes) {
 }
 
 TEST(Registry, RulesAreUniqueAndFound) {
-  for (const OperatorRule& rule : all_rules()) {
-    EXPECT_EQ(find_rule(rule.domain, rule.op_type), &rule);
-    EXPECT_EQ(rule.is_view, rule.build == nullptr);
+  for (const OperatorRow& rule : all_rows()) {
+    EXPECT_EQ(find_row(rule.domain, rule.op_type), &rule);
+    EXPECT_EQ(rule.view, rule.nest == nullptr);
+    EXPECT_NE(rule.operands.find('>'), std::string_view::npos) << rule.op_type.name();
   }
-  EXPECT_EQ(find_rule("", "Convolution"), nullptr);
-  EXPECT_EQ(find_rule("com.example", "Conv"), nullptr);
+  EXPECT_EQ(find_row("", "Convolution"), nullptr);
+  EXPECT_EQ(find_row("com.example", "Conv"), nullptr);
 }
 
 } // namespace MONET_TEST_FILE

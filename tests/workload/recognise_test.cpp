@@ -35,7 +35,7 @@ Graph read(const ModelMaker& model, bool recognise = true) {
 std::string types(const Graph& graph) {
   std::string text;
   for (const Operator& op : graph.operators())
-    text += (text.empty() ? "" : " ") + op.op_type;
+    text += (text.empty() ? "" : " ") + op.op_type.str();
   return text;
 }
 

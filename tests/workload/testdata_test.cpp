@@ -1,6 +1,6 @@
 // ONNX's own test models (Debian package libonnx-testdata), where installed: each is read, or
 // refused with words that name the node or tensor at fault.
-#include "workload/shared/fusion.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -39,7 +39,8 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
       verify(graph);
       ++read;
       for (const Operator& op : graph.operators()) {
-        Fusion& most = needed.try_emplace({op.domain, op.op_type}, Fusion::tiles).first->second;
+        Fusion& most =
+            needed.try_emplace({op.domain, op.op_type.str()}, Fusion::tiles).first->second;
         most = std::max(most, fusion_of(op.nest));
       }
     } catch (const InputError& error) {
@@ -56,7 +57,7 @@ TEST(OnnxTestData, EveryModelIsReadOrRefusedWithAReason) {
   printf("%d models read, %d refused\n", read, refused);
   EXPECT_GE(read, kReadAtLeast);
   for (const auto& [type, fusion] : needed) {
-    EXPECT_LE(fusion, usual_fusion(type.second))
+    EXPECT_LE(fusion, find_row(type.first, type.second)->fusion)
         << type.first << "." << type.second << " is " << name_of(fusion);
   }
 }

@@ -54,7 +54,7 @@ std::int64_t all_macs(const Graph& graph) {
 std::map<std::string, int> counts(const Graph& graph) {
   std::map<std::string, int> of;
   for (const Operator& op : graph.operators())
-    ++of[op.domain + ":" + op.op_type];
+    ++of[op.domain + ":" + op.op_type.str()];
   return of;
 }
 

@@ -44,7 +44,7 @@ void add_operators(const TrainingGraph& step, CoreInputs& inputs) {
   for (std::size_t i = 0; i < step.graph.operators().size(); ++i) {
     const Operator& op = step.graph.operators()[i];
     if (!can_run(inputs.core(), op.nest.compute, op.op_type)) {
-      inputs.skipped.push_back({op.name, op.op_type});
+      inputs.skipped.push_back({op.name, op.op_type.str()});
       continue;
     }
     Layer layer;

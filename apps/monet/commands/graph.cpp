@@ -50,7 +50,7 @@ std::string phase_of(const Operator& op) {
 Json operators_json(const Graph& graph) {
   std::map<std::pair<Phase, std::string>, std::int64_t> counts;
   for (const Operator& op : graph.operators())
-    ++counts[{op.phase, op.op_type}];
+    ++counts[{op.phase, op.op_type.str()}];
   Json json = Json::object();
   for (const auto& [key, count] : counts) {
     json[std::string(monet::name_of(key.first))][valid_utf8(key.second)] = count;

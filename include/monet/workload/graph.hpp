@@ -114,6 +114,48 @@ std::string_view name_of(Phase phase);
 /// Gradient that a backward product computes; the MAC counts `macs` in results are split by it.
 enum class GradientOf { none, input, weight, both };
 
+/// Type of an operator, such as "Conv", "ConvGradWeight" or "AdamUpdate". Each name is stored once,
+/// so a comparison of types compares addresses.
+class OpType {
+public:
+  struct Name {
+    std::string_view text;
+    int place; ///< in the catalogue of operators; -1: not in it
+  };
+
+  OpType() : OpType(std::string_view{}) {}
+  /// The type of this name, whether or not an operator has it.
+  OpType(std::string_view name); // NOLINT(google-explicit-constructor)
+  OpType(const char* name) : OpType(std::string_view(name)) {}
+  OpType(const std::string& name) : OpType(std::string_view(name)) {}
+  /// A name that exists as long as the program.
+  constexpr explicit OpType(const Name& name) : name_(&name) {}
+
+  constexpr std::string_view name() const { return name_->text; }
+  constexpr operator std::string_view() const { return name(); }
+  std::string str() const { return std::string(name()); }
+  constexpr int place() const { return name_->place; }
+  constexpr bool empty() const { return name().empty(); }
+  constexpr bool is_one_of(std::initializer_list<OpType> types) const {
+    for (const OpType type : types) {
+      if (name_ == type.name_)
+        return true;
+    }
+    return false;
+  }
+  bool contains(std::string_view part) const { return name().find(part) != name().npos; }
+  bool starts_with(std::string_view start) const { return name().starts_with(start); }
+  bool ends_with(std::string_view end) const { return name().ends_with(end); }
+
+  friend constexpr bool operator==(OpType a, OpType b) { return a.name_ == b.name_; }
+  friend constexpr bool operator==(OpType a, std::string_view b) { return a.name() == b; }
+  friend constexpr bool operator==(OpType a, const char* b) { return a.name() == b; }
+  friend bool operator==(OpType a, const std::string& b) { return a.name() == b; }
+
+private:
+  const Name* name_;
+};
+
 /// Domain of operators that ONNX does not define: gradients and optimiser updates.
 inline constexpr std::string_view kMonetDomain = "ai.monet";
 
@@ -121,8 +163,8 @@ inline constexpr std::string_view kMonetDomain = "ai.monet";
 struct Operator {
   /// Name, unique in the graph; derived from the output's name if the file has none.
   std::string name;
-  std::string op_type; ///< such as "Conv", "ConvGradWeight", "AdamUpdate"
-  std::string domain;  ///< empty: ai.onnx
+  OpType op_type;
+  std::string domain; ///< empty: ai.onnx
   Attributes attributes;
   std::vector<std::optional<TensorId>> inputs; ///< nullopt: optional input is omitted
   std::vector<std::optional<TensorId>> outputs;

@@ -46,9 +46,9 @@ bool is_ours(const Operator& op, std::string_view type) {
 
 /// The operand that selects scores: the condition of a Where or of fused attention.
 std::optional<TensorId> condition_of(const Operator& op) {
-  const bool fused = is_ours(op, "Attention");
-  const bool gradient = is_ours(op, "AttentionGrad");
-  if (!fused && !gradient && !(op.domain.empty() && op.op_type == "Where"))
+  const bool fused = is_ours(op, ops::Attention);
+  const bool gradient = is_ours(op, ops::AttentionGrad);
+  if (!fused && !gradient && !(op.domain.empty() && op.op_type == ops::Where))
     return std::nullopt;
   const std::size_t at = fused ? 4 : gradient ? 7 : 0;
   return op.inputs.size() > at ? op.inputs[at] : std::nullopt;
@@ -133,7 +133,7 @@ bool is_masked(const Graph& graph, const Operator& op, const std::set<TensorId>&
   auto condition = condition_of(op);
   while (condition) {
     const auto producer = graph.tensor(*condition).producer;
-    if (!producer || graph.op(*producer).op_type != "TakeShard")
+    if (!producer || graph.op(*producer).op_type != ops::TakeShard)
       return masks.contains(*condition);
     condition = graph.op(*producer).inputs[0];
   }
@@ -184,8 +184,8 @@ Operations operations_of(const Graph& graph, const std::set<TensorId>& masks, bo
   Operations made;
   for (std::size_t i = 0; i < causal.size(); ++i) {
     const Operator& op = graph.operators()[i];
-    const bool gradient = is_ours(op, "AttentionGrad");
-    const bool skips = skips_masked && (gradient || is_ours(op, "Attention"));
+    const bool gradient = is_ours(op, ops::AttentionGrad);
+    const bool skips = skips_masked && (gradient || is_ours(op, ops::Attention));
     const double all = 2 * static_cast<double>(macs(op.nest));
     // One of the five products of the gradient recomputes the scores.
     const double needed = (gradient ? all * 4 / 5 : all) *

@@ -394,7 +394,7 @@ private:
 
   /// Bytes of the gradient of log-probabilities, unless it is computed in place.
   std::int64_t loss_bytes(std::size_t i) const {
-    const bool of_labels = op(i).op_type == "SoftmaxCrossEntropyGrad";
+    const bool of_labels = op(i).op_type == ops::SoftmaxCrossEntropyGrad;
     return of_labels && !in_place_loss_ ? bytes_of(size_of(graph().tensor(*op(i).outputs[0]))) : 0;
   }
 

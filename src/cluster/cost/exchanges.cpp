@@ -17,11 +17,11 @@ namespace monet::cluster_cost {
 namespace {
 
 Collective collective_kind(const Operator& op) {
-  if (op.op_type == "AllReduce")
+  if (op.op_type == ops::AllReduce)
     return Collective::all_reduce;
-  if (op.op_type == "ReduceScatter")
+  if (op.op_type == ops::ReduceScatter)
     return Collective::reduce_scatter;
-  return op.op_type == "AllGather" ? Collective::all_gather : Collective::all_to_all;
+  return op.op_type == ops::AllGather ? Collective::all_gather : Collective::all_to_all;
 }
 
 /// Exchanges over data ranks that are merged into one collective.
@@ -43,14 +43,14 @@ public:
 
   void run() {
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
-      if (!is_collective(op(i)) || op(i).op_type == "TakeShard" || is_continued(i))
+      if (!is_collective(op(i)) || op(i).op_type == ops::TakeShard || is_continued(i))
         continue;
       const std::vector<std::string_view> axes = axes_of(i);
       const auto bytes = static_cast<double>(collective_bytes(graph(), op(i)));
       if (is_cut_in_a_row(i, axes)) {
         add_cut_in_a_row(i, axes);
       } else if (op(i).phase == Phase::update) {
-        const bool gathers = op(i).op_type == "AllGather";
+        const bool gathers = op(i).op_type == ops::AllGather;
         add_once(i, gathers, collective_kind(op(i)), axes, bytes);
       } else if (is_over_data(i, axes)) {
         bucket(i, nullptr, collective_kind(op(i)), axes) += bytes;
@@ -90,7 +90,7 @@ private:
       axes.push_back(std::get<std::string>(op(at).attributes.all().find("mesh_axis")->second));
       const auto before = graph().tensor(*op(at).inputs[0]).producer;
       if (!before || op(before->index()).op_type != op(i).op_type ||
-          !is_collective(op(before->index())) || op(i).op_type != "AllReduce")
+          !is_collective(op(before->index())) || op(i).op_type != ops::AllReduce)
         return axes;
       at = before->index();
     }
@@ -99,8 +99,8 @@ private:
   /// Whether the only reader of an all-reduce is another all-reduce, which counts for both.
   bool is_continued(std::size_t i) const {
     const auto& readers = graph().tensor(*op(i).outputs[0]).consumers;
-    return op(i).op_type == "AllReduce" && readers.size() == 1 &&
-           op(readers.front().index()).op_type == "AllReduce";
+    return op(i).op_type == ops::AllReduce && readers.size() == 1 &&
+           op(readers.front().index()).op_type == ops::AllReduce;
   }
 
   /// Whether a collective exchanges gradients or parameters, which may overlap with passes. False
@@ -108,7 +108,7 @@ private:
   bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
     if (axes.front() == "context")
       return is_of_weights(i);
-    return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != "AllToAll");
+    return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != ops::AllToAll);
   }
 
   bool is_of_weights(std::size_t i) const {
@@ -141,7 +141,7 @@ private:
   /// Whether a collective all-reduces a gradient that ZeRO shards although no axis of it is
   /// divisible. The gradient is then cut like its states (see evenly()).
   bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
-    return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
+    return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == ops::AllReduce &&
            std::ranges::any_of(
                axes, [](std::string_view axis) { return axis == "data" || axis == "context"; }) &&
            element_count(graph().tensor(*op(i).inputs[0])) > 1;

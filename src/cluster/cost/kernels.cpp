@@ -2,6 +2,7 @@
 // blocks.cpp.
 #include "cluster/cost/costs.hpp"
 #include "cluster/partition/placement.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/cluster/partition.hpp"
@@ -38,21 +39,22 @@ bool is_pointwise(const Operator& op) {
 }
 
 bool is_softmax(const Operator& op) {
-  return op.op_type == "Softmax" || op.op_type == "LogSoftmax";
+  return has_trait(op.op_type, OperatorRow::kSoftmaxRows);
 }
 
 bool is_attention(const Operator& op) {
-  return op.domain == kMonetDomain && (op.op_type == "Attention" || op.op_type == "AttentionGrad");
+  return op.domain == kMonetDomain &&
+         (op.op_type == ops::Attention || op.op_type == ops::AttentionGrad);
 }
 
-bool is_norm_weights(std::string_view op_type) {
-  return op_type.find("NormGradWeight") != std::string_view::npos;
+bool is_norm_weights(OpType op_type) {
+  return op_type.contains("NormGradWeight");
 }
 
 /// Whether an operator sums over its outer loops and keeps the inner ones, like the gradient of a
 /// bias.
 bool is_column_sum(const Operator& op) {
-  if (op.op_type != "ReduceSum" && op.op_type != "SumToShape")
+  if (op.op_type != ops::ReduceSum && op.op_type != "SumToShape")
     return false;
   const LoopNest& nest = op.nest;
   bool summed = true;
@@ -66,13 +68,13 @@ bool is_column_sum(const Operator& op) {
 }
 
 VectorKernel kind_of(const Operator& op) {
-  const std::string_view name = op.op_type;
+  const OpType name = op.op_type;
   const bool backward = name.ends_with("Grad");
-  if (name.starts_with("Softmax") || name.starts_with("LogSoftmax"))
+  if (has_trait(name, OperatorRow::kSoftmaxFamily))
     return backward ? VectorKernel::softmax_backward : VectorKernel::softmax;
   if (is_norm_weights(name))
     return VectorKernel::layernorm_weights;
-  if (name.find("Norm") != std::string_view::npos)
+  if (name.contains("Norm"))
     return backward ? VectorKernel::layernorm_backward : VectorKernel::layernorm;
   if (name.starts_with("Gelu"))
     return backward ? VectorKernel::gelu_backward : VectorKernel::gelu;
@@ -220,7 +222,7 @@ const Operator& leading(const Graph& graph, const Kernel& kernel) {
 
 AttentionShape attention_shape(const Graph& graph, const Operator& op,
                                const std::set<TensorId>& masks) {
-  AttentionShape shape{.backward = op.op_type == "AttentionGrad"};
+  AttentionShape shape{.backward = op.op_type == ops::AttentionGrad};
   for (const LoopDim& loop : op.nest.dims) {
     std::int64_t& size = loop.name == "D"   ? shape.queries
                          : loop.name == "C" ? shape.keys

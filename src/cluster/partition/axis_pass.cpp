@@ -240,8 +240,8 @@ private:
   /// gradients.
   bool append_gather(OpId id) {
     const Operator& op = graph().op(id);
-    const bool gradient = op.op_type == "GatherGrad" && op.domain == kMonetDomain;
-    if (!gradient && !(op.op_type == "Gather" && op.domain.empty()))
+    const bool gradient = op.op_type == ops::GatherGrad && op.domain == kMonetDomain;
+    if (!gradient && !(op.op_type == ops::Gather && op.domain.empty()))
       return false;
     const TensorId table = gradient ? *op.outputs[0] : *op.inputs[0];
     const Access& access = op.nest.operands[gradient ? 0 : 1];
@@ -273,7 +273,7 @@ private:
       add_rank();
     Operator made = op;
     made.domain = kMonetDomain;
-    made.op_type = gradient ? "ShardGatherGrad" : "ShardGather";
+    made.op_type = gradient ? ops::ShardGatherGrad : ops::ShardGather;
     made.attributes.set("parts", axis_.size);
     Choice choice;
     choice.operands.assign(op.nest.operands.size(), kWhole);

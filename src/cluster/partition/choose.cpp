@@ -164,7 +164,7 @@ const Access* access_of(const LoopNest& nest, TensorId tensor) {
 
 /// Whether the result has the placement of the operand, element by element.
 bool keeps_order(const Operator& op) {
-  return is_sum_of_operands(op) || op.op_type == "AllReduce";
+  return is_sum_of_operands(op) || op.op_type == ops::AllReduce;
 }
 
 } // namespace

@@ -25,10 +25,10 @@ std::string free_name(std::unordered_set<std::string>& taken, const std::string&
 /// The operator that converts a placement to another one, which must be whole or a shard.
 std::string_view collective_of(const Placement& from, const Placement& to) {
   if (from.is(PlacementKind::partial) || from.is(PlacementKind::largest))
-    return to.is(PlacementKind::shard) ? "ReduceScatter" : "AllReduce";
+    return to.is(PlacementKind::shard) ? ops::ReduceScatter : ops::AllReduce;
   if (from.is(PlacementKind::shard))
-    return to.is(PlacementKind::shard) ? "AllToAll" : "AllGather";
-  return "TakeShard";
+    return to.is(PlacementKind::shard) ? ops::AllToAll : ops::AllGather;
+  return ops::TakeShard;
 }
 
 /// Whether both placements shard the same axis in different orders. No exchange of blocks converts
@@ -180,7 +180,7 @@ TensorId Forms::convert(TensorId tensor, Form from, const Placement& wanted, Pha
     attributes.set("dim", static_cast<std::int64_t>(cut.dim));
     attributes.set("outer", cut.outer);
   }
-  if (what == "AllToAll") {
+  if (what == ops::AllToAll) {
     attributes.set("to_dim", static_cast<std::int64_t>(wanted.dim));
     attributes.set("to_outer", wanted.outer);
   }

@@ -112,10 +112,9 @@ RankStep partition_step(const TrainingGraph& step, std::span<const MeshAxis> mes
 }
 
 bool is_collective(const Operator& op) {
-  constexpr std::array<std::string_view, 5> kCollectives{"AllReduce", "ReduceScatter", "AllGather",
-                                                         "AllToAll", "TakeShard"};
   return op.domain == kMonetDomain &&
-         std::ranges::find(kCollectives, op.op_type) != kCollectives.end();
+         op.op_type.is_one_of(
+             {ops::AllReduce, ops::ReduceScatter, ops::AllGather, ops::AllToAll, ops::TakeShard});
 }
 
 std::int64_t collective_bytes(const Graph& graph, const Operator& op) {

@@ -1,6 +1,7 @@
 // Follows the readers of a result: the parts in which they read an axis, whether they need it
 // whole, and the weights of gradients. Used by choose.cpp and cost/exchanges.cpp.
 #include "cluster/partition/sums.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -127,7 +128,7 @@ std::map<TensorId, TensorId> weights_of_gradients(const TrainingGraph& step) {
   const auto& operators = step.graph.operators();
   for (std::size_t i = operators.size(); i-- > 0;) {
     const Operator& op = operators[i];
-    const bool casts = op.op_type == "Cast" && op.phase == Phase::backward;
+    const bool casts = op.op_type == ops::Cast && op.phase == Phase::backward;
     if ((!is_sum_of_operands(op) && !casts) || op.outputs.size() != 1)
       continue;
     const auto sum = weights.find(*op.outputs[0]);

@@ -15,34 +15,6 @@ namespace monet::mesh {
 
 namespace {
 
-using Names = std::span<const std::string_view>;
-
-// Element-wise losses: a sum over all iterations, divided by the attribute `divisor`.
-constexpr std::array<std::string_view, 12> kElementwiseLosses{
-    "MseLoss",   "MseLossGrad",   "BceWithLogitsLoss", "BceWithLogitsLossGrad",
-    "L1Loss",    "L1LossGrad",    "SmoothL1Loss",      "SmoothL1LossGrad",
-    "HuberLoss", "HuberLossGrad", "BceLoss",           "BceLossGrad",
-};
-constexpr std::array<std::string_view, 2> kDivergences{"KlDivLoss", "KlDivLossGrad"};
-// Losses of rows with a label. Their divisor is a count that depends on the data.
-constexpr std::array<std::string_view, 2> kLabelLosses{"NegativeLogLikelihoodLoss",
-                                                       "LabelSmoothingLoss"};
-constexpr std::array<std::string_view, 3> kSums{"ReduceSum", "ReduceSumSquare", "ReduceL1"};
-constexpr std::array<std::string_view, 8> kGradientSums{
-    "LayerNormGradWeight", "BatchNormInferenceGradWeight",
-    "RMSNormGradWeight",   "GroupNormGradWeight",
-    "GatherGrad",          "GatherElementsGrad",
-    "ShardGatherGrad",     "FakeQuantizeGradScale",
-};
-constexpr std::array<std::string_view, 9> kCasts{
-    "Cast",         "ScaledCast",     "BlockCast",       "Amax", "AmaxScale", "Quantise",
-    "FakeQuantize", "QuantizeLinear", "DequantizeLinear"};
-constexpr std::array<std::string_view, 4> kLinear{"Add", "Sum", "Mean", "Identity"};
-
-bool is_one_of(std::string_view name, Names names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 bool is_ours(const Operator& op) {
   return op.domain == kMonetDomain;
 }
@@ -50,8 +22,8 @@ bool is_ours(const Operator& op) {
 /// Whether an operator is a product whose results are sums over its loops. Attention is excluded,
 /// because it normalises in between.
 bool is_sum_of_products(const Operator& op) {
-  return op.nest.compute == ComputeKind::mac && op.op_type != "Attention" &&
-         op.op_type != "AttentionGrad";
+  return op.nest.compute == ComputeKind::mac && op.op_type != ops::Attention &&
+         op.op_type != ops::AttentionGrad;
 }
 
 } // namespace
@@ -65,40 +37,39 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop) 
     return OverLoop::none;
   if (is_sum_of_products(op))
     return OverLoop::sum;
-  const bool label_loss =
-      is_one_of(op.op_type, kLabelLosses) && op.attributes.text("reduction", "mean") == "sum";
-  if (label_loss || (!is_ours(op) && is_one_of(op.op_type, kSums)))
+  const bool label_loss = has_trait(op.op_type, OperatorRow::kLabelLoss) &&
+                          op.attributes.text("reduction", "mean") == "sum";
+  if (label_loss || (!is_ours(op) && has_trait(op.op_type, OperatorRow::kSumsLoops)))
     return OverLoop::sum;
-  const bool amax = is_ours(op) && (op.op_type == "Amax" ||
-                                    (op.op_type == "ScaledCast" && written.role == "amax"));
-  if (op.op_type == "ReduceMax" || op.op_type == "NonFinite" || amax)
+  const bool amax = is_ours(op) && (op.op_type == ops::Amax ||
+                                    (op.op_type == ops::ScaledCast && written.role == "amax"));
+  if (op.op_type == ops::ReduceMax || op.op_type == ops::NonFinite || amax)
     return OverLoop::largest;
   const bool elementwise_loss =
-      (is_one_of(op.op_type, kElementwiseLosses) || is_one_of(op.op_type, kDivergences)) &&
-      op.attributes.has("divisor");
-  if (is_ours(op) && (elementwise_loss || is_one_of(op.op_type, kGradientSums)))
+      (has_trait(op.op_type, OperatorRow::kElementwiseLoss)) && op.attributes.has("divisor");
+  if (is_ours(op) && (elementwise_loss || has_trait(op.op_type, OperatorRow::kSumsLoops)))
     return OverLoop::sum;
   return OverLoop::none;
 }
 
 bool has_local_statistics(const Operator& op, std::size_t loop) {
-  const bool normalises = op.op_type == "BatchNormalization" || op.op_type == "BatchNormGrad";
+  const bool normalises = op.op_type == ops::BatchNormalization || op.op_type == ops::BatchNormGrad;
   return normalises && loop == 0 && op.nest.dims[loop].coupled;
 }
 
 bool casts_weight(const Operator& op) {
-  return is_one_of(op.op_type, kCasts);
+  return has_trait(op.op_type, OperatorRow::kCasts);
 }
 
 bool is_sum_of_operands(const Operator& op) {
-  const bool moves = is_ours(op) && op.op_type == "Copy";
-  return moves || (op.domain.empty() && is_one_of(op.op_type, kLinear));
+  const bool moves = is_ours(op) && op.op_type == ops::Copy;
+  return moves || (op.domain.empty() && has_trait(op.op_type, OperatorRow::kLinearSum));
 }
 
 bool is_linear_exchange(const Operator& op) {
-  const bool adds = (op.op_type == "AllReduce" || op.op_type == "ReduceScatter") &&
+  const bool adds = (op.op_type == ops::AllReduce || op.op_type == ops::ReduceScatter) &&
                     op.attributes.text("reduce", "sum") == "sum";
-  return is_ours(op) && (adds || op.op_type == "TakeShard");
+  return is_ours(op) && (adds || op.op_type == ops::TakeShard);
 }
 
 namespace {
@@ -136,12 +107,13 @@ private:
   }
 
   void append(const Operator& op) {
-    if (is_one_of(op.op_type, kElementwiseLosses) || is_one_of(op.op_type, kDivergences))
+    if (has_trait(op.op_type, OperatorRow::kElementwiseLoss))
       return append_elementwise(op);
-    if (is_one_of(op.op_type, kLabelLosses) && op.attributes.text("reduction", "mean") == "mean")
+    if (has_trait(op.op_type, OperatorRow::kLabelLoss) &&
+        op.attributes.text("reduction", "mean") == "mean")
       return append_mean(op);
-    const bool labels = op.op_type == "SoftmaxCrossEntropyGrad";
-    if (labels || op.op_type == "NegativeLogLikelihoodLossGrad")
+    const bool labels = op.op_type == ops::SoftmaxCrossEntropyGrad;
+    if (labels || op.op_type == ops::NegativeLogLikelihoodLossGrad)
       return append_gradient(op, labels ? 2 : 3);
     places_.push_back(add(op));
   }
@@ -182,7 +154,7 @@ private:
     build_nest_through_views(id, op);
     places_.push_back(id);
     Operator division{.name = op.name + ".Div",
-                      .op_type = "Div",
+                      .op_type = ops::Div,
                       .inputs = {sum, counted},
                       .outputs = {loss},
                       .phase = op.phase};

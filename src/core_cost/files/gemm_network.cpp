@@ -154,7 +154,7 @@ GemmNetwork gemm_pairs(const Graph& graph) {
     pair.name = op.name;
     const std::string why = make_pair(graph, op, origins, pair);
     if (!why.empty()) {
-      network.skipped.push_back({op.name, op.op_type, why});
+      network.skipped.push_back({op.name, op.op_type.str(), why});
     } else if (!pair_is_within_limits(pair)) {
       problems.add({graph.origin, 0, 0, fmt::format("node '{}' ({})", op.name, op.op_type)},
                    fmt::format("{} products of {} x {} by {} x {}: dimensions may be 2^40, "

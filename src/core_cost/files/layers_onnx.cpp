@@ -3,6 +3,7 @@
 // last axis (FX, OX), as there.
 #include "base/shared/checked.hpp"
 #include "core_cost/files/layer_equation.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/core_cost/layers.hpp"
 
@@ -117,7 +118,7 @@ private:
 
 Layer convolution(const Graph& graph, const Operator& op) {
   const Shape& x = shape_of(graph, op, op.inputs, 0);
-  const Shape& w = shape_of(graph, op, op.inputs, op.op_type == "QLinearConv" ? 3 : 1);
+  const Shape& w = shape_of(graph, op, op.inputs, op.op_type == ops::QLinearConv ? 3 : 1);
   const Shape& y = shape_of(graph, op, op.outputs, 0);
   if (x.size() < 3 || x.size() > 4 || w.size() != x.size() || y.size() != x.size()) {
     throw InputError(location_of(graph, op),
@@ -242,10 +243,10 @@ NetworkLayers zigzag_layers(const Graph& graph) {
   std::vector<std::optional<std::size_t>> layer_of(parents.size());
   for (const std::size_t i : order) {
     const Operator& op = graph.operators()[i];
-    const bool convolves = op.op_type == "Conv" || op.op_type == "QLinearConv";
-    const bool multiplies = op.op_type == "Gemm" || op.op_type == "MatMul";
+    const bool convolves = op.op_type == ops::Conv || op.op_type == ops::QLinearConv;
+    const bool multiplies = op.op_type == ops::Gemm || op.op_type == ops::MatMul;
     if (!convolves && !multiplies) {
-      result.skipped.push_back({op.name, op.op_type});
+      result.skipped.push_back({op.name, op.op_type.str()});
       continue;
     }
     try {

@@ -57,7 +57,7 @@ private:
            (subjects_.types.contains(entry.name) ||
             std::ranges::find(kOtherNames, entry.name) != kOtherNames.end() ||
             std::ranges::any_of(
-                all_rules(), [&](const OperatorRule& rule) { return rule.op_type == entry.name; }));
+                all_rows(), [&](const OperatorRow& rule) { return rule.op_type == entry.name; }));
   }
 
   /// Reports a likely misspelt name, or a name that can only be a layer, as an error. A name like
@@ -86,7 +86,7 @@ private:
     if (!entry.allocation_only) {
       names.insert(names.end(), kOtherNames.begin(), kOtherNames.end());
       names.insert(names.end(), subjects_.types.begin(), subjects_.types.end());
-      for (const OperatorRule& rule : all_rules())
+      for (const OperatorRow& rule : all_rows())
         names.emplace_back(rule.op_type);
     }
     return nearest_name_hint(entry.name, names);
@@ -203,7 +203,7 @@ void MappingSubjects::add(const std::string& name, const std::string& op_type,
 
 void MappingSubjects::add(const Graph& graph) {
   for (const Operator& op : graph.operators())
-    add(op.name, op.op_type, op.nest.dims);
+    add(op.name, op.op_type.str(), op.nest.dims);
 }
 
 void check_subjects(const MappingFile& mapping, const MappingSubjects& subjects, MappingUse use,

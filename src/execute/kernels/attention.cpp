@@ -1,5 +1,6 @@
 // Attention and its gradient, a row of scores at a time.
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <cmath>
 #include <string_view>
@@ -209,8 +210,8 @@ constexpr auto kAttentionGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable attention_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel(kMonetDomain, "Attention", kAttention),
-      kernel(kMonetDomain, "AttentionGrad", kAttentionGrad),
+      kernel(kMonetDomain, ops::Attention, kAttention),
+      kernel(kMonetDomain, ops::AttentionGrad, kAttentionGrad),
   };
   return kEntries;
 }

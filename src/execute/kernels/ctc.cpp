@@ -196,8 +196,8 @@ constexpr auto kCtcGrad = []<class Real>(KernelContext<Real>& context) {
 } // namespace
 
 KernelTable ctc_kernels() {
-  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, "CtcLoss", kCtc),
-                                          kernel(kMonetDomain, "CtcLossGrad", kCtcGrad)};
+  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, ops::CtcLoss, kCtc),
+                                          kernel(kMonetDomain, ops::CtcLossGrad, kCtcGrad)};
   return kEntries;
 }
 

@@ -2,6 +2,7 @@
 // around a place, places outside are zeros, moved to the border, or reflected there.
 #include "execute/kernels/cubic.hpp"
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <array>
 #include <cmath>
@@ -189,9 +190,9 @@ constexpr auto kGridSampleGradGrid = []<class Real>(KernelContext<Real>& context
 
 KernelTable grid_sample_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "GridSample", kGridSample),
-      kernel(kMonetDomain, "GridSampleGradInput", kGridSampleGradInput),
-      kernel(kMonetDomain, "GridSampleGradGrid", kGridSampleGradGrid),
+      kernel("", ops::GridSample, kGridSample),
+      kernel(kMonetDomain, ops::GridSampleGradInput, kGridSampleGradInput),
+      kernel(kMonetDomain, ops::GridSampleGradGrid, kGridSampleGradGrid),
   };
   return kEntries;
 }

@@ -265,20 +265,20 @@ constexpr auto kReverseSequence = [](OperatorContext& context) {
 
 KernelTable indexing_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "TopK", kTopK),
-      kernel("", "ReverseSequence", kReverseSequence),
-      kernel("", "Gather", kGather),
-      kernel("", "GatherElements", kGather),
-      kernel(kMonetDomain, "ShardGather", kGather),
-      kernel(kMonetDomain, "GatherGrad", kGatherGrad),
-      kernel(kMonetDomain, "ShardGatherGrad", kGatherGrad),
-      kernel(kMonetDomain, "GatherElementsGrad", kGatherGrad),
-      kernel("", "GatherND", kGatherND),
-      kernel("", "NonZero", kNonZero),
-      kernel(kMonetDomain, "GatherNDGrad", kGatherNDGrad),
-      kernel("", "ScatterND", kScatterND),
-      kernel("", "ScatterElements", kScatterElements),
-      kernel("", "Scatter", kScatterElements),
+      kernel("", ops::TopK, kTopK),
+      kernel("", ops::ReverseSequence, kReverseSequence),
+      kernel("", ops::Gather, kGather),
+      kernel("", ops::GatherElements, kGather),
+      kernel(kMonetDomain, ops::ShardGather, kGather),
+      kernel(kMonetDomain, ops::GatherGrad, kGatherGrad),
+      kernel(kMonetDomain, ops::ShardGatherGrad, kGatherGrad),
+      kernel(kMonetDomain, ops::GatherElementsGrad, kGatherGrad),
+      kernel("", ops::GatherND, kGatherND),
+      kernel("", ops::NonZero, kNonZero),
+      kernel(kMonetDomain, ops::GatherNDGrad, kGatherNDGrad),
+      kernel("", ops::ScatterND, kScatterND),
+      kernel("", ops::ScatterElements, kScatterElements),
+      kernel("", ops::Scatter, kScatterElements),
   };
   return kEntries;
 }

@@ -18,7 +18,7 @@ struct NumberAttribute {
 
 struct KernelEntry {
   std::string_view domain; ///< "" = ai.onnx
-  std::string_view op_type;
+  OpType op_type;
   void (*fp64)(KernelContext<double>& context);
   void (*fp32)(KernelContext<float>& context);
   std::array<NumberAttribute, 2> attributes{};
@@ -32,7 +32,7 @@ concept Stateless = std::is_empty_v<F>;
 
 /// An entry from a generic lambda: a pair of plain function pointers.
 template <Stateless F>
-constexpr KernelEntry kernel(std::string_view domain, std::string_view op_type, F) {
+constexpr KernelEntry kernel(std::string_view domain, OpType op_type, F) {
   return {domain,
           op_type,
           [](KernelContext<double>& context) { F{}(context); },

@@ -194,7 +194,7 @@ constexpr auto kCrossEntropyGrad = []<class Real>(KernelContext<Real>& context) 
 /// The sum over all iterations of f(prediction, target, parameter), divided by attribute `divisor`,
 /// or by their number. The parameter is input 2, or an attribute.
 template <class F>
-constexpr KernelEntry reduced(std::string_view op_type, F) {
+constexpr KernelEntry reduced(OpType op_type, F) {
   return kernel(kMonetDomain, op_type, []<class Real>(KernelContext<Real>& context) {
     const Attributes& attributes = context.attributes();
     const auto divisor = static_cast<Real>(
@@ -258,49 +258,51 @@ constexpr auto kDropoutGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable loss_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "NegativeLogLikelihoodLoss", kNegativeLogLikelihood),
-      kernel(kMonetDomain, "NegativeLogLikelihoodLossGrad", kNegativeLogLikelihoodGrad),
-      kernel(kMonetDomain, "LabelSmoothingLoss", kLabelSmoothing),
-      kernel(kMonetDomain, "SoftmaxCrossEntropyGrad", kCrossEntropyGrad),
-      kernel("", "Dropout", kDropout),
-      kernel(kMonetDomain, "DropoutGrad", kDropoutGrad),
+      kernel("", ops::NegativeLogLikelihoodLoss, kNegativeLogLikelihood),
+      kernel(kMonetDomain, ops::NegativeLogLikelihoodLossGrad, kNegativeLogLikelihoodGrad),
+      kernel(kMonetDomain, ops::LabelSmoothingLoss, kLabelSmoothing),
+      kernel(kMonetDomain, ops::SoftmaxCrossEntropyGrad, kCrossEntropyGrad),
+      kernel("", ops::Dropout, kDropout),
+      kernel(kMonetDomain, ops::DropoutGrad, kDropoutGrad),
       // --- element by element ---
-      reduced("MseLoss", [](auto x, auto t, auto) { return (x - t) * (x - t); }),
-      reduced("MseLossGrad", [](auto x, auto t, auto) { return 2 * (x - t); }),
+      reduced(ops::MseLoss, [](auto x, auto t, auto) { return (x - t) * (x - t); }),
+      reduced(ops::MseLossGrad, [](auto x, auto t, auto) { return 2 * (x - t); }),
       // (1 - t)*x + (1 + (w - 1)*t) * log(1 + exp(-x))
       reduced(
-          "BceWithLogitsLoss",
+          ops::BceWithLogitsLoss,
           [](auto x, auto t, auto w) { return (1 - t) * x + (1 + (w - 1) * t) * softplus(-x); }),
-      reduced("BceWithLogitsLossGrad",
+      reduced(ops::BceWithLogitsLossGrad,
               [](auto x, auto t, auto w) { return (1 - t) - (1 + (w - 1) * t) * sigmoid(-x); }),
-      reduced("L1Loss", [](auto x, auto t, auto) { return std::abs(x - t); }),
-      reduced("L1LossGrad", [](auto kept, auto, auto) { return kept; }),
-      reduced("SmoothL1Loss",
+      reduced(ops::L1Loss, [](auto x, auto t, auto) { return std::abs(x - t); }),
+      reduced(ops::L1LossGrad, [](auto kept, auto, auto) { return kept; }),
+      reduced(ops::SmoothL1Loss,
               [](auto x, auto t, auto beta) {
                 const auto d = std::abs(x - t);
                 return d < beta ? d * d / 2 / beta : d - beta / 2;
               }),
-      reduced("SmoothL1LossGrad",
+      reduced(ops::SmoothL1LossGrad,
               [](auto x, auto t, auto beta) {
                 const auto d = x - t;
                 return std::abs(d) < beta ? d / beta : sign(d);
               }),
-      reduced("HuberLoss",
+      reduced(ops::HuberLoss,
               [](auto x, auto t, auto delta) {
                 const auto d = std::abs(x - t);
                 return d <= delta ? d * d / 2 : delta * (d - delta / 2);
               }),
-      reduced("HuberLossGrad",
+      reduced(ops::HuberLossGrad,
               [](auto x, auto t, auto delta) { return std::clamp(x - t, -delta, delta); }),
-      reduced("BceLoss", [](auto x, auto t,
-                            auto) { return -(t * bounded_log(x) + (1 - t) * bounded_log(1 - x)); }),
-      reduced("BceLossGrad",
+      reduced(ops::BceLoss,
+              [](auto x, auto t, auto) {
+                return -(t * bounded_log(x) + (1 - t) * bounded_log(1 - x));
+              }),
+      reduced(ops::BceLossGrad,
               [](auto x, auto t, auto) {
                 const auto slope = (1 - x) * x;
                 return (x - t) / std::max(slope, static_cast<decltype(slope)>(1e-12));
               }),
-      reduced("KlDivLoss", [](auto x, auto t, auto logs) { return divergence(x, t, logs); }),
-      reduced("KlDivLossGrad",
+      reduced(ops::KlDivLoss, [](auto x, auto t, auto logs) { return divergence(x, t, logs); }),
+      reduced(ops::KlDivLossGrad,
               [](auto t, auto, auto logs) { return logs != 0 ? -std::exp(t) : -t; }),
   };
   return kEntries;

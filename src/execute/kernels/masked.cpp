@@ -1,6 +1,7 @@
 // Activations that also write where their gradient passes, one bit an element, and their gradient
 // (see training/memory/pack_stored.cpp).
 #include "execute/kernels/pointwise.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -46,11 +47,11 @@ constexpr auto kMaskGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable masked_kernels() {
   static constexpr KernelEntry kEntries[]{
-      own_with("Clip", kMaskedClip),
-      kernel(kMonetDomain, "HardSigmoid", kMaskedHardSigmoid),
-      kernel(kMonetDomain, "LeakyRelu", kMaskedLeakyRelu),
-      kernel(kMonetDomain, "MaskGrad", kMaskGrad),
-      own("Relu",
+      own_with(ops::Clip, kMaskedClip),
+      kernel(kMonetDomain, ops::HardSigmoid, kMaskedHardSigmoid),
+      kernel(kMonetDomain, ops::LeakyRelu, kMaskedLeakyRelu),
+      kernel(kMonetDomain, ops::MaskGrad, kMaskGrad),
+      own(ops::Relu,
           []<class Real>(Real x) {
             return std::array{x > 0 ? x : Real{0}, static_cast<Real>(x > 0)};
           }),

@@ -1,5 +1,6 @@
 // Operators of com.microsoft that published training graphs hold.
 #include "execute/kernels/kernel.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,8 +41,8 @@ constexpr auto kReluGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable microsoft_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("com.microsoft", "SoftmaxCrossEntropyLossGrad", kCrossEntropyLossGrad),
-      kernel("com.microsoft", "ReluGrad", kReluGrad),
+      kernel("com.microsoft", ops::SoftmaxCrossEntropyLossGrad, kCrossEntropyLossGrad),
+      kernel("com.microsoft", ops::ReluGrad, kReluGrad),
   };
   return kEntries;
 }

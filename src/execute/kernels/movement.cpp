@@ -1,6 +1,7 @@
 // Views and copies: every element of the result is an element of the input, or zero.
 #include "base/shared/checked.hpp"
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <numeric>
 
@@ -85,12 +86,12 @@ constexpr auto kExpand = [](OperatorContext& context) {
 /// others compute the source of each element.
 template <class Real>
 void copy_as_view(KernelContext<Real>& context) {
-  const std::string view = context.attributes().text("view", "Reshape");
-  if (view == "Transpose") {
+  const std::string view = context.attributes().text("view", ops::Reshape);
+  if (view == ops::Transpose) {
     kTranspose(context);
-  } else if (view == "Expand") {
+  } else if (view == ops::Expand) {
     kExpand(context);
-  } else if (view == "Slice") {
+  } else if (view == ops::Slice) {
     copy_slice(context, 0, context.attributes().integers("starts"),
                context.attributes().integers("steps"));
   } else {
@@ -117,23 +118,23 @@ constexpr auto kExchange = [](OperatorContext& context) {
 
 KernelTable movement_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Reshape", kSameOrder),
-      kernel("", "Flatten", kSameOrder),
-      kernel("", "Squeeze", kSameOrder),
-      kernel("", "Unsqueeze", kSameOrder),
-      kernel("", "Identity", kSameOrder),
-      kernel("", "Cast", kCast),
-      kernel("", "CastLike", kCast),
-      kernel("", "Transpose", kTranspose),
-      kernel("", "Expand", kExpand),
-      kernel(kMonetDomain, "Copy", kCopyThroughNest),
-      kernel(kMonetDomain, "AllGather", kExchange),
-      kernel(kMonetDomain, "AllReduce", kExchange),
-      kernel(kMonetDomain, "AllToAll", kExchange),
-      kernel(kMonetDomain, "ReduceScatter", kExchange),
-      kernel(kMonetDomain, "TakeShard", kExchange),
-      kernel(kMonetDomain, "Fetch", kSameOrder),
-      kernel(kMonetDomain, "Offload", kSameOrder),
+      kernel("", ops::Reshape, kSameOrder),
+      kernel("", ops::Flatten, kSameOrder),
+      kernel("", ops::Squeeze, kSameOrder),
+      kernel("", ops::Unsqueeze, kSameOrder),
+      kernel("", ops::Identity, kSameOrder),
+      kernel("", ops::Cast, kCast),
+      kernel("", ops::CastLike, kCast),
+      kernel("", ops::Transpose, kTranspose),
+      kernel("", ops::Expand, kExpand),
+      kernel(kMonetDomain, ops::Copy, kCopyThroughNest),
+      kernel(kMonetDomain, ops::AllGather, kExchange),
+      kernel(kMonetDomain, ops::AllReduce, kExchange),
+      kernel(kMonetDomain, ops::AllToAll, kExchange),
+      kernel(kMonetDomain, ops::ReduceScatter, kExchange),
+      kernel(kMonetDomain, ops::TakeShard, kExchange),
+      kernel(kMonetDomain, ops::Fetch, kSameOrder),
+      kernel(kMonetDomain, ops::Offload, kSameOrder),
   };
   return kEntries;
 }

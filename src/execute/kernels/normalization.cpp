@@ -1,6 +1,7 @@
 // Normalisations and their gradients. A row is what shares statistics: a channel of the batch, a
 // row of features, a group of channels of one sample.
 #include "execute/kernels/pointwise.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <cmath>
 
@@ -273,24 +274,24 @@ constexpr auto kHardmax = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable normalization_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Hardmax", kHardmax),
-      kernel("", "LpNormalization", kLpNormalization),
-      kernel(kMonetDomain, "LpNormalizationGrad", kLpNormalizationGrad),
-      kernel("", "BatchNormalization", kBatchNormalization),
-      kernel(kMonetDomain, "BatchNormalization", kBatchNormalization),
-      kernel("", "GroupNormalization", kNormalization),
-      kernel("", "InstanceNormalization", kNormalization),
-      kernel("", "LayerNormalization", kNormalization),
-      kernel("", "RMSNormalization", kRmsNormalization),
-      kernel(kMonetDomain, "BatchNormGrad", kBatchNormalizationGrad),
-      kernel(kMonetDomain, "BatchNormInferenceGrad", kFixedBatchNormalizationGrad),
-      kernel(kMonetDomain, "BatchNormInferenceGradWeight", kFixedBatchNormalizationGradWeight),
-      kernel(kMonetDomain, "GroupNormGrad", kNormalizationGrad),
-      own("GroupNormGradWeight", kNormalizationGradWeight),
-      kernel(kMonetDomain, "LayerNormGrad", kNormalizationGrad),
-      own("LayerNormGradWeight", kNormalizationGradWeight),
-      kernel(kMonetDomain, "RMSNormGrad", kRmsNormalizationGrad),
-      own("RMSNormGradWeight", [](auto dy, auto x, auto inverse) { return dy * x * inverse; }),
+      kernel("", ops::Hardmax, kHardmax),
+      kernel("", ops::LpNormalization, kLpNormalization),
+      kernel(kMonetDomain, ops::LpNormalizationGrad, kLpNormalizationGrad),
+      kernel("", ops::BatchNormalization, kBatchNormalization),
+      kernel(kMonetDomain, ops::BatchNormalization, kBatchNormalization),
+      kernel("", ops::GroupNormalization, kNormalization),
+      kernel("", ops::InstanceNormalization, kNormalization),
+      kernel("", ops::LayerNormalization, kNormalization),
+      kernel("", ops::RMSNormalization, kRmsNormalization),
+      kernel(kMonetDomain, ops::BatchNormGrad, kBatchNormalizationGrad),
+      kernel(kMonetDomain, ops::BatchNormInferenceGrad, kFixedBatchNormalizationGrad),
+      kernel(kMonetDomain, ops::BatchNormInferenceGradWeight, kFixedBatchNormalizationGradWeight),
+      kernel(kMonetDomain, ops::GroupNormGrad, kNormalizationGrad),
+      own(ops::GroupNormGradWeight, kNormalizationGradWeight),
+      kernel(kMonetDomain, ops::LayerNormGrad, kNormalizationGrad),
+      own(ops::LayerNormGradWeight, kNormalizationGradWeight),
+      kernel(kMonetDomain, ops::RMSNormGrad, kRmsNormalizationGrad),
+      own(ops::RMSNormGradWeight, [](auto dy, auto x, auto inverse) { return dy * x * inverse; }),
   };
   return kEntries;
 }

@@ -1,6 +1,7 @@
 // Operators that cut, join, pad, repeat or rearrange.
 #include "base/shared/checked.hpp"
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <numeric>
 
@@ -177,17 +178,17 @@ constexpr auto kOneHot = [](OperatorContext& context) {
 
 KernelTable parts_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Concat", kJoin),
-      kernel("", "Slice", kSlice),
-      kernel("", "Split", kSplit),
-      kernel("", "Tile", kMove),
-      kernel("", "DepthToSpace", kMove),
-      kernel("", "SpaceToDepth", kMove),
-      kernel(kMonetDomain, "SliceGrad", kMove),
-      kernel("", "Pad", kPad),
-      kernel(kMonetDomain, "PadGrad", kPadGrad),
-      kernel("", "Trilu", kTrilu),
-      kernel("", "OneHot", kOneHot),
+      kernel("", ops::Concat, kJoin),
+      kernel("", ops::Slice, kSlice),
+      kernel("", ops::Split, kSplit),
+      kernel("", ops::Tile, kMove),
+      kernel("", ops::DepthToSpace, kMove),
+      kernel("", ops::SpaceToDepth, kMove),
+      kernel(kMonetDomain, ops::SliceGrad, kMove),
+      kernel("", ops::Pad, kPad),
+      kernel(kMonetDomain, ops::PadGrad, kPadGrad),
+      kernel("", ops::Trilu, kTrilu),
+      kernel("", ops::OneHot, kOneHot),
   };
   return kEntries;
 }

@@ -5,6 +5,7 @@
 #include "execute/kernels/pointwise.hpp"
 
 #include "base/shared/checked.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <numbers>
 
@@ -90,95 +91,95 @@ constexpr auto kClipGrad = [](const Operator& op) {
 KernelTable pointwise_kernels() {
   static constexpr KernelEntry kEntries[]{
       // --- functions ---
-      onnx("Abs", [](auto x) { return std::abs(x); }),
-      onnx("Acos", [](auto x) { return std::acos(x); }),
-      onnx("Acosh", [](auto x) { return std::acosh(x); }),
-      onnx("Add", [](auto a, auto b) { return a + b; }),
-      onnx("And", [](auto a, auto b) { return a != 0 && b != 0; }),
-      onnx("Asin", [](auto x) { return std::asin(x); }),
-      onnx("Asinh", [](auto x) { return std::asinh(x); }),
-      onnx("Atan", [](auto x) { return std::atan(x); }),
-      onnx("Atanh", [](auto x) { return std::atanh(x); }),
-      onnx("BitwiseAnd", [](auto a, auto b) { return whole(a) & whole(b); }),
-      kernel("", "BitwiseNot", kBitwiseNot),
-      onnx("BitwiseOr", [](auto a, auto b) { return whole(a) | whole(b); }),
-      onnx("BitwiseXor", [](auto a, auto b) { return whole(a) ^ whole(b); }),
-      onnx("Ceil", [](auto x) { return std::ceil(x); }),
-      onnx_with("Clip", kClip),
-      onnx("Cos", [](auto x) { return std::cos(x); }),
-      onnx("Cosh", [](auto x) { return std::cosh(x); }),
-      onnx("Div", [](auto a, auto b) { return a / b; }),
-      onnx("Equal", [](auto a, auto b) { return a == b; }),
-      onnx("Erf", [](auto x) { return std::erf(x); }),
-      onnx("Exp", [](auto x) { return std::exp(x); }),
-      onnx("Floor", [](auto x) { return std::floor(x); }),
-      onnx("Greater", [](auto a, auto b) { return a > b; }),
-      onnx("GreaterOrEqual", [](auto a, auto b) { return a >= b; }),
-      onnx_with("IsInf",
+      onnx(ops::Abs, [](auto x) { return std::abs(x); }),
+      onnx(ops::Acos, [](auto x) { return std::acos(x); }),
+      onnx(ops::Acosh, [](auto x) { return std::acosh(x); }),
+      onnx(ops::Add, [](auto a, auto b) { return a + b; }),
+      onnx(ops::And, [](auto a, auto b) { return a != 0 && b != 0; }),
+      onnx(ops::Asin, [](auto x) { return std::asin(x); }),
+      onnx(ops::Asinh, [](auto x) { return std::asinh(x); }),
+      onnx(ops::Atan, [](auto x) { return std::atan(x); }),
+      onnx(ops::Atanh, [](auto x) { return std::atanh(x); }),
+      onnx(ops::BitwiseAnd, [](auto a, auto b) { return whole(a) & whole(b); }),
+      kernel("", ops::BitwiseNot, kBitwiseNot),
+      onnx(ops::BitwiseOr, [](auto a, auto b) { return whole(a) | whole(b); }),
+      onnx(ops::BitwiseXor, [](auto a, auto b) { return whole(a) ^ whole(b); }),
+      onnx(ops::Ceil, [](auto x) { return std::ceil(x); }),
+      onnx_with(ops::Clip, kClip),
+      onnx(ops::Cos, [](auto x) { return std::cos(x); }),
+      onnx(ops::Cosh, [](auto x) { return std::cosh(x); }),
+      onnx(ops::Div, [](auto a, auto b) { return a / b; }),
+      onnx(ops::Equal, [](auto a, auto b) { return a == b; }),
+      onnx(ops::Erf, [](auto x) { return std::erf(x); }),
+      onnx(ops::Exp, [](auto x) { return std::exp(x); }),
+      onnx(ops::Floor, [](auto x) { return std::floor(x); }),
+      onnx(ops::Greater, [](auto a, auto b) { return a > b; }),
+      onnx(ops::GreaterOrEqual, [](auto a, auto b) { return a >= b; }),
+      onnx_with(ops::IsInf,
                 [](const Operator& op) {
                   return [negative = op.attributes.integer("detect_negative", 1) != 0,
                           positive = op.attributes.integer("detect_positive", 1) != 0](auto x) {
                     return std::isinf(x) && (x > 0 ? positive : negative);
                   };
                 }),
-      onnx("IsNaN", [](auto x) { return std::isnan(x); }),
-      onnx("Less", [](auto a, auto b) { return a < b; }),
-      onnx("LessOrEqual", [](auto a, auto b) { return a <= b; }),
-      onnx("Log", [](auto x) { return std::log(x); }),
-      onnx_of_any("Max", [](auto v) { return extremum<true>(v, 0); }),
-      onnx_of_any("Mean",
+      onnx(ops::IsNaN, [](auto x) { return std::isnan(x); }),
+      onnx(ops::Less, [](auto a, auto b) { return a < b; }),
+      onnx(ops::LessOrEqual, [](auto a, auto b) { return a <= b; }),
+      onnx(ops::Log, [](auto x) { return std::log(x); }),
+      onnx_of_any(ops::Max, [](auto v) { return extremum<true>(v, 0); }),
+      onnx_of_any(ops::Mean,
                   [](auto v) {
                     return sum(v) / static_cast<std::remove_cvref_t<decltype(v[0])>>(v.size());
                   }),
-      onnx_of_any("Min", [](auto v) { return extremum<false>(v, 0); }),
-      onnx_with("Mod",
+      onnx_of_any(ops::Min, [](auto v) { return extremum<false>(v, 0); }),
+      onnx_with(ops::Mod,
                 [](const Operator& op) { // the sign is the dividend's with fmod, or the divisor's
                   return [fmod = is_fmod(op)](auto a, auto b) {
                     return fmod ? std::fmod(a, b) : a - b * std::floor(a / b);
                   };
                 }),
-      onnx("Mul", [](auto a, auto b) { return a * b; }),
-      onnx("Neg", [](auto x) { return -x; }),
-      onnx("Not", [](auto x) { return x == 0; }),
-      onnx("Or", [](auto a, auto b) { return a != 0 || b != 0; }),
-      onnx("Pow", [](auto a, auto b) { return std::pow(a, b); }),
-      onnx("Reciprocal", [](auto x) { return 1 / x; }),
-      onnx("Round", [](auto x) { return std::nearbyint(x); }),
-      onnx("Sign", [](auto x) { return sign(x); }),
-      onnx("Sin", [](auto x) { return std::sin(x); }),
-      onnx("Sinh", [](auto x) { return std::sinh(x); }),
-      onnx("Sqrt", [](auto x) { return std::sqrt(x); }),
-      onnx("Sub", [](auto a, auto b) { return a - b; }),
-      onnx_of_any("Sum", [](auto v) { return sum(v); }),
-      onnx("Tan", [](auto x) { return std::tan(x); }),
-      onnx("Where", [](auto a, auto b, auto c) { return a != 0 ? b : c; }),
-      onnx("Xor", [](auto a, auto b) { return (a != 0) != (b != 0); }),
+      onnx(ops::Mul, [](auto a, auto b) { return a * b; }),
+      onnx(ops::Neg, [](auto x) { return -x; }),
+      onnx(ops::Not, [](auto x) { return x == 0; }),
+      onnx(ops::Or, [](auto a, auto b) { return a != 0 || b != 0; }),
+      onnx(ops::Pow, [](auto a, auto b) { return std::pow(a, b); }),
+      onnx(ops::Reciprocal, [](auto x) { return 1 / x; }),
+      onnx(ops::Round, [](auto x) { return std::nearbyint(x); }),
+      onnx(ops::Sign, [](auto x) { return sign(x); }),
+      onnx(ops::Sin, [](auto x) { return std::sin(x); }),
+      onnx(ops::Sinh, [](auto x) { return std::sinh(x); }),
+      onnx(ops::Sqrt, [](auto x) { return std::sqrt(x); }),
+      onnx(ops::Sub, [](auto a, auto b) { return a - b; }),
+      onnx_of_any(ops::Sum, [](auto v) { return sum(v); }),
+      onnx(ops::Tan, [](auto x) { return std::tan(x); }),
+      onnx(ops::Where, [](auto a, auto b, auto c) { return a != 0 ? b : c; }),
+      onnx(ops::Xor, [](auto a, auto b) { return (a != 0) != (b != 0); }),
       // --- gradients of one operand ---
-      own("AbsGrad", [](auto dy, auto x) { return dy * sign(x); }),
-      own("AcosGrad", [](auto dy, auto x) { return -dy / std::sqrt(1 - x * x); }),
-      own("AcoshGrad", [](auto dy, auto x) { return dy / std::sqrt(x * x - 1); }),
-      own("AsinGrad", [](auto dy, auto x) { return dy / std::sqrt(1 - x * x); }),
-      own("AsinhGrad", [](auto dy, auto x) { return dy / std::sqrt(x * x + 1); }),
-      own("AtanGrad", [](auto dy, auto x) { return dy / (1 + x * x); }),
-      own("AtanhGrad", [](auto dy, auto x) { return dy / (1 - x * x); }),
-      own_with("ClipGrad", kClipGrad),
-      own("CosGrad", [](auto dy, auto x) { return -dy * std::sin(x); }),
-      own("CoshGrad", [](auto dy, auto x) { return dy * std::sinh(x); }),
-      own("ErfGrad", [](auto dy, auto x) { return dy * kTwoOverRootPi * std::exp(-x * x); }),
-      own("ReciprocalGrad", [](auto dy, auto x) { return -dy * x * x; }),
-      own("SinGrad", [](auto dy, auto x) { return dy * std::cos(x); }),
-      own("SinhGrad", [](auto dy, auto x) { return dy * std::cosh(x); }),
-      own("SqrtGrad", [](auto dy, auto x) { return dy / (2 * x); }),
-      own("SquareGrad", [](auto dy, auto x) { return dy * 2 * x; }),
-      own("TanGrad", [](auto dy, auto x) { return dy * (1 + x * x); }),
+      own(ops::AbsGrad, [](auto dy, auto x) { return dy * sign(x); }),
+      own(ops::AcosGrad, [](auto dy, auto x) { return -dy / std::sqrt(1 - x * x); }),
+      own(ops::AcoshGrad, [](auto dy, auto x) { return dy / std::sqrt(x * x - 1); }),
+      own(ops::AsinGrad, [](auto dy, auto x) { return dy / std::sqrt(1 - x * x); }),
+      own(ops::AsinhGrad, [](auto dy, auto x) { return dy / std::sqrt(x * x + 1); }),
+      own(ops::AtanGrad, [](auto dy, auto x) { return dy / (1 + x * x); }),
+      own(ops::AtanhGrad, [](auto dy, auto x) { return dy / (1 - x * x); }),
+      own_with(ops::ClipGrad, kClipGrad),
+      own(ops::CosGrad, [](auto dy, auto x) { return -dy * std::sin(x); }),
+      own(ops::CoshGrad, [](auto dy, auto x) { return dy * std::sinh(x); }),
+      own(ops::ErfGrad, [](auto dy, auto x) { return dy * kTwoOverRootPi * std::exp(-x * x); }),
+      own(ops::ReciprocalGrad, [](auto dy, auto x) { return -dy * x * x; }),
+      own(ops::SinGrad, [](auto dy, auto x) { return dy * std::cos(x); }),
+      own(ops::SinhGrad, [](auto dy, auto x) { return dy * std::cosh(x); }),
+      own(ops::SqrtGrad, [](auto dy, auto x) { return dy / (2 * x); }),
+      own(ops::SquareGrad, [](auto dy, auto x) { return dy * 2 * x; }),
+      own(ops::TanGrad, [](auto dy, auto x) { return dy * (1 + x * x); }),
       // --- gradients of several operands ---
-      own("DivGrad",
+      own(ops::DivGrad,
           [](auto dy, auto a, auto b) {
             return std::array{dy / b, -dy * a / (b * b)};
           }),
-      kernel(kMonetDomain, "MaxGrad", kShareExtremum<true>),
-      kernel(kMonetDomain, "MinGrad", kShareExtremum<false>),
-      own_with("ModGrad",
+      kernel(kMonetDomain, ops::MaxGrad, kShareExtremum<true>),
+      kernel(kMonetDomain, ops::MinGrad, kShareExtremum<false>),
+      own_with(ops::ModGrad,
                [](const Operator& op) { // of the divisor only
                  return [fmod = is_fmod(op)](auto dy, auto a, auto b) {
                    const auto quotient = a / b;
@@ -186,13 +187,13 @@ KernelTable pointwise_kernels() {
                                      -dy * (fmod ? std::trunc(quotient) : std::floor(quotient))};
                  };
                }),
-      own_with("MulGrad",
+      own_with(ops::MulGrad,
                [](const Operator& op) {
                  return [square = op.inputs.size() < 3](auto dy, auto a, auto b) {
                    return std::array{dy * (square ? a : b), dy * a};
                  };
                }),
-      own_with("PowGrad",
+      own_with(ops::PowGrad,
                [](const Operator& op) {
                  return [one = op.inputs.size() < 4](auto dy, auto a, auto b, auto y) {
                    const bool flat = one || (a == 0 && b >= 0);
@@ -200,7 +201,7 @@ KernelTable pointwise_kernels() {
                                      flat ? 0 * dy : dy * y * std::log(a)};
                  };
                }),
-      own("WhereGrad",
+      own(ops::WhereGrad,
           [](auto dy, auto condition) {
             const decltype(dy) zero = 0;
             return std::array{condition != 0 ? dy : zero, condition != 0 ? zero : dy};

@@ -11,11 +11,11 @@ namespace monet {
 /// Makes the kernel of an ONNX operator whose first outputs are f of its first inputs (see
 /// map_block()); own() makes that of an operator of domain ai.monet.
 template <Stateless F>
-constexpr KernelEntry onnx(std::string_view op_type, F) {
+constexpr KernelEntry onnx(OpType op_type, F) {
   return kernel("", op_type, [](auto& context) { context.map(F{}); });
 }
 template <Stateless F>
-constexpr KernelEntry own(std::string_view op_type, F) {
+constexpr KernelEntry own(OpType op_type, F) {
   return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}); });
 }
 
@@ -37,7 +37,7 @@ struct WithTwoAttributes {
 
 /// Makes the kernel of an operator whose f takes one or two attributes before the inputs.
 template <Stateless F, std::size_t kCount>
-constexpr KernelEntry with_attributes(std::string_view domain, std::string_view op_type,
+constexpr KernelEntry with_attributes(std::string_view domain, OpType op_type,
                                       const NumberAttribute (&attributes)[kCount]) {
   KernelEntry entry = kernel(domain, op_type, [](auto& context) {
     const std::array<double, 2> values = attributes_of(context.op());
@@ -50,27 +50,25 @@ constexpr KernelEntry with_attributes(std::string_view domain, std::string_view 
   return entry;
 }
 template <std::size_t kCount, Stateless F>
-constexpr KernelEntry onnx(std::string_view op_type, const NumberAttribute (&attributes)[kCount],
-                           F) {
+constexpr KernelEntry onnx(OpType op_type, const NumberAttribute (&attributes)[kCount], F) {
   return with_attributes<F>("", op_type, attributes);
 }
 template <std::size_t kCount, Stateless F>
-constexpr KernelEntry own(std::string_view op_type, const NumberAttribute (&attributes)[kCount],
-                          F) {
+constexpr KernelEntry own(OpType op_type, const NumberAttribute (&attributes)[kCount], F) {
   return with_attributes<F>(kMonetDomain, op_type, attributes);
 }
 /// Makes the kernel of an ONNX operator whose function of numbers, f(op), depends on the operator.
 template <Stateless F>
-constexpr KernelEntry onnx_with(std::string_view op_type, F) {
+constexpr KernelEntry onnx_with(OpType op_type, F) {
   return kernel("", op_type, [](auto& context) { context.map(F{}(context.op())); });
 }
 template <Stateless F>
-constexpr KernelEntry own_with(std::string_view op_type, F) {
+constexpr KernelEntry own_with(OpType op_type, F) {
   return kernel(kMonetDomain, op_type, [](auto& context) { context.map(F{}(context.op())); });
 }
 /// One output: f(v) of any number of inputs.
 template <Stateless F>
-constexpr KernelEntry onnx_of_any(std::string_view op_type, F) {
+constexpr KernelEntry onnx_of_any(OpType op_type, F) {
   return kernel("", op_type, [](auto& context) {
     context.for_each_iteration([](auto v, auto y) { y[0] = F{}(v); });
   });

@@ -2,6 +2,7 @@
 // gradient reads: X, or Y where it is sufficient. If both are possible, attribute `reads` = "input"
 // selects X.
 #include "execute/kernels/pointwise.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <numbers>
 
@@ -70,73 +71,73 @@ auto elu_slope(const Operator& op, double alpha, double gamma, double width) {
 
 KernelTable activation_kernels() {
   static constexpr KernelEntry kEntries[]{
-      onnx("Relu", [](auto x) { return x > 0 ? x : 0; }),
-      onnx("Sigmoid", [](auto x) { return sigmoid(x); }),
-      onnx("Softplus", [](auto x) { return softplus(x); }),
-      onnx("Softsign", [](auto x) { return x / (1 + std::abs(x)); }),
-      onnx("Tanh", [](auto x) { return std::tanh(x); }),
-      onnx("Mish", [](auto x) { return x * std::tanh(softplus(x)); }),
-      onnx("HardSwish", [](auto x) { return x * std::clamp<double>(x / 6.0 + 0.5, 0.0, 1.0); }),
-      onnx("PRelu", [](auto a, auto b) { return a > 0 ? a : b * a; }),
-      onnx("Celu", {{"alpha", 1.0}},
+      onnx(ops::Relu, [](auto x) { return x > 0 ? x : 0; }),
+      onnx(ops::Sigmoid, [](auto x) { return sigmoid(x); }),
+      onnx(ops::Softplus, [](auto x) { return softplus(x); }),
+      onnx(ops::Softsign, [](auto x) { return x / (1 + std::abs(x)); }),
+      onnx(ops::Tanh, [](auto x) { return std::tanh(x); }),
+      onnx(ops::Mish, [](auto x) { return x * std::tanh(softplus(x)); }),
+      onnx(ops::HardSwish, [](auto x) { return x * std::clamp<double>(x / 6.0 + 0.5, 0.0, 1.0); }),
+      onnx(ops::PRelu, [](auto a, auto b) { return a > 0 ? a : b * a; }),
+      onnx(ops::Celu, {{"alpha", 1.0}},
            [](double alpha, auto x) { return x > 0 ? x : alpha * std::expm1(x / alpha); }),
-      onnx("Elu", {{"alpha", 1.0}},
+      onnx(ops::Elu, {{"alpha", 1.0}},
            [](double alpha, auto x) { return x > 0 ? x : alpha * std::expm1(x); }),
-      onnx_with("Gelu",
+      onnx_with(ops::Gelu,
                 [](const Operator& op) {
                   return [approximate = is_tanh(op)](auto x) { return gelu(x, approximate); };
                 }),
       onnx(
-          "HardSigmoid", {{"alpha", 0.2}, {"beta", 0.5}},
+          ops::HardSigmoid, {{"alpha", 0.2}, {"beta", 0.5}},
           [](double alpha, double beta, auto x) { return std::clamp(alpha * x + beta, 0.0, 1.0); }),
-      onnx("LeakyRelu", {{"alpha", 0.01}},
+      onnx(ops::LeakyRelu, {{"alpha", 0.01}},
            [](double alpha, auto x) { return x > 0 ? x : alpha * x; }),
-      onnx("Selu", {{"alpha", kSeluAlpha}, {"gamma", kSeluGamma}},
+      onnx(ops::Selu, {{"alpha", kSeluAlpha}, {"gamma", kSeluGamma}},
            [](double alpha, double gamma, auto x) {
              return gamma * (x > 0 ? x : alpha * std::expm1(x));
            }),
-      onnx("Shrink", {{"lambd", 0.5}, {"bias", 0.0}},
+      onnx(ops::Shrink, {{"lambd", 0.5}, {"bias", 0.0}},
            [](double lambda, double bias, auto x) {
              return x < -lambda ? x + bias : x > lambda ? x - bias : 0;
            }),
-      onnx("ThresholdedRelu", {{"alpha", 1.0}},
+      onnx(ops::ThresholdedRelu, {{"alpha", 1.0}},
            [](double alpha, auto x) { return x > alpha ? x : 0; }),
-      own("Silu", {{"alpha", 1.0}}, [](double alpha, auto x) { return x * sigmoid(alpha * x); }),
+      own(ops::Silu, {{"alpha", 1.0}}, [](double alpha, auto x) { return x * sigmoid(alpha * x); }),
       // --- gradients ---
-      own("ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : 0; }),
-      own("SigmoidGrad", [](auto dy, auto x) { return dy * x * (1 - x); }),
-      own("SoftplusGrad", [](auto dy, auto x) { return dy * sigmoid(x); }),
-      own("SoftsignGrad",
+      own(ops::ReluGrad, [](auto dy, auto x) { return x > 0 ? dy : 0; }),
+      own(ops::SigmoidGrad, [](auto dy, auto x) { return dy * x * (1 - x); }),
+      own(ops::SoftplusGrad, [](auto dy, auto x) { return dy * sigmoid(x); }),
+      own(ops::SoftsignGrad,
           [](auto dy, auto x) { return dy * (1 - std::abs(x)) * (1 - std::abs(x)); }),
-      own("TanhGrad", [](auto dy, auto x) { return dy * (1 - x * x); }),
-      own("MishGrad", [](auto dy, auto x) { return dy * mish_slope(x); }),
-      own("HardSwishGrad",
+      own(ops::TanhGrad, [](auto dy, auto x) { return dy * (1 - x * x); }),
+      own(ops::MishGrad, [](auto dy, auto x) { return dy * mish_slope(x); }),
+      own(ops::HardSwishGrad,
           [](auto dy, auto x) -> double {
             const double slope = x < -3 ? 0 : x <= 3 ? x / 3.0 + 0.5 : 1;
             return dy * slope;
           }),
-      own_with("PReluGrad",
+      own_with(ops::PReluGrad,
                [](const Operator& op) {
                  return [one = op.inputs.size() < 3](auto dy, auto x, auto slope) {
                    const bool on = x > 0;
                    return std::array{on || one ? dy : dy * slope, on ? 0 * dy : dy * x};
                  };
                }),
-      own_with("CeluGrad",
+      own_with(ops::CeluGrad,
                [](const Operator& op) {
                  const double alpha = number(op, "alpha", 1.0);
                  return elu_slope(op, alpha, 1.0, alpha);
                }),
       own_with(
-          "EluGrad",
+          ops::EluGrad,
           [](const Operator& op) { return elu_slope(op, number(op, "alpha", 1.0), 1.0, 1.0); }),
-      own_with("GeluGrad",
+      own_with(ops::GeluGrad,
                [](const Operator& op) {
                  return [approximate = is_tanh(op)](auto dy, auto x) {
                    return dy * gelu_slope(x, approximate);
                  };
                }),
-      own_with("HardSigmoidGrad",
+      own_with(ops::HardSigmoidGrad,
                [](const Operator& op) {
                  return [alpha = number(op, "alpha", 0.2), beta = number(op, "beta", 0.5),
                          from_input = reads_input(op)](auto dy, auto x) -> double {
@@ -144,21 +145,21 @@ KernelTable activation_kernels() {
                    return y > 0 && y < 1 ? dy * alpha : 0;
                  };
                }),
-      own("LeakyReluGrad", {{"alpha", 0.01}},
+      own(ops::LeakyReluGrad, {{"alpha", 0.01}},
           [](double alpha, auto dy, auto x) { return x > 0 ? dy : alpha * dy; }),
-      own_with("SeluGrad",
+      own_with(ops::SeluGrad,
                [](const Operator& op) {
                  return elu_slope(op, number(op, "alpha", kSeluAlpha),
                                   number(op, "gamma", kSeluGamma), 1.0);
                }),
-      own("ShrinkGrad", {{"lambd", 0.5}},
+      own(ops::ShrinkGrad, {{"lambd", 0.5}},
           [](double lambda, auto dy, auto x) { return std::abs(x) > lambda ? dy : 0; }),
-      own("SiluGrad", {{"alpha", 1.0}},
+      own(ops::SiluGrad, {{"alpha", 1.0}},
           [](double alpha, auto dy, double x) {
             const double s = sigmoid(alpha * x);
             return dy * s * (1 + alpha * x * (1 - s));
           }),
-      own_with("ThresholdedReluGrad",
+      own_with(ops::ThresholdedReluGrad,
                [](const Operator& op) {
                  return [bound = reads_input(op) ? number(op, "alpha", 1.0) : 0.0](
                             auto dy, auto x) -> double { return x > bound ? dy : 0; };

@@ -321,20 +321,20 @@ constexpr auto kLocalResponseGrad = []<class Real>(KernelContext<Real>& context)
 
 KernelTable pooling_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "LRN", kLocalResponse),
-      kernel(kMonetDomain, "LRNGrad", kLocalResponseGrad),
-      kernel("", "MaxPool", kMaxPool),
-      kernel(kMonetDomain, "MaxPool", kMaxPool),
-      kernel("", "GlobalMaxPool", kMaxPool),
-      kernel(kMonetDomain, "MaxPoolGrad", kMaxPoolGrad),
-      kernel("", "AveragePool", kAveragePool),
-      kernel(kMonetDomain, "AveragePoolGrad", kAveragePoolGrad),
-      kernel("", "GlobalAveragePool", kGlobalAveragePool),
-      kernel("", "LpPool", kLpPool),
-      kernel("", "GlobalLpPool", kLpPool),
-      kernel(kMonetDomain, "LpPoolGrad", kLpPoolGrad),
-      kernel("", "MaxUnpool", kMaxUnpool),
-      kernel(kMonetDomain, "MaxUnpoolGrad", kMaxUnpoolGrad),
+      kernel("", ops::LRN, kLocalResponse),
+      kernel(kMonetDomain, ops::LRNGrad, kLocalResponseGrad),
+      kernel("", ops::MaxPool, kMaxPool),
+      kernel(kMonetDomain, ops::MaxPool, kMaxPool),
+      kernel("", ops::GlobalMaxPool, kMaxPool),
+      kernel(kMonetDomain, ops::MaxPoolGrad, kMaxPoolGrad),
+      kernel("", ops::AveragePool, kAveragePool),
+      kernel(kMonetDomain, ops::AveragePoolGrad, kAveragePoolGrad),
+      kernel("", ops::GlobalAveragePool, kGlobalAveragePool),
+      kernel("", ops::LpPool, kLpPool),
+      kernel("", ops::GlobalLpPool, kLpPool),
+      kernel(kMonetDomain, ops::LpPoolGrad, kLpPoolGrad),
+      kernel("", ops::MaxUnpool, kMaxUnpool),
+      kernel(kMonetDomain, ops::MaxUnpoolGrad, kMaxUnpoolGrad),
   };
   return kEntries;
 }

@@ -4,6 +4,7 @@
 #include "base/shared/fnv1a.hpp"
 #include "base/shared/rng.hpp"
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -97,7 +98,7 @@ constexpr auto kProduct = []<class Real>(KernelContext<Real>& context) {
   multiply(context, nest, context.op().gradient_of, context.output(0));
   if (nest.operands.size() < 4)
     return;
-  if (context.op().op_type == "ConvTranspose") {
+  if (context.op().op_type == ops::ConvTranspose) {
     add_channel_bias(context);
   } else {
     start_from_bias(context, 3, context.attributes().number("beta", 1.0));
@@ -128,24 +129,24 @@ constexpr auto kEinsum = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable product_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Einsum", kEinsum),
-      kernel(kMonetDomain, "EinsumGradA", kEinsum),
-      kernel(kMonetDomain, "EinsumGradB", kEinsum),
-      kernel("", "Conv", kProduct),
-      kernel("", "ConvTranspose", kProduct),
-      kernel("", "MatMul", kProduct),
-      kernel("", "Gemm", kProduct),
-      kernel("com.microsoft", "FusedMatMul", kProduct),
-      kernel("com.microsoft", "TransposeMatMul", kProduct),
-      kernel(kMonetDomain, "ConvGradInput", kProduct),
-      kernel(kMonetDomain, "ConvGradWeight", kProduct),
-      kernel(kMonetDomain, "ConvTransposeGradInput", kProduct),
-      kernel(kMonetDomain, "ConvTransposeGradWeight", kProduct),
-      kernel(kMonetDomain, "MatMulGradA", kProduct),
-      kernel(kMonetDomain, "MatMulGradB", kProduct),
-      kernel(kMonetDomain, "GemmGradA", kProduct),
-      kernel(kMonetDomain, "GemmGradB", kProduct),
-      kernel(kMonetDomain, "ProductGrad", kBothGradients),
+      kernel("", ops::Einsum, kEinsum),
+      kernel(kMonetDomain, ops::EinsumGradA, kEinsum),
+      kernel(kMonetDomain, ops::EinsumGradB, kEinsum),
+      kernel("", ops::Conv, kProduct),
+      kernel("", ops::ConvTranspose, kProduct),
+      kernel("", ops::MatMul, kProduct),
+      kernel("", ops::Gemm, kProduct),
+      kernel("com.microsoft", ops::FusedMatMul, kProduct),
+      kernel("com.microsoft", ops::TransposeMatMul, kProduct),
+      kernel(kMonetDomain, ops::ConvGradInput, kProduct),
+      kernel(kMonetDomain, ops::ConvGradWeight, kProduct),
+      kernel(kMonetDomain, ops::ConvTransposeGradInput, kProduct),
+      kernel(kMonetDomain, ops::ConvTransposeGradWeight, kProduct),
+      kernel(kMonetDomain, ops::MatMulGradA, kProduct),
+      kernel(kMonetDomain, ops::MatMulGradB, kProduct),
+      kernel(kMonetDomain, ops::GemmGradA, kProduct),
+      kernel(kMonetDomain, ops::GemmGradB, kProduct),
+      kernel(kMonetDomain, ops::ProductGrad, kBothGradients),
   };
   return kEntries;
 }

@@ -1,6 +1,7 @@
 // Rounding to a grid as PyTorch 1.13 does it: x times the inverse of the scale in single precision,
 // to the nearest whole number, halves to even. A zero point that is left out is 0.
 #include "execute/kernels/pointwise.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -63,10 +64,11 @@ constexpr auto kQuantize = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable quantization_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel(kMonetDomain, "FakeQuantize", kFakeQuantize),
-      kernel(kMonetDomain, "FakeQuantizeGradScale", kGradScale),
-      kernel("", "QuantizeLinear", kQuantize),
-      onnx("DequantizeLinear", [](auto x, auto scale, auto zero) { return (x - zero) * scale; })};
+      kernel(kMonetDomain, ops::FakeQuantize, kFakeQuantize),
+      kernel(kMonetDomain, ops::FakeQuantizeGradScale, kGradScale),
+      kernel("", ops::QuantizeLinear, kQuantize),
+      onnx(ops::DequantizeLinear,
+           [](auto x, auto scale, auto zero) { return (x - zero) * scale; })};
   return kEntries;
 }
 

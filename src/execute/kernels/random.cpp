@@ -1,6 +1,7 @@
 // Random numbers: those of the result's name and the step's seed.
 #include "execute/kernels/kernel.hpp"
 #include "execute/shared/generator.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <cmath>
 #include <numbers>
@@ -58,9 +59,11 @@ constexpr auto kBernoulli = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable random_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "RandomNormal", kRandomNormal),   kernel("", "RandomNormalLike", kRandomNormal),
-      kernel("", "RandomUniform", kRandomUniform), kernel("", "RandomUniformLike", kRandomUniform),
-      kernel("", "Bernoulli", kBernoulli),
+      kernel("", ops::RandomNormal, kRandomNormal),
+      kernel("", ops::RandomNormalLike, kRandomNormal),
+      kernel("", ops::RandomUniform, kRandomUniform),
+      kernel("", ops::RandomUniformLike, kRandomUniform),
+      kernel("", ops::Bernoulli, kBernoulli),
   };
   return kEntries;
 }

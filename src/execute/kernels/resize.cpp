@@ -173,8 +173,8 @@ constexpr auto kResizeGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable resize_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Resize", kResize),
-      kernel(kMonetDomain, "ResizeGrad", kResizeGrad),
+      kernel("", ops::Resize, kResize),
+      kernel(kMonetDomain, ops::ResizeGrad, kResizeGrad),
   };
   return kEntries;
 }

@@ -208,8 +208,8 @@ constexpr auto kRoiAlignGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable roi_align_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "RoiAlign", kRoiAlign),
-      kernel(kMonetDomain, "RoiAlignGrad", kRoiAlignGrad),
+      kernel("", ops::RoiAlign, kRoiAlign),
+      kernel(kMonetDomain, ops::RoiAlignGrad, kRoiAlignGrad),
   };
   return kEntries;
 }

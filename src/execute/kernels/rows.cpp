@@ -1,6 +1,7 @@
 // Operators whose results depend on whole rows: softmax and its gradients. A row is what the nest
 // couples or reduces, wherever those axes lie in memory.
 #include "execute/kernels/kernel.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <cmath>
 
@@ -80,10 +81,10 @@ constexpr auto kLogSoftmaxGrad = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable row_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "Softmax", kSoftmax),
-      kernel("", "LogSoftmax", kLogSoftmax),
-      kernel(kMonetDomain, "SoftmaxGrad", kSoftmaxGrad),
-      kernel(kMonetDomain, "LogSoftmaxGrad", kLogSoftmaxGrad),
+      kernel("", ops::Softmax, kSoftmax),
+      kernel("", ops::LogSoftmax, kLogSoftmax),
+      kernel(kMonetDomain, ops::SoftmaxGrad, kSoftmaxGrad),
+      kernel(kMonetDomain, ops::LogSoftmaxGrad, kLogSoftmaxGrad),
   };
   return kEntries;
 }

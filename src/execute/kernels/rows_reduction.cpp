@@ -1,6 +1,7 @@
 // Reductions and their gradients. A row is what is reduced to one element.
 #include "base/shared/checked.hpp"
 #include "execute/kernels/pointwise.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <cmath>
 
@@ -10,7 +11,7 @@ namespace {
 
 /// One number from a row: f(row).
 template <class F>
-constexpr KernelEntry reduction(std::string_view op_type, F) {
+constexpr KernelEntry reduction(OpType op_type, F) {
   return kernel("", op_type, []<class Real>(KernelContext<Real>& context) {
     context.for_each_group([](auto& group) { group.out(0)[0] = F{}(group.in(0)); });
   });
@@ -130,32 +131,32 @@ constexpr auto kReducedProductGrad = []<class Real>(KernelContext<Real>& context
 
 KernelTable reduction_kernels() {
   static constexpr KernelEntry kEntries[]{
-      kernel("", "ArgMax", kArgument<true>),
-      kernel("", "ArgMin", kArgument<false>),
-      kernel("", "CumSum", kRunningSum),
-      reduction("ReduceL1",
+      kernel("", ops::ArgMax, kArgument<true>),
+      kernel("", ops::ArgMin, kArgument<false>),
+      kernel("", ops::CumSum, kRunningSum),
+      reduction(ops::ReduceL1,
                 [](auto row) { return sum_of(row, [](auto x) { return std::abs(x); }); }),
-      reduction("ReduceL2",
+      reduction(ops::ReduceL2,
                 [](auto row) { return std::sqrt(sum_of(row, [](auto x) { return x * x; })); }),
-      reduction("ReduceLogSum", [](auto row) { return std::log(sum_of(row)); }),
-      reduction("ReduceLogSumExp", [](auto row) { return log_sum_exp(row); }),
-      reduction("ReduceMax", [](auto row) { return *std::max_element(row.begin(), row.end()); }),
+      reduction(ops::ReduceLogSum, [](auto row) { return std::log(sum_of(row)); }),
+      reduction(ops::ReduceLogSumExp, [](auto row) { return log_sum_exp(row); }),
+      reduction(ops::ReduceMax, [](auto row) { return *std::max_element(row.begin(), row.end()); }),
       reduction(
-          "ReduceMean",
+          ops::ReduceMean,
           [](auto row) { return sum_of(row) / static_cast<decltype(sum_of(row))>(row.size()); }),
-      reduction("ReduceMin", [](auto row) { return *std::min_element(row.begin(), row.end()); }),
-      reduction("ReduceProd", [](auto row) { return product_of(row); }),
-      reduction("ReduceSum", [](auto row) { return sum_of(row); }),
-      reduction("ReduceSumSquare",
+      reduction(ops::ReduceMin, [](auto row) { return *std::min_element(row.begin(), row.end()); }),
+      reduction(ops::ReduceProd, [](auto row) { return product_of(row); }),
+      reduction(ops::ReduceSum, [](auto row) { return sum_of(row); }),
+      reduction(ops::ReduceSumSquare,
                 [](auto row) { return sum_of(row, [](auto x) { return x * x; }); }),
-      kernel(kMonetDomain, "ReduceExtremumGrad", kExtremumGrad),
-      kernel(kMonetDomain, "ReduceProdGrad", kReducedProductGrad),
-      own("ReduceL1Grad", [](auto dy, auto x) { return x > 0   ? dy
-                                                       : x < 0 ? -dy
-                                                               : 0; }),
-      own("ReduceL2Grad", [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
-      own("ReduceLogSumExpGrad", [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
-      own("ReduceSumSquareGrad", [](auto dy, auto x) { return dy * 2 * x; }),
+      kernel(kMonetDomain, ops::ReduceExtremumGrad, kExtremumGrad),
+      kernel(kMonetDomain, ops::ReduceProdGrad, kReducedProductGrad),
+      own(ops::ReduceL1Grad, [](auto dy, auto x) { return x > 0   ? dy
+                                                          : x < 0 ? -dy
+                                                                  : 0; }),
+      own(ops::ReduceL2Grad, [](auto dy, auto x, auto y) { return y == 0 ? 0 : dy * x / y; }),
+      own(ops::ReduceLogSumExpGrad, [](auto dy, auto x, auto y) { return dy * std::exp(x - y); }),
+      own(ops::ReduceSumSquareGrad, [](auto dy, auto x) { return dy * 2 * x; }),
   };
   return kEntries;
 }

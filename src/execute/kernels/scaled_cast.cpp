@@ -3,6 +3,7 @@
 // tensor in fp8 stands for its numbers over the scale: what is cast keeps its value, rounded only
 // where types round.
 #include "execute/kernels/walk.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <cmath>
 #include <limits>
@@ -174,13 +175,13 @@ constexpr auto kAmaxUpdate = []<class Real>(KernelContext<Real>& context) {
 } // namespace
 
 KernelTable scaled_cast_kernels() {
-  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, "ScaledCast", kScaledCast),
-                                          kernel(kMonetDomain, "Amax", kAmax),
-                                          kernel(kMonetDomain, "BlockCast", kBlockCast),
-                                          kernel(kMonetDomain, "Quantise", kQuantise),
-                                          kernel(kMonetDomain, "Requantise", kQuantise),
-                                          kernel(kMonetDomain, "AmaxScale", kAmaxScale),
-                                          kernel(kMonetDomain, "AmaxUpdate", kAmaxUpdate)};
+  static constexpr KernelEntry kEntries[]{kernel(kMonetDomain, ops::ScaledCast, kScaledCast),
+                                          kernel(kMonetDomain, ops::Amax, kAmax),
+                                          kernel(kMonetDomain, ops::BlockCast, kBlockCast),
+                                          kernel(kMonetDomain, ops::Quantise, kQuantise),
+                                          kernel(kMonetDomain, ops::Requantise, kQuantise),
+                                          kernel(kMonetDomain, ops::AmaxScale, kAmaxScale),
+                                          kernel(kMonetDomain, ops::AmaxUpdate, kAmaxUpdate)};
   return kEntries;
 }
 

@@ -24,7 +24,7 @@ std::string_view domain_of(const Operator& op) {
 }
 
 bool precedes(const KernelEntry* a, const KernelEntry* b) {
-  return a->op_type != b->op_type ? a->op_type < b->op_type : a->domain < b->domain;
+  return a->op_type != b->op_type ? a->op_type.name() < b->op_type.name() : a->domain < b->domain;
 }
 
 /// All kernel entries, sorted by operator type.

@@ -235,12 +235,12 @@ constexpr auto kLossScaleUpdate = []<class Real>(KernelContext<Real>& context) {
 
 KernelTable update_kernels() {
   static const std::vector<KernelEntry> kEntries = [] {
-    std::vector<KernelEntry> entries{kernel(kMonetDomain, "NonFinite", kNonFinite),
-                                     kernel(kMonetDomain, "LossScaleUpdate", kLossScaleUpdate),
-                                     kernel(kMonetDomain, "DistinctIndices", kDistinctIndices),
-                                     kernel(kMonetDomain, "TakeRows", kTakeRows),
-                                     kernel(kMonetDomain, "PutRows", kPutRows)};
-    for (const std::string_view op_type : formula_operators()) {
+    std::vector<KernelEntry> entries{kernel(kMonetDomain, ops::NonFinite, kNonFinite),
+                                     kernel(kMonetDomain, ops::LossScaleUpdate, kLossScaleUpdate),
+                                     kernel(kMonetDomain, ops::DistinctIndices, kDistinctIndices),
+                                     kernel(kMonetDomain, ops::TakeRows, kTakeRows),
+                                     kernel(kMonetDomain, ops::PutRows, kPutRows)};
+    for (const OpType op_type : formula_operators()) {
       const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
       entries.push_back(rows ? kernel(kMonetDomain, op_type, kRowUpdate)
                              : kernel(kMonetDomain, op_type, kUpdate));

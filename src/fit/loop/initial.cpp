@@ -4,6 +4,7 @@
 
 #include "base/shared/npy.hpp"
 #include "execute/shared/generator.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -28,8 +29,8 @@ using Scheme = InitialOptions::Scheme;
 enum class Role { weight, bias, zeros, ones };
 
 bool is_product(const Operator& op) {
-  return op.op_type == "Conv" || op.op_type == "ConvTranspose" || op.op_type == "Gemm" ||
-         op.op_type == "MatMul";
+  return op.op_type == ops::Conv || op.op_type == ops::ConvTranspose || op.op_type == ops::Gemm ||
+         op.op_type == ops::MatMul;
 }
 
 /// Role of a tensor, if it determines the initial numbers.
@@ -39,13 +40,13 @@ std::optional<Role> role_of(const Graph& graph, TensorId id) {
   const auto reads = [&](std::size_t input) {
     return reader.inputs.size() > input && reader.inputs[input] == id;
   };
-  if (reader.op_type.find("Norm") != std::string::npos) // scale, bias, running mean and variance
+  if (reader.op_type.contains("Norm")) // scale, bias, running mean and variance
     return reads(1) || reads(4)   ? std::optional(Role::ones)
            : reads(2) || reads(3) ? std::optional(Role::zeros)
                                   : std::nullopt;
   if (tensor.kind != TensorKind::parameter)
     return std::nullopt;
-  if (tensor.shape.size() == 1 && ((is_product(reader) && reads(2)) || reader.op_type == "Add"))
+  if (tensor.shape.size() == 1 && ((is_product(reader) && reads(2)) || reader.op_type == ops::Add))
     return Role::bias;
   return is_product(reader) && tensor.shape.size() > 1 ? std::optional(Role::weight) : std::nullopt;
 }
@@ -57,7 +58,7 @@ const Tensor* weight_beside(const Graph& graph, const Tensor& bias) {
     return is_product(op) && op.inputs.size() > 1 && op.inputs[1] ? &graph.tensor(*op.inputs[1])
                                                                   : nullptr;
   };
-  if (reader.op_type != "Add")
+  if (reader.op_type != ops::Add)
     return weight_of(reader);
   for (const TensorId other : present(reader.inputs)) {
     const auto producer = graph.tensor(other).producer;

@@ -3,6 +3,7 @@
 #include "optimise/fusion/original.hpp"
 
 #include "optimise/milp/milp_model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <set>
@@ -31,9 +32,9 @@ Traits traits_of(const Graph& graph, const Operator& op, const Chip& chip,
                  const std::vector<CoreId>& cores) {
   Traits traits;
   if (op.nest.compute == ComputeKind::mac) {
-    const bool conv = op.op_type.find("Conv") != std::string::npos;
-    traits.transposed = conv && (op.op_type.find("Transpose") != std::string::npos ||
-                                 op.gradient_of == GradientOf::input);
+    const bool conv = op.op_type.contains("Conv");
+    traits.transposed =
+        conv && (op.op_type.contains("Transpose") || op.gradient_of == GradientOf::input);
     traits.convolution = conv && !traits.transposed;
     traits.product = !conv;
   }

@@ -259,7 +259,7 @@ std::string group_signature(const Graph& graph, std::span<const OpId> members, b
   }
   for (const OpId id : members) {
     const Operator& op = graph.op(id);
-    key += op.op_type + ' ';
+    key += op.op_type.str() + ' ';
     if (names)
       key += op.name + ' ';
     append(key, static_cast<int>(op.phase));

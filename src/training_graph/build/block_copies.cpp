@@ -19,8 +19,8 @@ namespace monet {
 
 namespace {
 
-constexpr std::string_view kQuantise = "Quantise";
-constexpr std::string_view kRequantise = "Requantise";
+constexpr std::string_view kQuantise = ops::Quantise;
+constexpr std::string_view kRequantise = ops::Requantise;
 
 bool is_quantise(const Operator& op) {
   return op.domain == kMonetDomain && op.op_type == kQuantise;
@@ -106,7 +106,7 @@ private:
       std::erase_if(axes, [&](int axis) { return fits(tensor, axis); });
     }
     for (const Operator& op : source_.operators()) { // casts that change nothing stay so
-      if (op.op_type == "Cast" && is_view(source_, op))
+      if (op.op_type == ops::Cast && is_view(source_, op))
         made_.graph().tensor(*op.outputs[0]).type = made_.graph().tensor(*op.inputs[0]).type;
     }
   }
@@ -172,7 +172,7 @@ private:
     return op.forward_op ? made_.first_copy(*op.forward_op) : std::nullopt;
   }
 
-  Operator made_like(const Operator& other, const std::string& of, std::string_view op_type) const {
+  Operator made_like(const Operator& other, const std::string& of, OpType op_type) const {
     Operator op;
     op.name = fmt::format("{}.{}", of, op_type);
     op.op_type = op_type;
@@ -202,7 +202,7 @@ private:
       copies_.emplace(std::pair{id, axis}, copy);
       made.outputs.emplace_back(copy);
     }
-    if (op.op_type == "Cast" && op.domain.empty()) {
+    if (op.op_type == ops::Cast && op.domain.empty()) {
       op.op_type = made.op_type;
       op.domain = made.domain;
       op.outputs = made.outputs;

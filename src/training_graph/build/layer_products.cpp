@@ -1,6 +1,7 @@
 // Finds the products of layers that run in fp8; scaled_casts.cpp inserts their casts.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/scaled_casts.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -13,8 +14,6 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kProducts{"Conv", "ConvTranspose", "Einsum", "Gemm",
-                                                    "MatMul"};
 /// Suffixes that adapters and sparse updates add to the name of a layer's weight, by part.
 constexpr std::array<std::string_view, 4> kParts{".lora_A", ".lora_B", ".trained", ".frozen"};
 
@@ -43,7 +42,8 @@ public:
     std::vector<LayerProduct> found;
     for (std::size_t i = 0; i < network_.operators().size(); ++i) {
       const Operator& op = network_.op(OpId(i));
-      const bool listed = std::ranges::find(kProducts, op.op_type) != kProducts.end();
+      const bool listed = op.op_type.is_one_of(
+          {ops::Conv, ops::ConvTranspose, ops::Einsum, ops::Gemm, ops::MatMul});
       if (!listed || !op.domain.empty() || op.nest.compute != ComputeKind::mac ||
           op.inputs.size() < 2 || !op.inputs[0] || !op.inputs[1])
         continue;
@@ -106,8 +106,8 @@ private:
 bool fits_blocks(const Graph& network, const LayerProduct& product) {
   const Operator& op = network.op(product.op);
   const auto rank = [&](std::size_t i) { return network.tensor(*op.inputs[i]).shape.size(); };
-  const bool matrices =
-      op.op_type == "MatMul" || (op.op_type == "Gemm" && op.attributes.integer("transA", 0) == 0);
+  const bool matrices = op.op_type == ops::MatMul ||
+                        (op.op_type == ops::Gemm && op.attributes.integer("transA", 0) == 0);
   return matrices && product.weight == 1 && rank(0) >= 2 && rank(1) == 2;
 }
 

@@ -1,6 +1,7 @@
 // Adds casts of weights before products of another type, when the forward graph is built.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/scaled_casts.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include <map>
@@ -61,7 +62,7 @@ private:
     const TensorId to =
         made_.add_tensor({.name = source.name + ".cast", .shape = source.shape, .type = type});
     made_.add_operator({.name = source.name + ".Cast",
-                        .op_type = "Cast",
+                        .op_type = ops::Cast,
                         .inputs = {from},
                         .outputs = {to},
                         .phase = phase});

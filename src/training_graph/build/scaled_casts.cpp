@@ -66,7 +66,7 @@ public:
     }
     const TensorId by = delayed ? *scale : current_scale();
     const TensorId result = sink_.add_tensor(tensor(".fp8", source_.shape, cast_.type));
-    Operator op = named("ScaledCast", {cast_.from, by}, {result});
+    Operator op = named(ops::ScaledCast, {cast_.from, by}, {result});
     if (cast_.weight)
       op.attributes.set("weight", std::int64_t{1});
     if (delayed && cast_.training)
@@ -89,7 +89,7 @@ private:
     return tensor(".fp8.amax", {source_.shape.begin(), source_.shape.begin() + axes},
                   ElementType::fp32);
   }
-  Operator named(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
+  Operator named(OpType op_type, std::vector<std::optional<TensorId>> inputs,
                  std::vector<std::optional<TensorId>> outputs) const {
     Operator op;
     op.name = fmt::format("{}.{}", source_.name, op_type);
@@ -114,7 +114,7 @@ private:
       copies.columns =
           sink_.add_tensor(tensor(".fp8.columns", {last, checked_product(rows)}, type));
     }
-    Operator op = named("BlockCast", {cast_.from}, {copies.rows});
+    Operator op = named(ops::BlockCast, {cast_.from}, {copies.rows});
     if (copies.columns)
       op.outputs.emplace_back(copies.columns);
     op.attributes.set("largest", largest_of(cast_.type));
@@ -126,9 +126,9 @@ private:
 
   TensorId current_scale() {
     const TensorId maxima = sink_.add_tensor(amax());
-    sink_.add_operator(named("Amax", {cast_.from}, {maxima}));
+    sink_.add_operator(named(ops::Amax, {cast_.from}, {maxima}));
     const TensorId scale = sink_.add_tensor(tensor(".fp8.scale", {}, ElementType::fp32));
-    Operator op = named("AmaxScale", {maxima}, {scale});
+    Operator op = named(ops::AmaxScale, {maxima}, {scale});
     op.attributes.set("largest", largest_of(cast_.type));
     sink_.add_operator(std::move(op));
     return scale;
@@ -234,7 +234,7 @@ const Operator* scaling_cast(const Graph& graph, TensorId id) {
   const auto producer = graph.tensor(id).producer;
   const Operator* op = producer ? &graph.op(*producer) : nullptr;
   const bool casts = op && op->domain == kMonetDomain &&
-                     (op->op_type == "ScaledCast" || op->op_type == "BlockCast");
+                     (op->op_type == ops::ScaledCast || op->op_type == ops::BlockCast);
   return casts ? op : nullptr;
 }
 
@@ -255,14 +255,15 @@ double largest_of(ElementType type) {
 }
 
 bool casts_scaled(const Operator& op) {
-  constexpr std::array<std::string_view, 4> kCasts{"Amax", "AmaxScale", "BlockCast", "ScaledCast"};
-  return op.domain == kMonetDomain && std::ranges::find(kCasts, op.op_type) != kCasts.end();
+  return op.domain == kMonetDomain &&
+         op.op_type.is_one_of({ops::Amax, ops::AmaxScale, ops::BlockCast, ops::ScaledCast});
 }
 
 std::vector<TensorId> delayed_scales(const Graph& graph) {
   std::vector<TensorId> found;
   for (const Operator& op : graph.operators()) {
-    if (op.op_type == "ScaledCast" && casts_scaled(op) && !graph.tensor(*op.inputs.at(1)).producer)
+    if (op.op_type == ops::ScaledCast && casts_scaled(op) &&
+        !graph.tensor(*op.inputs.at(1)).producer)
       found.push_back(*op.inputs[1]);
   }
   std::ranges::sort(found);
@@ -282,7 +283,7 @@ Graph add_scaled_casts(const Graph& network, const Precision& precision,
 
 TensorId copy_for_weight(const Graph& graph, TensorId id) {
   const Operator* cast = scaling_cast(graph, id);
-  const bool both = cast && cast->op_type == "BlockCast" && cast->outputs.size() > 1 &&
+  const bool both = cast && cast->op_type == ops::BlockCast && cast->outputs.size() > 1 &&
                     cast->outputs[1] && cast->outputs[0] == id;
   return both ? *cast->outputs[1] : id;
 }
@@ -316,7 +317,7 @@ TensorId as_it_was(StepBuilder& builder, TensorId columns, const Integers& shape
       builder.add_tensor(source.name + ".transposed", {source.shape.at(1), source.shape.at(0)},
                          source.type, source.kind);
   builder.add_operator({.name = source.name + ".Transpose",
-                        .op_type = "Transpose",
+                        .op_type = ops::Transpose,
                         .inputs = {columns},
                         .outputs = {rows},
                         .attributes = {{"perm", Integers{1, 0}}},

@@ -67,10 +67,7 @@ OpId StepBuilder::add_operator(NewOperator wanted) {
   op.phase = wanted.phase;
   op.gradient_of = wanted.gradient_of;
   op.forward_op = wanted.forward_op;
-  const OperatorRule* rule = find_rule(op.domain, op.op_type);
-  internal_check(rule != nullptr,
-                 fmt::format("no loop nest for '{}' of domain '{}'", op.op_type, op.domain));
-  if (!rule->is_view && op.phase == Phase::backward)
+  if (!row_of(op).view && op.phase == Phase::backward)
     cast_operands(op);
   const OpId id = graph_.add_operator(std::move(op));
   build_nest(graph_, id);
@@ -90,7 +87,7 @@ void StepBuilder::cast_operands(Operator& op) {
   if (!mixed)
     return;
   // Added or masking operands keep their type, like the statistics of an attention.
-  const LoopNest nest = find_rule(op.domain, op.op_type)->build(graph_, op);
+  const LoopNest nest = row_of(op).nest(graph_, op);
   std::set<TensorId> factors;
   std::optional<ElementType> widest;
   for (const std::size_t i : multiplied_operands(nest)) {
@@ -117,7 +114,7 @@ TensorId StepBuilder::cast(TensorId tensor, ElementType type, const Operator& re
   const TensorId result = add_tensor(fmt::format("{}.{}", source.name, name_of(type)), source.shape,
                                      type, TensorKind::gradient);
   add_operator({.name = fmt::format("{}.{}.Cast", source.name, name_of(type)),
-                .op_type = "Cast",
+                .op_type = ops::Cast,
                 .inputs = {tensor},
                 .outputs = {result},
                 .phase = reader.phase,
@@ -148,7 +145,7 @@ TensorId StepBuilder::scalar(double value, ElementType type) {
   return id;
 }
 
-TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
+TensorId StepBuilder::give_shape(OpType op_type, std::string_view suffix, TensorId tensor,
                                  const Integers& shape, NewOperator like) {
   if (this->shape(tensor) == shape)
     return tensor;
@@ -164,11 +161,11 @@ TensorId StepBuilder::give_shape(std::string_view op_type, std::string_view suff
 }
 
 TensorId StepBuilder::reshape(TensorId tensor, const Integers& shape, NewOperator like) {
-  return give_shape("Reshape", ".reshaped", tensor, shape, std::move(like));
+  return give_shape(ops::Reshape, ".reshaped", tensor, shape, std::move(like));
 }
 
 TensorId StepBuilder::expand(TensorId tensor, const Integers& shape, NewOperator like) {
-  return give_shape("Expand", ".expanded", tensor, shape, std::move(like));
+  return give_shape(ops::Expand, ".expanded", tensor, shape, std::move(like));
 }
 
 std::optional<double> known_number(const Graph& graph, const Operator& op, std::size_t input) {

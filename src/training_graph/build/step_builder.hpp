@@ -18,7 +18,7 @@ namespace monet {
 /// An operator to be appended; outputs are tensors already added.
 struct NewOperator {
   std::string name;
-  std::string_view op_type;
+  OpType op_type;
   std::string_view domain;
   std::vector<std::optional<TensorId>> inputs;
   std::vector<std::optional<TensorId>> outputs;
@@ -73,7 +73,7 @@ public:
 
 private:
   /// The tensor through an operator that takes the wanted shape as its second input.
-  TensorId give_shape(std::string_view op_type, std::string_view suffix, TensorId tensor,
+  TensorId give_shape(OpType op_type, std::string_view suffix, TensorId tensor,
                       const Integers& shape, NewOperator like);
   std::string unique(std::unordered_set<std::string>& taken, std::string name);
   void cast_operands(Operator& op);

@@ -2,6 +2,7 @@
 #include "base/shared/text.hpp"
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -64,7 +65,7 @@ private:
     const TensorId made =
         made_.add_tensor({.name = name + ".detached", .shape = tensor.shape, .type = tensor.type});
     made_.add_operator({.name = made_.free_op_name(name + ".detach"),
-                        .op_type = "Identity",
+                        .op_type = ops::Identity,
                         .inputs = {id},
                         .outputs = {made}});
     return detached_.emplace(id, made).first->second;

@@ -68,9 +68,9 @@ public:
   }
 
   Adapted adapt(bool frozen_batch_norm) {
-    if (op_.op_type == "BatchNormalization")
+    if (op_.op_type == ops::BatchNormalization)
       batch_norm(frozen_batch_norm);
-    else if (op_.op_type == "Dropout")
+    else if (op_.op_type == ops::Dropout)
       dropout();
     else if (differentiated_)
       adapt_differentiated();
@@ -100,19 +100,19 @@ private:
   }
 
   void adapt_differentiated() {
-    if (op_.op_type == "LayerNormalization")
+    if (op_.op_type == ops::LayerNormalization)
       layer_norm();
-    else if (op_.op_type == "GroupNormalization" || op_.op_type == "InstanceNormalization")
+    else if (op_.op_type == ops::GroupNormalization || op_.op_type == ops::InstanceNormalization)
       group_norm();
-    else if (op_.op_type == "RMSNormalization")
+    else if (op_.op_type == ops::RMSNormalization)
       add_statistic(1, "inv_rms", normalised_shape());
-    else if ((op_.op_type == "MaxPool" || op_.op_type == "GlobalMaxPool") && !has_output(1))
+    else if ((op_.op_type == ops::MaxPool || op_.op_type == ops::GlobalMaxPool) && !has_output(1))
       max_pool();
-    else if (op_.op_type == "NegativeLogLikelihoodLoss" && !has_output(1))
+    else if (op_.op_type == ops::NegativeLogLikelihoodLoss && !has_output(1))
       log_likelihood();
-    else if (op_.op_type == "FakeQuantize" && !has_output(1))
+    else if (op_.op_type == ops::FakeQuantize && !has_output(1))
       add_output(1, "mask", input_shape(0), ElementType::boolean);
-    else if (op_.op_type == "Attention" && op_.domain == kMonetDomain && !has_output(1))
+    else if (op_.op_type == ops::Attention && op_.domain == kMonetDomain && !has_output(1))
       attention();
   }
 
@@ -174,7 +174,7 @@ private:
     const double ratio = dropout_ratio(network_, op_);
     adapted_.changed = true;
     if (!training_ || ratio == 0.0) {
-      op_.op_type = "Identity";
+      op_.op_type = ops::Identity;
       op_.domain = "";
       op_.inputs.resize(1);
       op_.outputs.resize(1);
@@ -195,9 +195,9 @@ private:
   /// alone; ONNX's index counts through the whole tensor. Global pooling is a window over
   /// everything.
   void max_pool() {
-    if (op_.op_type == "GlobalMaxPool") {
+    if (op_.op_type == ops::GlobalMaxPool) {
       const Integers& input = input_shape(0);
-      op_.op_type = "MaxPool";
+      op_.op_type = ops::MaxPool;
       op_.attributes.set("kernel_shape", Integers(input.begin() + 2, input.end()));
     }
     op_.domain = kMonetDomain;

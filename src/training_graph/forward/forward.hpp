@@ -67,7 +67,7 @@ std::vector<bool> trained_parameters(const Graph& network, const TrainableOption
 /// and sparse updates may leave fewer.
 std::vector<bool> may_be_trained(const Graph& network, const TrainableOptions& options);
 
-/// The network with every MatMul (scaled, masked) Softmax MatMul as one ai.monet.Attention. Tensors
+/// The network with every MatMul (scaled, masked) softmax MatMul as one ai.monet.Attention. Tensors
 /// keep their ids; those between the two products have no producer any more. Left as they are:
 /// chains with a mask that is trained, with dropout, with a value as wide as no key, and those
 /// whose scores have other readers. `trained`: by TensorId.

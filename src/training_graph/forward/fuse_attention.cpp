@@ -1,4 +1,4 @@
-// Replaces MatMul-Softmax-MatMul chains by ai.monet.Attention before differentiation.
+// Replaces MatMul-softmax-MatMul chains by ai.monet.Attention before differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/forward/forward.hpp"
@@ -44,7 +44,7 @@ public:
   /// The chain around a softmax, if it is one.
   std::optional<Chain> match(OpId softmax) const {
     const Operator& op = graph_.op(softmax);
-    if (!is(op, "Softmax"))
+    if (!op.domain.empty() || !has_trait(op.op_type, OperatorRow::kProbabilities))
       return std::nullopt;
     const std::size_t rank = graph_.tensor(*op.inputs[0]).shape.size();
     if (rank < 2 || normal_axis(op.attributes.integer("axis", -1), rank) + 1 != rank)
@@ -86,7 +86,7 @@ private:
     for (std::size_t steps = 0; steps < 8 && is_inside(scores); ++steps) {
       const OpId id = *graph_.tensor(scores).producer;
       const Operator& op = graph_.op(id);
-      if (is(op, "MatMul") && op.inputs.size() == 2) {
+      if (is(op, ops::MatMul) && op.inputs.size() == 2) {
         chain.replaced.push_back(id);
         chain.query = *op.inputs[0];
         chain.key_transposed = *op.inputs[1];
@@ -104,7 +104,7 @@ private:
 
   /// Where(condition, scores, number) or Where(condition, number, scores).
   std::optional<TensorId> match_where(const Operator& op, Chain& chain) const {
-    if (!is(op, "Where") || chain.where || chain.scale != 1.0)
+    if (!is(op, ops::Where) || chain.where || chain.scale != 1.0)
       return std::nullopt;
     for (const std::size_t number : {std::size_t{2}, std::size_t{1}}) {
       const auto fill = known_number(graph_, op, number);
@@ -122,9 +122,9 @@ private:
 
   /// Add of a mask that is not trained; Mul or Div by a number.
   std::optional<TensorId> match_arithmetic(const Operator& op, Chain& chain) const {
-    const bool add = is(op, "Add");
-    const bool divide = is(op, "Div");
-    if (!add && !divide && !is(op, "Mul"))
+    const bool add = is(op, ops::Add);
+    const bool divide = is(op, ops::Div);
+    if (!add && !divide && !is(op, ops::Mul))
       return std::nullopt;
     for (const std::size_t other : {std::size_t{1}, std::size_t{0}}) {
       const TensorId side = *op.inputs[other];
@@ -151,12 +151,12 @@ private:
       const OpId id = graph_.tensor(weights).consumers[0];
       const Operator& op = graph_.op(id);
       chain.replaced.push_back(id);
-      if (is(op, "MatMul") && op.inputs[0] == weights && op.inputs[1] != weights) {
+      if (is(op, ops::MatMul) && op.inputs[0] == weights && op.inputs[1] != weights) {
         chain.value = *op.inputs[1];
         return true;
       }
       const bool passes =
-          is(op, "Identity") || (is(op, "Dropout") && dropout_ratio(graph_, op) == 0.0);
+          is(op, ops::Identity) || (is(op, ops::Dropout) && dropout_ratio(graph_, op) == 0.0);
       if (!passes || op.inputs[0] != weights)
         return false;
       weights = *op.outputs[0];
@@ -179,7 +179,7 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
   std::swap(swap[rank - 2], swap[rank - 1]);
   if (source.producer) {
     const Operator& op = network.op(*source.producer);
-    if (op.domain.empty() && op.op_type == "Transpose" && op.attributes.integers("perm") == swap)
+    if (op.domain.empty() && op.op_type == ops::Transpose && op.attributes.integers("perm") == swap)
       return *op.inputs[0];
   }
   Integers shape = source.shape;
@@ -187,7 +187,7 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
   const TensorId key =
       made.add_tensor({.name = name + ".key", .shape = std::move(shape), .type = source.type});
   made.graph().add_operator({.name = name + ".key_transpose",
-                             .op_type = "Transpose",
+                             .op_type = ops::Transpose,
                              .attributes = {{"perm", swap}},
                              .inputs = {chain.key_transposed},
                              .outputs = {key}});
@@ -197,7 +197,7 @@ TensorId untransposed(GraphRewriter& made, const Chain& chain, const std::string
 void add_attention(GraphRewriter& made, const Chain& chain) {
   const Operator& last = made.source().op(chain.replaced.back());
   Operator op{.name = last.name,
-              .op_type = "Attention",
+              .op_type = ops::Attention,
               .domain = std::string(kMonetDomain),
               .attributes = {{"scale", chain.scale}},
               .inputs = {chain.query, untransposed(made, chain, last.name), chain.value},

@@ -3,6 +3,7 @@
 // that is added. A has the geometry of the operator, B is a product of single positions.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include <fmt/core.h>
@@ -39,11 +40,11 @@ private:
 
   /// Which input of the operator is a weight to be adapted.
   std::optional<std::size_t> adapted_input(const Operator& op) {
-    const bool product = op.op_type == "MatMul" || op.op_type == "Gemm";
-    if (!op.domain.empty() || !(product || op.op_type == "Conv"))
+    const bool product = op.op_type == ops::MatMul || op.op_type == ops::Gemm;
+    if (!op.domain.empty() || !(product || op.op_type == ops::Conv))
       return std::nullopt;
     for (const std::size_t i : {1U, 0U}) {
-      if (i == 0 && op.op_type != "MatMul")
+      if (i == 0 && op.op_type != ops::MatMul)
         continue;
       const Tensor& weight = weight_of(op, i);
       if (weight.kind != TensorKind::parameter || !is_floating(weight.type))
@@ -67,8 +68,8 @@ private:
     adapters_.push_back(id);
     return id;
   }
-  TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
-                  TensorId output, Attributes attributes = {}) {
+  TensorId append(OpType op_type, std::vector<std::optional<TensorId>> inputs, TensorId output,
+                  Attributes attributes = {}) {
     made_.add_operator({.name = fmt::format("{}.lora.{}", prefix_, op_type),
                         .op_type = std::string(op_type),
                         .attributes = std::move(attributes),
@@ -96,16 +97,16 @@ private:
     }
     const Operator like = op;
     made_.copy(id, std::move(op));
-    TensorId change = like.op_type == "Conv"   ? convolution(like, shape)
-                      : like.op_type == "Gemm" ? gemm(like, shape)
-                                               : matmul(like, input, shape);
+    TensorId change = like.op_type == ops::Conv   ? convolution(like, shape)
+                      : like.op_type == ops::Gemm ? gemm(like, shape)
+                                                  : matmul(like, input, shape);
     const double factor = options_.alpha / static_cast<double>(options_.rank);
     if (factor != 1.0) {
       const TensorId scale = add_tensor(prefix_ + ".lora.factor", {}, TensorKind::constant);
       made_.graph().tensor(scale).values = std::vector<double>{factor};
-      change = append("Mul", {change, scale}, value("scaled", shape));
+      change = append(ops::Mul, {change, scale}, value("scaled", shape));
     }
-    append("Add", {base, change}, result);
+    append(ops::Add, {base, change}, result);
   }
 
   /// [.., K] x [K, N], or [M, K] x [.., K, N] with the weight on the left.
@@ -116,16 +117,18 @@ private:
     if (input == 1) {
       narrow.back() = options_.rank;
       const TensorId down =
-          append("MatMul", {x, adapter("A", {weight[0], options_.rank})}, value("down", narrow));
-      return append("MatMul", {down, adapter("B", {options_.rank, weight[1]})}, value("up", shape));
+          append(ops::MatMul, {x, adapter("A", {weight[0], options_.rank})}, value("down", narrow));
+      return append(ops::MatMul, {down, adapter("B", {options_.rank, weight[1]})},
+                    value("up", shape));
     }
     // A vector on the right has no axis of columns.
     const std::size_t rows =
         network_.tensor(x).shape.size() == 1 ? shape.size() - 1 : shape.size() - 2;
     narrow[rows] = options_.rank;
     const TensorId down =
-        append("MatMul", {adapter("A", {options_.rank, weight[1]}), x}, value("down", narrow));
-    return append("MatMul", {adapter("B", {weight[0], options_.rank}), down}, value("up", shape));
+        append(ops::MatMul, {adapter("A", {options_.rank, weight[1]}), x}, value("down", narrow));
+    return append(ops::MatMul, {adapter("B", {weight[0], options_.rank}), down},
+                  value("up", shape));
   }
 
   /// Adapters as PyTorch's Linear has its weight: [out, in].
@@ -135,10 +138,10 @@ private:
     const std::int64_t in = weight[transposed ? 1 : 0];
     const std::int64_t out = weight[transposed ? 0 : 1];
     const TensorId down =
-        append("Gemm", {op.inputs[0], adapter("A", {options_.rank, in})},
+        append(ops::Gemm, {op.inputs[0], adapter("A", {options_.rank, in})},
                value("down", {shape[0], options_.rank}),
                {{"transA", op.attributes.integer("transA", 0)}, {"transB", std::int64_t{1}}});
-    return append("Gemm", {down, adapter("B", {out, options_.rank})}, value("up", shape),
+    return append(ops::Gemm, {down, adapter("B", {out, options_.rank})}, value("up", shape),
                   {{"transB", std::int64_t{1}}});
   }
 
@@ -153,9 +156,9 @@ private:
     up_weight[1] = options_.rank;
     Shape narrow = shape;
     narrow[1] = groups * options_.rank;
-    const TensorId down = append("Conv", {op.inputs[0], adapter("A", std::move(down_weight))},
+    const TensorId down = append(ops::Conv, {op.inputs[0], adapter("A", std::move(down_weight))},
                                  value("down", std::move(narrow)), op.attributes);
-    return append("Conv", {down, adapter("B", std::move(up_weight))}, value("up", shape),
+    return append(ops::Conv, {down, adapter("B", std::move(up_weight))}, value("up", shape),
                   {{"group", groups}, {"kernel_shape", Shape(weight.size() - 2, 1)}});
   }
 

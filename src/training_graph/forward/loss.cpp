@@ -1,6 +1,8 @@
 // Appends the loss of a step and starts the backward phase; loss_terms.cpp has each kind.
 #include "training_graph/forward/loss.hpp"
 
+#include "workload/shared/op_types.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -30,12 +32,12 @@ std::optional<TensorId> sum_of(StepBuilder& builder, const std::vector<LossParts
   for (const LossParts& term : terms) {
     TensorId part = *term.loss;
     if (!builder.shape(part).empty())
-      part = builder.reshape(part, {}, loss_operator("Reshape", ""));
+      part = builder.reshape(part, {}, loss_operator(ops::Reshape, ""));
     if (term.share != 1.0) {
       const TensorId share = builder.scalar(term.share, builder.graph().tensor(part).type);
-      part = scalar_of(builder, "Mul", {part, share}, "loss.weighted");
+      part = scalar_of(builder, ops::Mul, {part, share}, "loss.weighted");
     }
-    sum = sum ? scalar_of(builder, "Add", {sum, part}, "loss.sum") : part;
+    sum = sum ? scalar_of(builder, ops::Add, {sum, part}, "loss.sum") : part;
   }
   return sum;
 }
@@ -96,7 +98,7 @@ TensorId scaled(StepBuilder& builder, TensorId gradient, std::optional<TensorId>
   const TensorId result =
       builder.add_tensor(source.name + ".scaled", source.shape, source.type, source.kind);
   builder.add_operator({.name = source.name + ".scale",
-                        .op_type = "Mul",
+                        .op_type = ops::Mul,
                         .inputs = {gradient, *seed},
                         .outputs = {result}});
   return result;
@@ -126,7 +128,7 @@ void give_share(StepBuilder& builder, Differentiator& differentiator, const Loss
   const auto scale = scale_of(builder, term.share, seed, type);
   TensorId gradient = scale ? *scale : builder.scalar(1.0, type);
   if (!output.shape.empty()) {
-    NewOperator op = loss_operator("Reshape", "");
+    NewOperator op = loss_operator(ops::Reshape, "");
     op.phase = Phase::backward;
     gradient = builder.reshape(gradient, output.shape, std::move(op));
   }

@@ -38,7 +38,7 @@ LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId predicti
                      const std::string& suffix);
 
 /// An operator of phase loss.
-NewOperator loss_operator(std::string_view op_type, std::string_view domain);
+NewOperator loss_operator(OpType op_type, std::string_view domain);
 
 /// A network whose first floating output is a scalar has its loss already: that is meant where the
 /// options leave the default. InputError when an output that is asked for is missing or no scalar.

@@ -1,6 +1,7 @@
 // Operators that compute each kind of loss, for one output.
 #include "base/shared/checked.hpp"
 #include "training_graph/forward/loss.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -74,7 +75,7 @@ TensorId log_probabilities(StepBuilder& builder, const CrossEntropy& options, Te
                            std::int64_t axis) {
   if (options.of_log_probabilities)
     return logits;
-  NewOperator log_softmax = loss_operator("LogSoftmax", "");
+  NewOperator log_softmax = loss_operator(ops::LogSoftmax, "");
   log_softmax.inputs = {logits};
   log_softmax.attributes.set("axis", axis);
   const TensorId made =
@@ -102,10 +103,9 @@ TensorId positive_weights(StepBuilder& builder, const std::vector<double>& weigh
 }
 
 /// A function of prediction and target of the same shape, over all elements.
-LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
-                           std::string_view gradient_type, Attributes attributes,
-                           std::optional<TensorId> weight, TensorId prediction,
-                           const std::string& suffix) {
+LossParts elementwise_loss(StepBuilder& builder, OpType op_type, std::string_view gradient_type,
+                           Attributes attributes, std::optional<TensorId> weight,
+                           TensorId prediction, const std::string& suffix) {
   LossParts parts{gradient_type, prediction};
   const TensorId target = add_target(builder, "targets", suffix, builder.shape(prediction),
                                      builder.graph().tensor(prediction).type);
@@ -118,7 +118,7 @@ LossParts elementwise_loss(StepBuilder& builder, std::string_view op_type,
   op.attributes = std::move(attributes);
   parts.loss = add_scalar_loss(builder, suffix);
   op.outputs = {parts.loss};
-  if (op_type == "L1Loss") {
+  if (op_type == ops::L1Loss) {
     const TensorId sign = builder.add_tensor("loss" + suffix + ".sign", builder.shape(prediction),
                                              ElementType::int8, TensorKind::activation);
     op.outputs.emplace_back(sign);
@@ -141,7 +141,7 @@ Attributes divided_by(const StepBuilder& builder, Reduction reduction, TensorId 
 
 } // namespace
 
-NewOperator loss_operator(std::string_view op_type, std::string_view domain) {
+NewOperator loss_operator(OpType op_type, std::string_view domain) {
   return {.name = fmt::format("loss.{}", op_type),
           .op_type = op_type,
           .domain = domain,
@@ -157,8 +157,8 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
   const std::int64_t classes = shape[axis];
   Integers labels = shape;
   labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
-  LossParts parts{options.of_log_probabilities ? "NegativeLogLikelihoodLossGrad"
-                                               : "SoftmaxCrossEntropyGrad",
+  LossParts parts{options.of_log_probabilities ? ops::NegativeLogLikelihoodLossGrad
+                                               : ops::SoftmaxCrossEntropyGrad,
                   logits};
   const TensorId target = add_target(builder, "labels", suffix, labels, ElementType::int64);
   const bool last = axis + 1 == shape.size();
@@ -168,13 +168,13 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
   const auto weight = class_weights(builder, options, logits, classes);
 
   const bool smooth = options.label_smoothing != 0.0;
-  NewOperator nll = smooth ? loss_operator("LabelSmoothingLoss", kMonetDomain)
-                           : loss_operator("NegativeLogLikelihoodLoss", "");
+  NewOperator nll = smooth ? loss_operator(ops::LabelSmoothingLoss, kMonetDomain)
+                           : loss_operator(ops::NegativeLogLikelihoodLoss, "");
   nll.inputs = {scores, target};
   if (last) {
     const std::int64_t rows = checked_product(labels);
-    nll.inputs = {builder.reshape(scores, {rows, classes}, loss_operator("Reshape", "")),
-                  builder.reshape(target, {rows}, loss_operator("Reshape", ""))};
+    nll.inputs = {builder.reshape(scores, {rows, classes}, loss_operator(ops::Reshape, "")),
+                  builder.reshape(target, {rows}, loss_operator(ops::Reshape, ""))};
   }
   if (weight)
     nll.inputs.emplace_back(weight);
@@ -211,7 +211,7 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
 
 LossParts loss_parts(StepBuilder& builder, const Mse& options, TensorId prediction,
                      const std::string& suffix) {
-  return elementwise_loss(builder, "MseLoss", "MseLossGrad",
+  return elementwise_loss(builder, ops::MseLoss, ops::MseLossGrad,
                           divided_by(builder, options.reduction, prediction), {}, prediction,
                           suffix);
 }
@@ -221,7 +221,7 @@ LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorI
   std::optional<TensorId> weight;
   if (!options.pos_weight.empty())
     weight = positive_weights(builder, options.pos_weight, prediction);
-  return elementwise_loss(builder, "BceWithLogitsLoss", "BceWithLogitsLossGrad",
+  return elementwise_loss(builder, ops::BceWithLogitsLoss, ops::BceWithLogitsLossGrad,
                           divided_by(builder, options.reduction, prediction), weight, prediction,
                           suffix);
 }
@@ -229,21 +229,21 @@ LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorI
 LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, TensorId prediction,
                      const std::string& suffix) {
   struct Row {
-    std::string_view op_type;
+    OpType op_type;
     std::string_view gradient;
     bool has_threshold;
   };
-  static constexpr std::array<Row, 6> kRows{{{"L1Loss", "L1LossGrad", false},
-                                             {"SmoothL1Loss", "SmoothL1LossGrad", true},
-                                             {"HuberLoss", "HuberLossGrad", true},
-                                             {"BceLoss", "BceLossGrad", false},
-                                             {"KlDivLoss", "KlDivLossGrad", false},
-                                             {"KlDivLoss", "KlDivLossGrad", false}}};
+  static constexpr std::array<Row, 6> kRows{{{ops::L1Loss, ops::L1LossGrad, false},
+                                             {ops::SmoothL1Loss, ops::SmoothL1LossGrad, true},
+                                             {ops::HuberLoss, ops::HuberLossGrad, true},
+                                             {ops::BceLoss, ops::BceLossGrad, false},
+                                             {ops::KlDivLoss, ops::KlDivLossGrad, false},
+                                             {ops::KlDivLoss, ops::KlDivLossGrad, false}}};
   const Row& row = kRows.at(static_cast<std::size_t>(options.kind));
   Attributes attributes = divided_by(builder, options.reduction, prediction);
   if (row.has_threshold)
     attributes.set("threshold", options.threshold);
-  const bool divergence = row.op_type == "KlDivLoss";
+  const bool divergence = row.op_type == ops::KlDivLoss;
   if (divergence)
     attributes.set("log_target",
                    std::int64_t{options.kind == ElementwiseLoss::Kind::kl_div_of_logs});
@@ -266,7 +266,7 @@ LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId predicti
     refuse(builder, prediction,
            fmt::format("{} labels do not fit into {} steps", options.target_length, shape[0]));
   const ElementType sums = builder.precision().reduction_type();
-  LossParts parts{"CtcLossGrad", prediction};
+  LossParts parts{ops::CtcLossGrad, prediction};
   const TensorId labels =
       add_target(builder, "labels", suffix, {shape[1], options.target_length}, ElementType::int64);
   const TensorId likelihood = builder.add_tensor("loss" + suffix + ".likelihoods", {shape[1]}, sums,
@@ -275,7 +275,7 @@ LossParts loss_parts(StepBuilder& builder, const Ctc& options, TensorId predicti
       "loss" + suffix + ".alpha",
       {shape[1], shape[0], checked_add(checked_multiply(2, options.target_length), 1)}, sums,
       TensorKind::activation);
-  NewOperator op = loss_operator("CtcLoss", kMonetDomain);
+  NewOperator op = loss_operator(ops::CtcLoss, kMonetDomain);
   op.inputs = {prediction, labels};
   op.attributes.set("blank", options.blank);
   if (options.zero_infinity)

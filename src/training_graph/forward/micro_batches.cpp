@@ -2,6 +2,7 @@
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
 #include "training_graph/forward/repeat_pass.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -132,7 +133,7 @@ private:
     // The added gradient is freed at once; the sum stays until the update.
     graph().tensor(pass_.now(gradient)).kind = TensorKind::gradient;
     rewriter_.add_operator({.name = fmt::format("{}.accumulate_{}", tensor.name, micro),
-                            .op_type = "Add",
+                            .op_type = ops::Add,
                             .inputs = {sum->second, pass_.now(gradient)},
                             .outputs = {added},
                             .phase = Phase::backward,
@@ -143,7 +144,7 @@ private:
   void append_mean_loss() {
     made_.loss = rewriter_.add_tensor({.name = "loss", .type = loss_type_});
     rewriter_.add_operator({.name = "loss.Mean",
-                            .op_type = "Mean",
+                            .op_type = ops::Mean,
                             .inputs = losses_,
                             .outputs = {*made_.loss},
                             .phase = Phase::loss});

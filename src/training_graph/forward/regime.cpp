@@ -1,6 +1,7 @@
 // Selects the trained parameters and their layers from the options, before differentiation.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/warnings.hpp"
@@ -22,7 +23,7 @@ TensorId weight_behind(const Graph& network, TensorId tensor) {
   TensorId root = storage_root(network, tensor);
   while (const auto producer = network.tensor(root).producer) {
     const Operator& op = network.op(*producer);
-    if ((op.op_type != "Cast" && op.op_type != "FakeQuantize") || !op.inputs[0])
+    if ((op.op_type != ops::Cast && op.op_type != ops::FakeQuantize) || !op.inputs[0])
       break;
     root = storage_root(network, *op.inputs[0]);
   }
@@ -31,7 +32,7 @@ TensorId weight_behind(const Graph& network, TensorId tensor) {
 
 /// An operator whose weight makes a layer: a product with a parameter, or rows picked from one.
 std::optional<TensorId> layer_weight(const Graph& network, const Operator& op) {
-  if (op.nest.compute != ComputeKind::mac && op.op_type != "Gather")
+  if (op.nest.compute != ComputeKind::mac && op.op_type != ops::Gather)
     return std::nullopt;
   for (std::size_t i = 0; i < std::min<std::size_t>(2, op.inputs.size()); ++i) {
     if (!op.inputs[i])

@@ -1,6 +1,7 @@
 // Adds the second pass of sharpness-aware minimisation, before the update.
 #include "training_graph/forward/forward.hpp"
 #include "training_graph/forward/repeat_pass.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -58,7 +59,7 @@ private:
   }
 
   /// An operator in backward; like operators of updates it writes a temporary.
-  TensorId value(std::string_view op_type, const std::string& name,
+  TensorId value(OpType op_type, const std::string& name,
                  std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
                  Attributes attributes = {}) {
     const TensorId result = rewriter_.add_tensor(
@@ -72,7 +73,7 @@ private:
     return result;
   }
 
-  TensorId scalar(std::string_view op_type, const std::string& name,
+  TensorId scalar(OpType op_type, const std::string& name,
                   std::vector<std::optional<TensorId>> inputs) {
     return value(op_type, name, std::move(inputs), {}, sharpness_.type);
   }
@@ -89,19 +90,19 @@ private:
   TensorId length_per_gradient() {
     std::vector<std::optional<TensorId>> squares;
     for (const auto& [weight, gradient] : first_.gradients) {
-      squares.emplace_back(value("ReduceSumSquare", graph().tensor(gradient).name + ".squares",
+      squares.emplace_back(value(ops::ReduceSumSquare, graph().tensor(gradient).name + ".squares",
                                  {gradient}, {}, sharpness_.type, {{"keepdims", std::int64_t{0}}}));
     }
     internal_check(!squares.empty(), "nothing has a gradient to move along");
     TensorId total = *squares.front();
     if (squares.size() > 1)
-      total = scalar("Sum", "ascent_squares", std::move(squares));
-    const TensorId norm = scalar("Sqrt", "ascent_norm", {total});
+      total = scalar(ops::Sum, "ascent_squares", std::move(squares));
+    const TensorId norm = scalar(ops::Sqrt, "ascent_norm", {total});
     TensorId least = number(1e-12);
     if (sharpness_.loss_scale)
-      least = scalar("Mul", "ascent_epsilon", {*sharpness_.loss_scale, least});
-    const TensorId divisor = scalar("Add", "ascent_divisor", {norm, least});
-    return scalar("Div", "ascent_scale", {number(sharpness_.rho), divisor});
+      least = scalar(ops::Mul, "ascent_epsilon", {*sharpness_.loss_scale, least});
+    const TensorId divisor = scalar(ops::Add, "ascent_divisor", {norm, least});
+    return scalar(ops::Div, "ascent_scale", {number(sharpness_.rho), divisor});
   }
 
   /// Tensors that the second pass reads: moved weights, and the same inputs and labels again.
@@ -115,10 +116,10 @@ private:
     }
     for (const auto& [weight, gradient] : first_.gradients) {
       const Tensor& at = source().tensor(weight);
-      const TensorId move = value("Mul", at.name + ".move", {gradient, scale}, at.shape,
+      const TensorId move = value(ops::Mul, at.name + ".move", {gradient, scale}, at.shape,
                                   source().tensor(gradient).type);
-      given.insert_or_assign(weight,
-                             value("Add", at.name + ".moved", {weight, move}, at.shape, at.type));
+      given.insert_or_assign(
+          weight, value(ops::Add, at.name + ".moved", {weight, move}, at.shape, at.type));
     }
     return given;
   }

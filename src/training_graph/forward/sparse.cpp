@@ -4,6 +4,7 @@
 // (gradients/linear.cpp).
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/forward/forward.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -23,11 +24,11 @@ std::optional<std::size_t> channel_axis(const Graph& network, const Operator& op
   const Tensor& weight = network.tensor(*op.inputs[1]);
   if (weight.kind != TensorKind::parameter || !is_floating(weight.type))
     return std::nullopt;
-  if (op.op_type == "Conv")
+  if (op.op_type == ops::Conv)
     return 0;
-  if (op.op_type == "Gemm")
+  if (op.op_type == ops::Gemm)
     return op.attributes.integer("transB", 0) != 0 ? 0 : 1;
-  if (op.op_type == "MatMul" && weight.shape.size() == 2)
+  if (op.op_type == ops::MatMul && weight.shape.size() == 2)
     return 1;
   return std::nullopt;
 }
@@ -35,7 +36,7 @@ std::optional<std::size_t> channel_axis(const Graph& network, const Operator& op
 /// A matrix that nothing but products reads through this operator, transposed, as linear layers are
 /// exported.
 bool is_transposed_weight(const Graph& network, const Operator& op) {
-  if (!op.domain.empty() || op.op_type != "Transpose" || !op.inputs[0] || !op.outputs[0])
+  if (!op.domain.empty() || op.op_type != ops::Transpose || !op.inputs[0] || !op.outputs[0])
     return false;
   const Tensor& weight = network.tensor(*op.inputs[0]);
   if (weight.kind != TensorKind::parameter || !is_floating(weight.type) || weight.shape.size() != 2)
@@ -44,7 +45,7 @@ bool is_transposed_weight(const Graph& network, const Operator& op) {
   return op.attributes.integers("perm", {1, 0}) == Integers{1, 0} && !readers.empty() &&
          std::all_of(readers.begin(), readers.end(), [&](OpId id) {
            const Operator& reader = network.op(id);
-           return reader.domain.empty() && reader.op_type == "MatMul" &&
+           return reader.domain.empty() && reader.op_type == ops::MatMul &&
                   reader.inputs[1] == op.outputs[0] && reader.inputs[0] != op.outputs[0];
          });
 }
@@ -94,7 +95,7 @@ private:
       return;
     const double share = options_.channels[*pattern].share;
     const std::int64_t all = network_.tensor(weight).shape[axis];
-    const std::int64_t groups = op.op_type == "Conv" ? op.attributes.integer("group", 1) : 1;
+    const std::int64_t groups = op.op_type == ops::Conv ? op.attributes.integer("group", 1) : 1;
     const std::int64_t step = groups > 1 ? std::max<std::int64_t>(1, all / groups) : 1;
     const auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all)));
     const std::int64_t taken =
@@ -133,8 +134,8 @@ private:
       join(first, rest, weight, cut.axis);
   }
 
-  void append(std::string_view op_type, const std::string& name,
-              std::vector<std::optional<TensorId>> inputs, TensorId output, Attributes attributes) {
+  void append(OpType op_type, const std::string& name, std::vector<std::optional<TensorId>> inputs,
+              TensorId output, Attributes attributes) {
     made_.add_operator({.name = fmt::format("{}.{}", name, op_type),
                         .op_type = std::string(op_type),
                         .attributes = std::move(attributes),
@@ -143,7 +144,7 @@ private:
   }
 
   void join(TensorId first, TensorId rest, TensorId whole, std::size_t axis) {
-    append("Concat", network_.tensor(whole).name, {first, rest}, whole,
+    append(ops::Concat, network_.tensor(whole).name, {first, rest}, whole,
            {{"axis", static_cast<std::int64_t>(axis)}});
   }
 
@@ -151,7 +152,7 @@ private:
     const Tensor source = made_.graph().tensor(matrix);
     const TensorId result = made_.add_tensor(
         {.name = source.name + ".transposed", .shape = {source.shape[1], source.shape[0]}});
-    append("Transpose", source.name, {matrix}, result, {{"perm", Integers{1, 0}}});
+    append(ops::Transpose, source.name, {matrix}, result, {{"perm", Integers{1, 0}}});
     return result;
   }
 
@@ -190,10 +191,10 @@ void add_biases(const Graph& graph, std::vector<TensorId>& trained) {
       trained.push_back(*op.inputs[input]);
   };
   for (const Operator& op : graph.operators()) {
-    if (op.op_type == "Conv" || op.op_type == "ConvTranspose" || op.op_type == "Gemm" ||
+    if (op.op_type == ops::Conv || op.op_type == ops::ConvTranspose || op.op_type == ops::Gemm ||
         op.op_type.ends_with("Normalization"))
       take(op, 2);
-    if (op.op_type == "Add") {
+    if (op.op_type == ops::Add) {
       take(op, 0);
       take(op, 1);
     }

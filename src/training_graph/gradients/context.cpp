@@ -1,6 +1,7 @@
 // GradientContext: the access of gradient rules to operators, gradients and the builder.
 #include "training_graph/gradients/differentiate.hpp"
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -69,7 +70,7 @@ void GradientContext::give_rows(std::size_t i, TensorId values, TensorId rows) {
   owner_->row_gradients_[input(i)].push_back({values, rows});
 }
 
-NewOperator GradientContext::base(std::string_view op_type) const {
+NewOperator GradientContext::base(OpType op_type) const {
   return {
       .name = fmt::format("{}.{}", op().name, op_type), .op_type = op_type, .forward_op = forward_};
 }
@@ -77,7 +78,7 @@ NewOperator GradientContext::base(std::string_view op_type) const {
 /// `what` has to outlive it: it keeps the type.
 NewOperator GradientContext::begin(Emit& what) const {
   NewOperator made = base(what.op_type);
-  made.domain = what.op_type.find("Grad") != std::string::npos ? kMonetDomain : "";
+  made.domain = what.op_type.name().find("Grad") != std::string_view::npos ? kMonetDomain : "";
   made.inputs = std::move(what.inputs);
   made.attributes = std::move(what.attributes);
   made.gradient_of = what.gradient_of;
@@ -157,15 +158,15 @@ TensorId GradientContext::reduce_to(TensorId gradient, Integers shape) {
       axes.size() == dropped && (dropped == 0 || axes.back() < static_cast<std::int64_t>(dropped));
   const Attributes keep{{"keepdims", std::int64_t{only_dropped ? 0 : 1}}};
   return reshape(
-      emit_value({"ReduceSum", {gradient, integers(axes)}, keep}, only_dropped ? shape : kept),
+      emit_value({ops::ReduceSum, {gradient, integers(axes)}, keep}, only_dropped ? shape : kept),
       shape);
 }
 
 TensorId GradientContext::reshape(TensorId tensor, Integers shape) {
-  return builder().reshape(tensor, std::move(shape), base("Reshape"));
+  return builder().reshape(tensor, std::move(shape), base(ops::Reshape));
 }
 TensorId GradientContext::expand(TensorId tensor, Integers shape) {
-  return builder().expand(tensor, std::move(shape), base("Expand"));
+  return builder().expand(tensor, std::move(shape), base(ops::Expand));
 }
 TensorId GradientContext::scalar(double value) {
   return builder().scalar(value, value_type());

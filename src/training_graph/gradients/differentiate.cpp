@@ -38,14 +38,14 @@ bool passes_weight(const Graph& graph, const Operator& op, const GradientNeeds& 
                   graph.tensor(storage_root(graph, *id)).kind == TensorKind::parameter);
   };
   const auto is_trained = [&](const auto& id) { return id && needs.weight_view[id->index()]; };
-  if (op.op_type == "Concat")
+  if (op.op_type == ops::Concat)
     return std::ranges::all_of(op.inputs, is_weight) && std::ranges::any_of(op.inputs, is_trained);
-  const bool slice = op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
+  const bool slice = op.op_type == ops::Gather && op.inputs.size() > 1 && op.inputs[1] &&
                      graph.tensor(*op.inputs[1]).values &&
                      element_count(graph.tensor(*op.inputs[1])) == 1;
-  const bool rounds = op.op_type == "Cast" || op.op_type == "FakeQuantize" ||
-                      op.op_type == "Tile" || op.op_type == "ScaledCast" ||
-                      op.op_type == "BlockCast";
+  const bool rounds = op.op_type == ops::Cast || op.op_type == ops::FakeQuantize ||
+                      op.op_type == ops::Tile || op.op_type == ops::ScaledCast ||
+                      op.op_type == ops::BlockCast;
   return (has_view_rule(op) || rounds || slice) && is_trained(op.inputs[0]);
 }
 
@@ -126,13 +126,11 @@ bool is_differentiated(const GradientNeeds& needs, const Operator& op) {
 namespace {
 
 /// Operators that compute in integers: what is trained before them is not trained through them.
-constexpr std::array<std::string_view, 6> kIntegerOperators{
-    "QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
-    "QLinearMatMul",  "ConvInteger",           "MatMulInteger"};
 
 bool computes_integers(const Operator& op) {
   return op.domain.empty() &&
-         std::ranges::find(kIntegerOperators, op.op_type) != kIntegerOperators.end();
+         op.op_type.is_one_of({ops::QuantizeLinear, ops::DynamicQuantizeLinear, ops::QLinearConv,
+                               ops::QLinearMatMul, ops::ConvInteger, ops::MatMulInteger});
 }
 
 /// Tensors from which the outputs are computed, whatever gradients do.
@@ -304,7 +302,7 @@ void Differentiator::give(TensorId tensor, TensorId gradient) {
       builder_->add_tensor(source.name + (of_parameter ? ".grad" : ".grad_sum"), source.shape,
                            builder_->gradient_type(tensor), TensorKind::gradient);
   builder_->add_operator({.name = source.name + ".accumulate",
-                          .op_type = "Add",
+                          .op_type = ops::Add,
                           .inputs = {*slot, gradient},
                           .outputs = {sum},
                           .forward_op = source.producer});

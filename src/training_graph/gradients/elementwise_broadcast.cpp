@@ -2,6 +2,7 @@
 // where the operands have the result's shape; the gradient of a broadcast operand is an operator of
 // its own that reduces while it multiplies.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <array>
 
@@ -35,7 +36,7 @@ void mean(GradientContext& context) {
   const TensorId share = context.scalar(1.0 / static_cast<double>(inputs));
   const TensorId scaled =
       inputs == 1 ? context.dy()
-                  : context.emit_value({"Mul", {context.dy(), share}}, context.dy_shape());
+                  : context.emit_value({ops::Mul, {context.dy(), share}}, context.dy_shape());
   for (std::size_t i = 0; i < inputs; ++i)
     give_reduced(context, i, scaled);
 }
@@ -45,7 +46,7 @@ void sub(GradientContext& context) {
   if (!context.wants(1))
     return;
   const TensorId reduced = context.reduce_to(context.dy(), context.input_shape(1));
-  context.emit({"Neg", {reduced}}, {1});
+  context.emit({ops::Neg, {reduced}}, {1});
 }
 
 /// The remainder grows with A, and falls by how often B fits: dA = dY, dB = -dY * floor(A / B),
@@ -54,7 +55,7 @@ void mod(GradientContext& context) {
   const TensorId dy = context.dy();
   give_reduced(context, 0, dy);
   if (context.wants(1))
-    context.emit({"ModGrad", {dy, context.input(0), context.input(1)}, context.op().attributes},
+    context.emit({ops::ModGrad, {dy, context.input(0), context.input(1)}, context.op().attributes},
                  context.only(1));
 }
 
@@ -63,11 +64,11 @@ void mul(GradientContext& context) {
   const TensorId dy = context.dy();
   const std::array<TensorId, 2> in{context.input(0), context.input(1)};
   if (in[0] == in[1]) {
-    context.emit({"SquareGrad", {dy, in[0]}});
+    context.emit({ops::SquareGrad, {dy, in[0]}});
     return;
   }
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"MulGrad", {dy, in[0], in[1]}}, {0, 1});
+    context.emit({ops::MulGrad, {dy, in[0], in[1]}}, {0, 1});
     return;
   }
   for (std::size_t i = 0; i < 2; ++i) {
@@ -75,11 +76,11 @@ void mul(GradientContext& context) {
       continue;
     const TensorId other = in[1 - i];
     if (is_whole(context, i)) {
-      context.emit({"Mul", {dy, other}}, {i});
+      context.emit({ops::Mul, {dy, other}}, {i});
     } else if (i == 0) {
-      context.emit({"MulGrad", {dy, std::nullopt, other}});
+      context.emit({ops::MulGrad, {dy, std::nullopt, other}});
     } else {
-      context.emit({"MulGrad", {dy, other}}, context.only(1));
+      context.emit({ops::MulGrad, {dy, other}}, context.only(1));
     }
   }
 }
@@ -90,16 +91,16 @@ void div(GradientContext& context) {
   const TensorId numerator = context.input(0);
   const TensorId denominator = context.input(1);
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"DivGrad", {dy, numerator, denominator}}, {0, 1});
+    context.emit({ops::DivGrad, {dy, numerator, denominator}}, {0, 1});
     return;
   }
   if (is_whole(context, 0)) {
-    context.emit({"Div", {dy, denominator}});
+    context.emit({ops::Div, {dy, denominator}});
   } else if (context.wants(0)) {
-    context.emit({"DivGrad", {dy, std::nullopt, denominator}});
+    context.emit({ops::DivGrad, {dy, std::nullopt, denominator}});
   }
   if (context.wants(1)) {
-    context.emit({"DivGrad", {dy, numerator, denominator}}, context.only(1));
+    context.emit({ops::DivGrad, {dy, numerator, denominator}}, context.only(1));
   }
 }
 
@@ -111,16 +112,16 @@ void pow_rule(GradientContext& context) {
   const TensorId exponent = context.input(1);
   const bool square = known_number(context.graph(), context.op(), 1) == 2.0;
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"PowGrad", {dy, base, exponent, context.output(0)}}, {0, 1});
+    context.emit({ops::PowGrad, {dy, base, exponent, context.output(0)}}, {0, 1});
     return;
   }
   if (is_whole(context, 0) && square) {
-    context.emit({"SquareGrad", {dy, base}});
+    context.emit({ops::SquareGrad, {dy, base}});
   } else if (context.wants(0)) {
-    context.emit({"PowGrad", {dy, base, exponent}});
+    context.emit({ops::PowGrad, {dy, base, exponent}});
   }
   if (context.wants(1)) {
-    context.emit({"PowGrad", {dy, base, exponent, context.output(0)}}, context.only(1));
+    context.emit({ops::PowGrad, {dy, base, exponent, context.output(0)}}, context.only(1));
   }
 }
 
@@ -151,36 +152,36 @@ void extremum(GradientContext& context) {
 void prelu(GradientContext& context) {
   const Inputs inputs{context.dy(), context.input(0), context.input(1)};
   if (is_whole(context, 0) && is_whole(context, 1)) {
-    context.emit({"PReluGrad", inputs}, {0, 1});
+    context.emit({ops::PReluGrad, inputs}, {0, 1});
     return;
   }
   if (context.wants(1)) {
-    context.emit({"PReluGrad", {inputs[0], inputs[1]}}, context.only(1));
+    context.emit({ops::PReluGrad, {inputs[0], inputs[1]}}, context.only(1));
   }
   if (context.wants(0))
-    context.emit({"PReluGrad", inputs});
+    context.emit({ops::PReluGrad, inputs});
 }
 
 /// dA = dY where the condition holds, dB = dY elsewhere; only the condition is kept.
 void where(GradientContext& context) {
   const Inputs inputs{context.dy(), context.input(0)};
   if (is_whole(context, 1) && is_whole(context, 2)) {
-    context.emit({"WhereGrad", inputs}, {1, 2});
+    context.emit({ops::WhereGrad, inputs}, {1, 2});
     return;
   }
   if (context.wants(1))
-    context.emit({"WhereGrad", inputs}, {1});
+    context.emit({ops::WhereGrad, inputs}, {1});
   if (context.wants(2))
-    context.emit({"WhereGrad", inputs}, Targets{std::nullopt, 2});
+    context.emit({ops::WhereGrad, inputs}, Targets{std::nullopt, 2});
 }
 
 } // namespace
 
 std::vector<GradientRule> broadcast_gradients() {
   return {
-      {"Add", add},      {"Div", div}, {"Max", extremum}, {"Mean", mean},
-      {"Min", extremum}, {"Mod", mod}, {"Mul", mul},      {"PRelu", prelu},
-      {"Pow", pow_rule}, {"Sub", sub}, {"Sum", add},      {"Where", where},
+      {ops::Add, add},      {ops::Div, div}, {ops::Max, extremum}, {ops::Mean, mean},
+      {ops::Min, extremum}, {ops::Mod, mod}, {ops::Mul, mul},      {ops::PRelu, prelu},
+      {ops::Pow, pow_rule}, {ops::Sub, sub}, {ops::Sum, add},      {ops::Where, where},
   };
 }
 

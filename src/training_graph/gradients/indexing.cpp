@@ -1,5 +1,6 @@
 // Operators that pick, place or join parts: Gather, Scatter, Slice, Pad, Concat, Split.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -16,7 +17,7 @@ TensorId pad(GradientContext& context, TensorId tensor, const Integers& before,
   Integers pads = before;
   for (std::size_t i = 0; i < shape.size(); ++i)
     pads.push_back(shape[i] - from[i] - before[i]);
-  return context.emit_value({"Pad", {tensor, context.integers(pads)}}, shape);
+  return context.emit_value({ops::Pad, {tensor, context.integers(pads)}}, shape);
 }
 
 /// dY is the gradient of the rows that were looked up, index by index.
@@ -45,7 +46,7 @@ void gather(GradientContext& context) {
     context.give(0, pad(context, context.reshape(context.dy(), one), before, shape));
     return;
   }
-  context.emit({"GatherGrad",
+  context.emit({ops::GatherGrad,
                 {context.dy(), context.input(1)},
                 {{"axis", static_cast<std::int64_t>(axis)}}});
 }
@@ -83,7 +84,8 @@ void slice(GradientContext& context) {
     context.give(0, pad(context, context.dy(), range.starts, context.input_shape(0)));
     return;
   }
-  context.emit({"SliceGrad", {context.dy()}, {{"starts", range.starts}, {"steps", range.steps}}});
+  context.emit(
+      {ops::SliceGrad, {context.dy()}, {{"starts", range.starts}, {"steps", range.steps}}});
 }
 std::string refuse_slice(const Graph& graph, const Operator& op) {
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
@@ -104,7 +106,7 @@ TensorId take(GradientContext& context, const Integers& starts, const Integers& 
   if (context.dy_shape() == shape)
     return context.dy();
   return context.emit_value(
-      {"Slice",
+      {ops::Slice,
        {context.dy(), context.integers(starts), context.integers(ends), context.integers(axes)}},
       shape);
 }
@@ -116,14 +118,14 @@ void pad_rule(GradientContext& context) {
   Integers pads = known_integers(context.graph(), context.op(), 1).value();
   const std::string mode = context.op().attributes.text("mode", "constant");
   if (mode != "constant") {
-    context.emit({"PadGrad", {context.dy()}, {{"pads", pads}, {"mode", mode}}});
+    context.emit({ops::PadGrad, {context.dy()}, {{"pads", pads}, {"mode", mode}}});
     return;
   }
   const bool cuts = std::ranges::any_of(pads, [](std::int64_t v) { return v < 0; });
   if (cuts) {
     for (std::int64_t& amount : pads)
       amount = -amount;
-    context.emit({"Pad", {context.dy(), context.integers(pads)}});
+    context.emit({ops::Pad, {context.dy(), context.integers(pads)}});
     return;
   }
   pads.resize(shape.size());
@@ -164,18 +166,18 @@ void split(GradientContext& context) {
       part = context.expand(context.scalar(0.0), context.graph().tensor(context.output(i)).shape);
     parts.push_back(part);
   }
-  context.emit({"Concat", std::move(parts), {{"axis", axis}}});
+  context.emit({ops::Concat, std::move(parts), {{"axis", axis}}});
 }
 
 /// dY is added where the indices point.
 void gather_elements(GradientContext& context) {
-  context.emit({"GatherElementsGrad",
+  context.emit({ops::GatherElementsGrad,
                 {context.dy(), context.input(1)},
                 {{"axis", context.op().attributes.integer("axis", 0)}}});
 }
 /// The chosen elements receive dY.
 void top_k(GradientContext& context) {
-  context.emit({"GatherElementsGrad",
+  context.emit({ops::GatherElementsGrad,
                 {context.dy(), context.output(1)},
                 {{"axis", context.op().attributes.integer("axis", -1)}}});
 }
@@ -186,26 +188,27 @@ std::string refuse_top_k(const Graph&, const Operator& op) {
 
 /// Reversed once more, everything is where it was.
 void reverse_sequence(GradientContext& context) {
-  context.emit({"ReverseSequence", {context.dy(), context.input(1)}, context.op().attributes});
+  context.emit({ops::ReverseSequence, {context.dy(), context.input(1)}, context.op().attributes});
 }
 
 void gather_nd(GradientContext& context) {
-  context.emit({"GatherNDGrad",
+  context.emit({ops::GatherNDGrad,
                 {context.dy(), context.input(1)},
                 {{"batch_dims", context.op().attributes.integer("batch_dims", 0)}}});
 }
 
 /// Data: dY, with zeros where updates have replaced it. Updates: dY where they went.
 void scatter(GradientContext& context) {
-  const bool by_element = context.op().op_type != "ScatterND";
-  const std::string kind = by_element ? "Elements" : "ND";
+  const bool by_element = context.op().op_type != ops::ScatterND;
   const Attributes of_op = context.op().attributes;
   const Integers updates = context.input_shape(2);
   Attributes axis;
   if (by_element)
     axis.set("axis", of_op.integer("axis", 0));
   if (context.wants(2))
-    context.emit({"Gather" + kind, {context.dy(), context.input(1)}, axis}, {2});
+    context.emit(
+        {by_element ? ops::GatherElements : ops::GatherND, {context.dy(), context.input(1)}, axis},
+        {2});
   if (!context.wants(0))
     return;
   if (of_op.text("reduction", "none") == "add") {
@@ -213,31 +216,33 @@ void scatter(GradientContext& context) {
     return;
   }
   const TensorId zeros = context.expand(context.scalar(0.0), updates);
-  context.emit({"Scatter" + kind, {context.dy(), context.input(1), zeros}, axis});
+  context.emit({by_element ? ops::ScatterElements : ops::ScatterND,
+                {context.dy(), context.input(1), zeros},
+                axis});
 }
 std::string refuse_scatter(const Graph&, const Operator& op) {
   const std::string reduction = op.attributes.text("reduction", "none");
   return reduction == "none" || reduction == "add"
              ? std::string()
-             : op.op_type + " has a gradient only with reduction 'none' or 'add'";
+             : op.op_type.str() + " has a gradient only with reduction 'none' or 'add'";
 }
 
 } // namespace
 
 std::vector<GradientRule> indexing_gradients() {
   return {
-      {"Gather", gather},
-      {"GatherElements", gather_elements},
-      {"GatherND", gather_nd},
-      {"TopK", top_k, refuse_top_k, 1},
-      {"ReverseSequence", reverse_sequence},
-      {"Scatter", scatter, refuse_scatter},
-      {"ScatterElements", scatter, refuse_scatter},
-      {"ScatterND", scatter, refuse_scatter},
-      {"Slice", slice, refuse_slice},
-      {"Pad", pad_rule, refuse_pad},
-      {"Concat", concat},
-      {"Split", split},
+      {ops::Gather, gather},
+      {ops::GatherElements, gather_elements},
+      {ops::GatherND, gather_nd},
+      {ops::TopK, top_k, refuse_top_k, 1},
+      {ops::ReverseSequence, reverse_sequence},
+      {ops::Scatter, scatter, refuse_scatter},
+      {ops::ScatterElements, scatter, refuse_scatter},
+      {ops::ScatterND, scatter, refuse_scatter},
+      {ops::Slice, slice, refuse_slice},
+      {ops::Pad, pad_rule, refuse_pad},
+      {ops::Concat, concat},
+      {ops::Split, split},
   };
 }
 

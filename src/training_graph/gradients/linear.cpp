@@ -2,6 +2,7 @@
 // with that operand written instead of the result, so every gradient costs exactly the forward
 // MACs. Weights first: their operand can be freed before the gradient of the input is made.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,15 +15,15 @@ namespace monet {
 namespace {
 
 struct Product {
-  std::string first;  ///< operator for the gradient of input 0: (dY, B) -> dA
-  std::string second; ///< of input 1: (A, dY) -> dB
+  OpType first;  ///< operator for the gradient of input 0: (dY, B) -> dA
+  OpType second; ///< of input 1: (A, dY) -> dB
 };
 
 /// The trained part of a weight that is joined from it and a part that is not (sparse.cpp).
 std::optional<TensorId> trained_part(const GradientContext& context) {
   const Graph& graph = context.graph();
   const auto producer = graph.tensor(before_scaling(graph, context.input(1))).producer;
-  if (!producer || graph.op(*producer).op_type != "Concat")
+  if (!producer || graph.op(*producer).op_type != ops::Concat)
     return std::nullopt;
   const auto& parts = graph.op(*producer).inputs;
   const auto is_weight = [&](const auto& part) {
@@ -39,7 +40,7 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
   if (shape[axis] == count)
     return tensor;
   shape[axis] = count;
-  return context.emit_value({"Slice",
+  return context.emit_value({ops::Slice,
                              {tensor, context.integers({0}), context.integers({count}),
                               context.integers({static_cast<std::int64_t>(axis)})}},
                             std::move(shape));
@@ -47,12 +48,12 @@ TensorId leading(GradientContext& context, TensorId tensor, std::size_t axis, st
 
 /// The gradient of the first output channels of a weight from those of dY; of a convolution with
 /// groups, whole groups and the inputs that they read.
-void leading_channels(GradientContext& context, const std::string& op_type,
-                      const ProductOperands& operands, TensorId part) {
+void leading_channels(GradientContext& context, OpType op_type, const ProductOperands& operands,
+                      TensorId part) {
   const Integers shape = context.graph().tensor(part).shape;
   const Integers whole = context.input_shape(1);
   Attributes attributes = context.op().attributes;
-  const bool convolution = context.op().op_type == "Conv";
+  const bool convolution = context.op().op_type == ops::Conv;
   const std::size_t rank = context.dy_shape().size();
   std::size_t axis = 0;
   while (shape[axis] == whole[axis])
@@ -74,8 +75,8 @@ void leading_channels(GradientContext& context, const std::string& op_type,
 void product(GradientContext& context, const Product& types) {
   const Attributes attributes = context.op().attributes;
   const ProductOperands operands = context.product_operands();
-  const bool channels = types.second == "ConvGradWeight" || types.second == "GemmGradB" ||
-                        types.second == "MatMulGradB";
+  const bool channels = types.second == ops::ConvGradWeight || types.second == ops::GemmGradB ||
+                        types.second == ops::MatMulGradB;
   const auto part = channels && context.wants(1) ? trained_part(context) : std::nullopt;
   if (part) {
     leading_channels(context, types.second, operands, *part);
@@ -97,27 +98,28 @@ void convolution_bias(GradientContext& context) {
   std::iota(axes.begin(), axes.end(), std::int64_t{0});
   axes.erase(axes.begin() + 1);
   context.emit(
-      {"ReduceSum", {context.dy(), context.integers(axes)}, {{"keepdims", std::int64_t{0}}}}, {2});
+      {ops::ReduceSum, {context.dy(), context.integers(axes)}, {{"keepdims", std::int64_t{0}}}},
+      {2});
 }
 
 void conv(GradientContext& context) {
   convolution_bias(context);
-  product(context, {"ConvGradInput", "ConvGradWeight"});
+  product(context, {ops::ConvGradInput, ops::ConvGradWeight});
 }
 void conv_transpose(GradientContext& context) {
   convolution_bias(context);
-  product(context, {"ConvTransposeGradInput", "ConvTransposeGradWeight"});
+  product(context, {ops::ConvTransposeGradInput, ops::ConvTransposeGradWeight});
 }
 /// The gradient of each operand is the same sum with that operand written.
 void einsum(GradientContext& context) {
   if (context.op().inputs.size() == 1) {
-    context.emit({"EinsumGradA", {context.dy()}, context.op().attributes});
+    context.emit({ops::EinsumGradA, {context.dy()}, context.op().attributes});
     return;
   }
-  product(context, {"EinsumGradA", "EinsumGradB"});
+  product(context, {ops::EinsumGradA, ops::EinsumGradB});
 }
 void matmul(GradientContext& context) {
-  product(context, {"MatMulGradA", "MatMulGradB"});
+  product(context, {ops::MatMulGradA, ops::MatMulGradB});
 }
 
 /// Y = alpha*A*B + beta*C.
@@ -128,15 +130,15 @@ void gemm(GradientContext& context) {
     if (beta == 1.0)
       context.give(2, bias);
     else
-      context.emit({"Mul", {bias, context.scalar(beta)}}, {2});
+      context.emit({ops::Mul, {bias, context.scalar(beta)}}, {2});
   }
-  product(context, {"GemmGradA", "GemmGradB"});
+  product(context, {ops::GemmGradA, ops::GemmGradB});
 }
 
 /// Fused attention: one operator that recomputes the scores from the saved logarithms. Inputs Q, K,
 /// V, mask, condition; the mask gets no gradient (it would have to be stored).
 void attention(GradientContext& context) {
-  GradientContext::Emit what{"AttentionGrad",
+  GradientContext::Emit what{ops::AttentionGrad,
                              {context.dy(), context.input(0), context.input(1), context.input(2),
                               context.output(0), context.output(1)},
                              context.op().attributes,
@@ -159,11 +161,11 @@ void unrolled(GradientContext&) {
 
 std::vector<GradientRule> linear_gradients() {
   return {
-      {"Conv", conv},     {"ConvTranspose", conv_transpose},
-      {"MatMul", matmul}, {"Gemm", gemm},
-      {"Einsum", einsum}, {"Attention", attention, nullptr, 1},
-      {"LSTM", unrolled}, {"GRU", unrolled},
-      {"RNN", unrolled},
+      {ops::Conv, conv},     {ops::ConvTranspose, conv_transpose},
+      {ops::MatMul, matmul}, {ops::Gemm, gemm},
+      {ops::Einsum, einsum}, {ops::Attention, attention, nullptr, 1},
+      {ops::LSTM, unrolled}, {ops::GRU, unrolled},
+      {ops::RNN, unrolled},
   };
 }
 

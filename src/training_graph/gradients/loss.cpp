@@ -1,5 +1,6 @@
 // Losses that a network computes itself.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -10,7 +11,7 @@ namespace {
 void negative_log_likelihood(GradientContext& context) {
   if (!context.wants(0))
     return;
-  GradientContext::Emit what{"NegativeLogLikelihoodLossGrad",
+  GradientContext::Emit what{ops::NegativeLogLikelihoodLossGrad,
                              {context.dy(), context.input(1), context.optional_input(2)},
                              context.op().attributes};
   if (context.op().outputs.size() > 1)
@@ -23,7 +24,7 @@ void negative_log_likelihood(GradientContext& context) {
 } // namespace
 
 std::vector<GradientRule> loss_gradients() {
-  return {{"NegativeLogLikelihoodLoss", negative_log_likelihood, nullptr, 1}};
+  return {{ops::NegativeLogLikelihoodLoss, negative_log_likelihood, nullptr, 1}};
 }
 
 } // namespace monet

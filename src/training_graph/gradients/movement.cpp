@@ -2,6 +2,7 @@
 // Resize, GridSample, RoiAlign. Sources of random numbers, which no gradient passes: their shapes
 // and seeds are all that they take from their inputs.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -25,14 +26,14 @@ void tile(GradientContext& context) {
     return;
   }
   const TensorId parts = context.reshape(context.dy(), split_shape);
-  context.emit({"ReduceSum", {parts, context.integers(axes)}, {{"keepdims", std::int64_t{0}}}});
+  context.emit({ops::ReduceSum, {parts, context.integers(axes)}, {{"keepdims", std::int64_t{0}}}});
 }
 
 /// The other direction. ONNX has no SpaceToDepth for mode CRD: three views do the same.
 void depth_to_space(GradientContext& context) {
   const std::int64_t block = context.op().attributes.integer("blocksize", 1);
   if (context.op().attributes.text("mode", "DCR") != "CRD") {
-    context.emit({"SpaceToDepth", {context.dy()}, {{"blocksize", block}}});
+    context.emit({ops::SpaceToDepth, {context.dy()}, {{"blocksize", block}}});
     return;
   }
   const Integers deep = context.input_shape(0); // [N, C*b*b, H, W]
@@ -40,19 +41,19 @@ void depth_to_space(GradientContext& context) {
   const TensorId parts =
       context.reshape(context.dy(), {deep[0], channels, deep[2], block, deep[3], block});
   const Integers order{0, 1, 3, 5, 2, 4};
-  const TensorId turned = context.emit_value({"Transpose", {parts}, {{"perm", order}}},
+  const TensorId turned = context.emit_value({ops::Transpose, {parts}, {{"perm", order}}},
                                              {deep[0], channels, block, block, deep[2], deep[3]});
   context.give(0, context.reshape(turned, deep));
 }
 void space_to_depth(GradientContext& context) {
   const std::int64_t block = context.op().attributes.integer("blocksize", 1);
   context.emit(
-      {"DepthToSpace", {context.dy()}, {{"blocksize", block}, {"mode", std::string("DCR")}}});
+      {ops::DepthToSpace, {context.dy()}, {{"blocksize", block}, {"mode", std::string("DCR")}}});
 }
 
 /// Keeps the triangle of dY that the forward operator kept.
 void trilu(GradientContext& context) {
-  GradientContext::Emit what{"Trilu", {context.dy()}, context.op().attributes};
+  GradientContext::Emit what{ops::Trilu, {context.dy()}, context.op().attributes};
   if (context.has_input(1))
     what.inputs.emplace_back(context.input(1));
   context.emit(std::move(what));
@@ -66,7 +67,7 @@ const std::vector<double>* known_numbers(const Graph& graph, const Operator& op,
 
 /// Every element of dY is shared out to the elements it was interpolated from.
 void resize(GradientContext& context) {
-  GradientContext::Emit what{"ResizeGrad", {context.dy()}, context.op().attributes};
+  GradientContext::Emit what{ops::ResizeGrad, {context.dy()}, context.op().attributes};
   if (const auto* scales = known_numbers(context.graph(), context.op(), 2);
       scales != nullptr && !scales->empty())
     what.attributes.set("scales", *scales);
@@ -89,7 +90,7 @@ std::string refuse_resize(const Graph& graph, const Operator& op) {
 void grid_sample(GradientContext& context) {
   const Attributes attributes = context.op().attributes;
   if (context.wants(0))
-    context.emit({"GridSampleGradInput", {context.dy(), context.input(1)}, attributes});
+    context.emit({ops::GridSampleGradInput, {context.dy(), context.input(1)}, attributes});
   if (!context.wants(1))
     return;
   if (attributes.text("mode", "bilinear") == "nearest") { // constant nearly everywhere
@@ -97,14 +98,15 @@ void grid_sample(GradientContext& context) {
     return;
   }
   context.emit(
-      {"GridSampleGradGrid", {context.dy(), context.input(0), context.input(1)}, attributes}, {1});
+      {ops::GridSampleGradGrid, {context.dy(), context.input(0), context.input(1)}, attributes},
+      {1});
 }
 
 /// A maximum's sample is found again, which takes X.
 void roi_align(GradientContext& context) {
   const Attributes attributes = context.op().attributes;
   GradientContext::Emit gradient{
-      "RoiAlignGrad", {context.dy(), context.input(1), context.input(2)}, attributes};
+      ops::RoiAlignGrad, {context.dy(), context.input(1), context.input(2)}, attributes};
   if (attributes.text("mode", "avg") == "max")
     gradient.inputs.emplace_back(context.input(0));
   context.emit(std::move(gradient));
@@ -114,18 +116,13 @@ void roi_align(GradientContext& context) {
 
 std::vector<GradientRule> movement_gradients() {
   return {
-      {"Tile", tile},
-      {"DepthToSpace", depth_to_space},
-      {"SpaceToDepth", space_to_depth},
-      {"Trilu", trilu},
-      {"Resize", resize, refuse_resize},
-      {"GridSample", grid_sample},
-      {.op_type = "RoiAlign", .emit = roi_align, .differentiable_inputs = 1},
-      {"OneHot"},
-      {"EyeLike"},
-      {"Bernoulli"},
-      {"RandomNormalLike"},
-      {"RandomUniformLike"},
+      {ops::Tile, tile},
+      {ops::DepthToSpace, depth_to_space},
+      {ops::SpaceToDepth, space_to_depth},
+      {ops::Trilu, trilu},
+      {ops::Resize, resize, refuse_resize},
+      {ops::GridSample, grid_sample},
+      {.op_type = ops::RoiAlign, .emit = roi_align, .differentiable_inputs = 1},
   };
 }
 

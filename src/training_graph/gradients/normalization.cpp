@@ -2,6 +2,7 @@
 // outputs 3 and 4 of BatchNormalization, 1 and 2 of Layer-, Group- and InstanceNormalization;
 // RMSNormalization writes the inverse root of the mean square (output 1). See forward.cpp.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -14,13 +15,13 @@ void fixed_batch_norm(GradientContext& context) {
   const TensorId dy = context.dy();
   const TensorId variance = context.input(4);
   if (const auto parameters = context.wanted({1, 2}); !parameters.empty()) {
-    context.emit({"BatchNormInferenceGradWeight",
+    context.emit({ops::BatchNormInferenceGradWeight,
                   {dy, context.input(0), context.input(3), variance},
                   attributes},
                  parameters);
   }
   if (context.wants(0))
-    context.emit({"BatchNormInferenceGrad", {dy, context.input(1), variance}, attributes});
+    context.emit({ops::BatchNormInferenceGrad, {dy, context.input(1), variance}, attributes});
 }
 
 /// One operator: sums of dY and dY*xhat per channel (dbeta, dgamma), then
@@ -31,7 +32,7 @@ void batch_norm(GradientContext& context) {
     return;
   }
   context.emit(
-      {"BatchNormGrad",
+      {ops::BatchNormGrad,
        {context.dy(), context.input(0), context.input(1), context.output(3), context.output(4)},
        context.op().attributes},
       context.wanted({0, 1, 2}));
@@ -71,11 +72,11 @@ void rms_norm(GradientContext& context) {
 
 std::vector<GradientRule> normalization_gradients() {
   return {
-      {"BatchNormalization", batch_norm, nullptr, 1},
-      {"GroupNormalization", group_norm, nullptr, 1},
-      {"InstanceNormalization", group_norm, nullptr, 1},
-      {"LayerNormalization", layer_norm, nullptr, 1},
-      {"RMSNormalization", rms_norm, nullptr, 1},
+      {ops::BatchNormalization, batch_norm, nullptr, 1},
+      {ops::GroupNormalization, group_norm, nullptr, 1},
+      {ops::InstanceNormalization, group_norm, nullptr, 1},
+      {ops::LayerNormalization, layer_norm, nullptr, 1},
+      {ops::RMSNormalization, rms_norm, nullptr, 1},
   };
 }
 

@@ -3,6 +3,7 @@
 // small.
 #include "base/shared/checked.hpp"
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -39,14 +40,14 @@ void reduce_mean(GradientContext& context) {
   const double count = static_cast<double>(checked_product(context.input_shape(0))) /
                        static_cast<double>(checked_product(kept_shape(context)));
   const TensorId scale = context.scalar(1.0 / count);
-  give_expanded(context, context.emit_value({"Mul", {context.dy(), scale}}, context.dy_shape()));
+  give_expanded(context, context.emit_value({ops::Mul, {context.dy(), scale}}, context.dy_shape()));
 }
 
 /// Y = log(sum X): dX = dY / exp(Y), made while small.
 void reduce_log_sum(GradientContext& context) {
   const Integers small = context.dy_shape();
-  const TensorId sum = context.emit_value({"Exp", {context.output(0)}}, small);
-  give_expanded(context, context.emit_value({"Div", {context.dy(), sum}}, small));
+  const TensorId sum = context.emit_value({ops::Exp, {context.output(0)}}, small);
+  give_expanded(context, context.emit_value({ops::Div, {context.dy(), sum}}, small));
 }
 
 /// dX = f(dY, X): sign(X), 2X, product of the others.
@@ -56,9 +57,9 @@ void from_input(GradientContext& context) {
 }
 /// dX = f(dY, X, Y): X/Y, exp(X - Y), a share of dY where X equals Y.
 void from_both(GradientContext& context) {
-  const std::string& type = context.op().op_type;
-  const std::string gradient =
-      type == "ReduceMax" || type == "ReduceMin" ? "ReduceExtremumGrad" : context.own_gradient();
+  const OpType type = context.op().op_type;
+  const OpType gradient = type == ops::ReduceMax || type == ops::ReduceMin ? ops::ReduceExtremumGrad
+                                                                           : context.own_gradient();
   const Integers kept = kept_shape(context);
   const TensorId dy = context.reshape(context.dy(), kept);
   const TensorId y = context.reshape(context.output(0), kept);
@@ -70,7 +71,7 @@ void running_sum(GradientContext& context) {
   Attributes attributes = context.op().attributes;
   const bool reverse = attributes.integer("reverse", 0) != 0;
   attributes.set("reverse", std::int64_t{reverse ? 0 : 1});
-  context.emit({"CumSum", {context.dy(), context.input(1)}, attributes});
+  context.emit({ops::CumSum, {context.dy(), context.input(1)}, attributes});
 }
 
 std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
@@ -82,19 +83,17 @@ std::string refuse_unknown_axes(const Graph& graph, const Operator& op) {
 
 std::vector<GradientRule> reduction_gradients() {
   return {
-      {"ReduceL1", from_input, refuse_unknown_axes},
-      {"ReduceL2", from_both, refuse_unknown_axes},
-      {"ReduceLogSum", reduce_log_sum, refuse_unknown_axes},
-      {"ReduceLogSumExp", from_both, refuse_unknown_axes},
-      {"ReduceMax", from_both, refuse_unknown_axes},
-      {"ReduceMean", reduce_mean, refuse_unknown_axes},
-      {"ReduceMin", from_both, refuse_unknown_axes},
-      {"ReduceProd", from_input, refuse_unknown_axes},
-      {"ReduceSum", reduce_sum, refuse_unknown_axes},
-      {"ReduceSumSquare", from_input, refuse_unknown_axes},
-      {"CumSum", running_sum},
-      {"ArgMax"},
-      {"ArgMin"},
+      {ops::ReduceL1, from_input, refuse_unknown_axes},
+      {ops::ReduceL2, from_both, refuse_unknown_axes},
+      {ops::ReduceLogSum, reduce_log_sum, refuse_unknown_axes},
+      {ops::ReduceLogSumExp, from_both, refuse_unknown_axes},
+      {ops::ReduceMax, from_both, refuse_unknown_axes},
+      {ops::ReduceMean, reduce_mean, refuse_unknown_axes},
+      {ops::ReduceMin, from_both, refuse_unknown_axes},
+      {ops::ReduceProd, from_input, refuse_unknown_axes},
+      {ops::ReduceSum, reduce_sum, refuse_unknown_axes},
+      {ops::ReduceSumSquare, from_input, refuse_unknown_axes},
+      {ops::CumSum, running_sum},
   };
 }
 

@@ -2,6 +2,7 @@
 #include "base/shared/text.hpp"
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -12,7 +13,7 @@ namespace monet {
 namespace {
 
 bool looks_up(const Operator& op, TensorId table, std::size_t rank) {
-  return op.op_type == "Gather" && op.domain.empty() && op.inputs.size() > 1 &&
+  return op.op_type == ops::Gather && op.domain.empty() && op.inputs.size() > 1 &&
          op.inputs[0] == table && op.inputs[1] != table &&
          normal_axis(op.attributes.integer("axis", 0), rank) == 0;
 }
@@ -45,7 +46,7 @@ TensorId concatenate(StepBuilder& builder, const std::string& name,
   const TensorId joined = builder.add_tensor(
       name, std::move(shape), builder.graph().tensor(parts.front()).type, TensorKind::gradient);
   builder.add_operator({.name = name + ".Concat",
-                        .op_type = "Concat",
+                        .op_type = ops::Concat,
                         .inputs = std::move(inputs),
                         .outputs = {joined},
                         .attributes = {{"axis", std::int64_t{0}}}});
@@ -103,7 +104,7 @@ RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<Row
   const TensorId rows = integers("rows", TensorKind::parameter_gradient);
   const TensorId places = integers("places", TensorKind::gradient);
   builder.add_operator({.name = name + ".DistinctIndices",
-                        .op_type = "DistinctIndices",
+                        .op_type = ops::DistinctIndices,
                         .domain = kMonetDomain,
                         .inputs = {of_all},
                         .outputs = {rows, places},
@@ -112,7 +113,7 @@ RowGradient coalesce(StepBuilder& builder, TensorId table, const std::vector<Row
       builder.add_tensor(name, shape, builder.precision().weight_gradient_type(weight.type),
                          TensorKind::parameter_gradient);
   builder.add_operator({.name = name + ".coalesce",
-                        .op_type = "GatherGrad",
+                        .op_type = ops::GatherGrad,
                         .domain = kMonetDomain,
                         .inputs = {all, places},
                         .outputs = {sums},

@@ -49,10 +49,10 @@ public:
   bool wants_tensor(TensorId tensor) const;
 
   /// Type of the forward operator followed by "Grad".
-  std::string own_gradient() const { return op().op_type + "Grad"; }
+  OpType own_gradient() const { return op().op_type.str() + "Grad"; }
   /// Operator to emit: of domain ai.monet if its type contains "Grad", of ONNX otherwise.
   struct Emit {
-    std::string op_type;
+    OpType op_type;
     std::vector<std::optional<TensorId>> inputs;
     Attributes attributes = {};
     GradientOf gradient_of = GradientOf::none;
@@ -82,7 +82,7 @@ public:
 
 private:
   Integers shape_of(TensorId tensor) const { return graph().tensor(tensor).shape; }
-  NewOperator base(std::string_view op_type) const;
+  NewOperator base(OpType op_type) const;
   NewOperator begin(Emit& what) const;
 
   Differentiator* owner_;
@@ -90,7 +90,7 @@ private:
 };
 
 struct GradientRule {
-  std::string_view op_type;
+  OpType op_type;
   /// Null: the operator's outputs do not depend differentiably on its inputs; gradients stop there.
   void (*emit)(GradientContext& context) = nullptr;
   /// Why this particular operator has no gradient although its type has a rule; empty = it has one.

@@ -1,5 +1,6 @@
 // The table of gradient rules by operator type; differentiate.cpp looks rules up here.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/operators.hpp"
 
 #include "monet/training_graph/training.hpp"
 
@@ -30,12 +31,6 @@ const std::map<std::string_view, GradientRule>& by_type() {
   return rules;
 }
 
-/// Their results are indices or truth values.
-constexpr std::array kDiscrete{"And",    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
-                               "ArgMax", "ArgMin",     "Equal",      "Greater",   "GreaterOrEqual",
-                               "IsInf",  "IsNaN",      "NonZero",    "Less",      "LessOrEqual",
-                               "Not",    "Or",         "Xor"};
-
 } // namespace
 
 const GradientRule* find_gradient_rule(const Operator& op) {
@@ -55,10 +50,10 @@ std::vector<std::string> differentiable_operators() {
 }
 
 GradientSupport gradient_support(std::string_view domain, std::string_view op_type) {
-  if (std::find(kDiscrete.begin(), kDiscrete.end(), op_type) != kDiscrete.end())
+  if (has_trait(op_type, OperatorRow::kDiscrete))
     return GradientSupport::stops;
   const GradientRule* rule =
-      find_gradient_rule({.op_type = std::string(op_type), .domain = std::string(domain)});
+      find_gradient_rule({.op_type = op_type, .domain = std::string(domain)});
   if (rule == nullptr)
     return GradientSupport::no;
   return rule->emit == nullptr ? GradientSupport::stops : GradientSupport::yes;

@@ -1,5 +1,6 @@
 // Views: the gradient of a rearrangement is the inverse rearrangement.
 #include "training_graph/gradients/rules.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <numeric>
 
@@ -20,7 +21,7 @@ void transpose(GradientContext& context) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
-  context.emit({"Transpose", {context.dy()}, {{"perm", inverse}}});
+  context.emit({ops::Transpose, {context.dy()}, {{"perm", inverse}}});
 }
 
 void expand(GradientContext& context) {
@@ -36,24 +37,24 @@ void cast(GradientContext& context) {
   if (graph.tensor(context.dy()).type == type)
     context.give(0, context.dy());
   else
-    context.emit({"Cast", {context.dy()}});
+    context.emit({ops::Cast, {context.dy()}});
 }
 
 } // namespace
 
 std::vector<GradientRule> view_gradients() {
   return {
-      {"Identity", same_elements},
-      {"Reshape", same_elements},
-      {"Flatten", same_elements},
-      {"Squeeze", same_elements},
-      {"Unsqueeze", same_elements},
-      {"Transpose", transpose},
-      {"Expand", expand},
-      {"Cast", cast},
-      {"CastLike", cast},
-      {"Shape"},
-      {"Size"},
+      {ops::Identity, same_elements},
+      {ops::Reshape, same_elements},
+      {ops::Flatten, same_elements},
+      {ops::Squeeze, same_elements},
+      {ops::Unsqueeze, same_elements},
+      {ops::Transpose, transpose},
+      {ops::Expand, expand},
+      {ops::Cast, cast},
+      {ops::CastLike, cast},
+      {ops::Shape},
+      {ops::Size},
   };
 }
 

@@ -20,48 +20,7 @@ namespace {
 
 using Shape = Integers;
 
-/// Tensors that an operator's node in autograd keeps, as bits: X and X1 are its first two inputs, Y
-/// and Y1 its first two outputs.
-enum Keeps : unsigned { kX = 1, kX1 = 2, kY = 4, kY1 = 8, kStatistics = 16, kRunning = 32 };
-
-struct SavedInputs {
-  unsigned what;
-  std::string_view op_types; ///< separated by blanks
-};
-
-/// Tensors kept by operator type, from derivatives.yaml of PyTorch 1.13. Products and quotients are
-/// not here: their kept tensors depend on which operands require a gradient.
-constexpr SavedInputs kKept[]{
-    {kX, "Abs Acos Acosh Asin Asinh Atan Atanh Celu Clip Cos Cosh Elu Erf Gelu GlobalAveragePool "
-         "HardSigmoid HardSwish LeakyRelu Log Mish ReduceSumSquare Selu Shrink Sin Sinh Softplus "
-         "ThresholdedRelu Where"},
-    {0,
-     "Add BlockCast Cast Ceil Concat CumSum DepthToSpace Floor Neg Quantise ReduceSum Requantise "
-     "Resize RoiAlign Round ScaledCast Sign Sub Sum Tile Trilu"},
-    {kX | kRunning | kStatistics, "BatchNormalization"},
-    // A convolution's weight that is no parameter counts.
-    {kX | kX1, "Conv ConvTranspose GatherElements GridSample PRelu"},
-    {kY, "Exp LogSoftmax Reciprocal Relu Sigmoid Softmax Sqrt Tan Tanh"},
-    {kX1, "GatherND MaxUnpool ScatterElements"},
-    {kX | kStatistics, "GroupNormalization InstanceNormalization LayerNormalization"},
-    {kX | kY1, "MaxPool"},
-    {kX | kY, "ReduceL1 ReduceL2 ReduceLogSumExp ReduceProd"},
-    {kY1, "TopK"},
-};
-
-/// Entry of the table for an operator type; nullopt if it has no entry.
-std::optional<unsigned> kept_by_type(std::string_view op_type) {
-  static const auto kept = [] {
-    std::map<std::string_view, unsigned> by_type;
-    for (const SavedInputs& group : kKept) {
-      for (const std::string_view each : split(group.op_types, ' ', group.op_types.size()))
-        by_type.emplace(each, group.what);
-    }
-    return by_type;
-  }();
-  const auto found = kept.find(op_type);
-  return found == kept.end() ? std::nullopt : std::optional(found->second);
-}
+using enum OperatorRow::Kept;
 
 class EagerModel {
 public:
@@ -118,43 +77,43 @@ private:
 
   /// x[:, 0]: one index taken out of an axis is a view in PyTorch.
   bool is_selection(const Operator& op) const {
-    return op.op_type == "Gather" && op.inputs.size() > 1 && op.inputs[1] &&
+    return op.op_type == ops::Gather && op.inputs.size() > 1 && op.inputs[1] &&
            tensor(*op.inputs[1]).values && tensor(*op.inputs[1]).shape.empty() &&
            !tensor(*op.inputs[0]).shape.empty();
   }
 
   bool keep_by_type(const Operator& op) {
-    if (op.op_type == "MatMul") {
+    if (op.op_type == ops::MatMul) {
       keep_factors(kept_, graph_, op, requires_grad_);
       return true;
     }
-    if (op.op_type == "Einsum")
+    if (op.op_type == ops::Einsum)
       return keep_einsum(kept_, graph_, op, requires_grad_);
     using Rule = void (EagerModel::*)(const Operator&);
     struct Row {
-      std::string_view op_type;
+      OpType op_type;
       Rule rule;
     };
     static constexpr std::array kRules{
-        Row{"AveragePool", &EagerModel::keep_unpadded},
-        Row{"Div", &EagerModel::keep_quotient},
-        Row{"Dropout", &EagerModel::keep_mask},
-        Row{"FakeQuantize", &EagerModel::keep_rounding},
-        Row{"Gather", &EagerModel::keep_gathered},
-        Row{"Gemm", &EagerModel::keep_others},
-        Row{"Max", &EagerModel::keep_compared},
-        Row{"Min", &EagerModel::keep_compared},
-        Row{"Mod", &EagerModel::keep_remainder},
-        Row{"Mul", &EagerModel::keep_others},
-        Row{"NegativeLogLikelihoodLoss", &EagerModel::keep_likelihood},
-        Row{"Pad", &EagerModel::keep_padded},
-        Row{"Pow", &EagerModel::keep_power},
-        Row{"RMSNormalization", &EagerModel::keep_squares},
-        Row{"ReduceMax", &EagerModel::keep_extremum},
-        Row{"ReduceMean", &EagerModel::keep_averaged},
-        Row{"ReduceMin", &EagerModel::keep_extremum},
-        Row{"Silu", &EagerModel::keep_scaled_gate},
-        Row{"Softsign", &EagerModel::keep_soft_sign},
+        Row{ops::AveragePool, &EagerModel::keep_unpadded},
+        Row{ops::Div, &EagerModel::keep_quotient},
+        Row{ops::Dropout, &EagerModel::keep_mask},
+        Row{ops::FakeQuantize, &EagerModel::keep_rounding},
+        Row{ops::Gather, &EagerModel::keep_gathered},
+        Row{ops::Gemm, &EagerModel::keep_others},
+        Row{ops::Max, &EagerModel::keep_compared},
+        Row{ops::Min, &EagerModel::keep_compared},
+        Row{ops::Mod, &EagerModel::keep_remainder},
+        Row{ops::Mul, &EagerModel::keep_others},
+        Row{ops::NegativeLogLikelihoodLoss, &EagerModel::keep_likelihood},
+        Row{ops::Pad, &EagerModel::keep_padded},
+        Row{ops::Pow, &EagerModel::keep_power},
+        Row{ops::RMSNormalization, &EagerModel::keep_squares},
+        Row{ops::ReduceMax, &EagerModel::keep_extremum},
+        Row{ops::ReduceMean, &EagerModel::keep_averaged},
+        Row{ops::ReduceMin, &EagerModel::keep_extremum},
+        Row{ops::Silu, &EagerModel::keep_scaled_gate},
+        Row{ops::Softsign, &EagerModel::keep_soft_sign},
     };
     for (const Row& row : kRules) {
       if (row.op_type == op.op_type) {
@@ -166,16 +125,17 @@ private:
   }
 
   bool keep_by_table(const Operator& op) {
-    const std::optional<unsigned> what = kept_by_type(op.op_type);
+    const OperatorRow* row = find_row(op.op_type);
+    const std::optional<unsigned> what = row != nullptr ? row->kept : std::nullopt;
     if (!what)
       return false;
     keep_flags(op, *what);
     if ((*what & kStatistics) && op.inputs.size() > 1 && op.inputs[1] &&
         tensor(*op.inputs[1]).producer)
       keep(op.inputs, 1); // a scale that is computed
-    if (op.op_type == "InstanceNormalization")
+    if (op.op_type == ops::InstanceNormalization)
       keep_repeated_scale(op);
-    if (op.op_type == "RoiAlign")
+    if (op.op_type == ops::RoiAlign)
       keep_regions(op);
     return true;
   }
@@ -274,7 +234,7 @@ private:
   /// max(dim) keeps where it found them, as int64; max() and amax() what they compared.
   void keep_extremum(const Operator& op) {
     if (reduced_axes(op) == 1 && tensor(*op.inputs[0]).shape.size() > 1) {
-      const std::string_view place = op.op_type == "ReduceMax" ? "ArgMax" : "ArgMin";
+      const std::string_view place = op.op_type == ops::ReduceMax ? ops::ArgMax : ops::ArgMin;
       for (const OpId reader : tensor(*op.inputs[0]).consumers) {
         if (graph_.op(reader).op_type == place)
           return keep(graph_.op(reader).outputs, 0);
@@ -308,7 +268,7 @@ private:
     const auto is_number = [&](TensorId input) {
       return tensor(input).kind == TensorKind::constant && element_count(tensor(input)) == 1;
     };
-    if (!op || (op->op_type != "Add" && op->op_type != "Mul") || op->inputs.size() != 2)
+    if (!op || (op->op_type != ops::Add && op->op_type != ops::Mul) || op->inputs.size() != 2)
       return keep(id);
     for (const TensorId input : present(op->inputs)) {
       if (!is_number(input))
@@ -345,7 +305,7 @@ private:
   /// The exporter spells a padded average as Pad and AveragePool.
   void keep_unpadded(const Operator& op) {
     const auto producer = tensor(*op.inputs[0]).producer;
-    const bool padded = producer && graph_.op(*producer).op_type == "Pad";
+    const bool padded = producer && graph_.op(*producer).op_type == ops::Pad;
     keep(padded ? *graph_.op(*producer).inputs[0] : *op.inputs[0]);
   }
 
@@ -423,14 +383,13 @@ private:
   /// Marks tensors computed from roundings and signs as requiring a gradient, as in PyTorch, where
   /// it is zero: the other operands of their readers are then kept.
   void add_flat_gradients() {
-    static constexpr std::array<std::string_view, 4> kFlat{"Ceil", "Floor", "Round", "Sign"};
     requires_grad_.resize(graph_.tensors().size(), false);
     std::vector<bool> flat(graph_.tensors().size(), false);
     const auto any = [](const Operator& op, const std::vector<bool>& of) {
       return std::ranges::any_of(op.inputs, [&](const auto& id) { return id && of[id->index()]; });
     };
     for (const Operator& op : graph_.operators()) {
-      const bool is_flat = std::ranges::find(kFlat, op.op_type) != kFlat.end();
+      const bool is_flat = op.op_type.is_one_of({ops::Ceil, ops::Floor, ops::Round, ops::Sign});
       if (op.phase != Phase::forward || !(any(op, flat) || (is_flat && any(op, requires_grad_))))
         continue;
       for (const TensorId id : present(op.outputs))
@@ -456,7 +415,7 @@ EagerStorage find_eager_storage(const Graph& step, const std::vector<bool>& requ
 
 void widen_dropout_masks(Graph& step) {
   for (const Operator& op : step.operators()) {
-    if (op.phase != Phase::forward || op.op_type != "Dropout" || op.outputs.size() < 2 ||
+    if (op.phase != Phase::forward || op.op_type != ops::Dropout || op.outputs.size() < 2 ||
         !op.outputs[1])
       continue;
     const ElementType type = step.tensor(*op.outputs[0]).type;

@@ -2,6 +2,7 @@
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/memory/eager_parts.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ bool is_transposed(const Tensor& a, const Tensor& b) {
 
 bool is_copy(const Tensor& copy, const Tensor& of) {
   const auto is_constant_node = [](const Tensor& one) {
-    return one.name.substr(one.name.rfind('/') + 1).rfind("Constant", 0) == 0;
+    return one.name.substr(one.name.rfind('/') + 1).rfind(ops::Constant, 0) == 0;
   };
   if (copy.kind != TensorKind::constant || copy.type != of.type ||
       copy.values->index() != of.values->index())

@@ -1,6 +1,7 @@
 // EagerLayouts: storages and strides of PyTorch's tensors, for eager.cpp.
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 
@@ -20,7 +21,7 @@ Shape row_major(const Shape& shape) {
 /// The reader of networks calls the states that a recurrent layer begins with so.
 bool begins_recurrence(const Operator& op) {
   const std::string leaf = op.name.substr(op.name.rfind('/') + 1);
-  return op.op_type == "Squeeze" && (leaf.rfind("h0", 0) == 0 || leaf.rfind("c0", 0) == 0);
+  return op.op_type == ops::Squeeze && (leaf.rfind("h0", 0) == 0 || leaf.rfind("c0", 0) == 0);
 }
 
 } // namespace
@@ -92,7 +93,7 @@ std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout
                                            const Shape& to) const {
   const Shape& from = graph_->tensor(*op.inputs[0]).shape;
   Shape strides = source.strides;
-  if (op.op_type == "Transpose") {
+  if (op.op_type == ops::Transpose) {
     const Shape order = op.attributes.integers("perm");
     for (std::size_t i = 0; i < strides.size(); ++i)
       strides[i] =
@@ -100,18 +101,18 @@ std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout
               .strides[order.empty() ? strides.size() - 1 - i : static_cast<std::size_t>(order[i])];
     return strides;
   }
-  if (op.op_type == "Slice")
+  if (op.op_type == ops::Slice)
     return sliced(op, std::move(strides));
   if (begins_recurrence(op) && std::count(strides.begin(), strides.end(), 0) != 0)
     return std::nullopt; // an expanded state is copied for the layer
-  if (op.op_type == "Split")
+  if (op.op_type == ops::Split)
     return strides;
-  if (op.op_type == "Gather") {
+  if (op.op_type == ops::Gather) {
     const std::size_t axis = normal_axis(op.attributes.integer("axis", 0), from.size());
     strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
     return strides;
   }
-  if (op.op_type == "Expand") {
+  if (op.op_type == ops::Expand) {
     const std::size_t added = to.size() - from.size();
     Shape wide(to.size(), 0);
     for (std::size_t i = 0; i < from.size(); ++i)

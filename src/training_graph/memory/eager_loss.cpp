@@ -1,5 +1,6 @@
 // Bytes that PyTorch keeps for the operators of a loss, for eager.cpp.
 #include "training_graph/memory/eager_parts.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -27,15 +28,15 @@ std::int64_t sequence_bytes(const Operator& op, const Tensor& labels) {
 
 EagerLoss eager_loss(const Graph& graph, const Operator& op) {
   const auto input = [&](std::size_t i) -> const Tensor& { return graph.tensor(*op.inputs[i]); };
-  if (op.op_type == "L1Loss") // the absolute value of a difference
+  if (op.op_type == ops::L1Loss) // the absolute value of a difference
     return {bytes_of(size_of(input(0))), false};
-  if (op.op_type == "Mul") // by its share of the sum
+  if (op.op_type == ops::Mul) // by its share of the sum
     return {8, false};
-  if (op.op_type == "CtcLoss")
+  if (op.op_type == ops::CtcLoss)
     return {sequence_bytes(op, input(1))};
-  if (op.op_type == "LabelSmoothingLoss")
+  if (op.op_type == ops::LabelSmoothingLoss)
     return {smoothing_bytes(op, element_count(input(1)))};
-  if (op.op_type == "KlDivLoss" && op.attributes.integer("divisor", 1) != 1)
+  if (op.op_type == ops::KlDivLoss && op.attributes.integer("divisor", 1) != 1)
     return {8}; // that it is divided by
   return {};
 }

@@ -114,10 +114,10 @@ std::string recompute_obstacle(const Graph& graph, const Operator& op) {
     return "belongs to the backward part";
   if (is_offload(op))
     return "has moved its operand out of the device";
-  if (op.op_type == "Dropout" || op.op_type == "Multinomial" || op.op_type == "Bernoulli" ||
-      op.op_type.rfind("Random", 0) == 0)
+  if (op.op_type == ops::Dropout || op.op_type == ops::Multinomial ||
+      op.op_type == ops::Bernoulli || op.op_type.starts_with("Random"))
     return "draws random numbers, which are not drawn twice";
-  const bool running = op.domain == kMonetDomain && op.op_type == "BatchNormalization";
+  const bool running = op.domain == kMonetDomain && op.op_type == ops::BatchNormalization;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     const bool statistics = running && (i == 1 || i == 2);
     if (op.outputs[i] && graph.tensor(*op.outputs[i]).alias_of && !statistics)

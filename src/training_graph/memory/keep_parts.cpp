@@ -1,6 +1,7 @@
 // Copies the part of a forward result that the backward part reads, to store less.
 #include "training_graph/build/rebuild.hpp"
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include <map>
@@ -99,9 +100,9 @@ private:
     tensor.consumers.clear();
     const TensorId copy = made_.add_tensor(std::move(tensor));
     made_.add_operator({.name = name + ".Copy",
-                        .op_type = "Copy",
+                        .op_type = ops::Copy,
                         .domain = std::string(kMonetDomain),
-                        .attributes = {{"view", std::string("Reshape")}}, // to the same shape
+                        .attributes = {{"view", std::string(ops::Reshape)}}, // to the same shape
                         .inputs = {part},
                         .outputs = {copy},
                         .phase = phase});

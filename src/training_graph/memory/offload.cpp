@@ -2,6 +2,7 @@
 #include "training_graph/forward/repeat_pass.hpp"
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
@@ -55,7 +56,7 @@ public:
     const auto move_out = [&](std::size_t before, Phase phase) {
       for (const auto& [id, place] : places_) {
         if (place.out == before)
-          in_host.emplace(id, sequence.copy(id, "Offload", ".offloaded", phase));
+          in_host.emplace(id, sequence.copy(id, ops::Offload, ".offloaded", phase));
       }
     };
     Phase phase = Phase::forward; // of the operators so far
@@ -65,7 +66,7 @@ public:
         if (place.in != i)
           continue;
         sequence.read_instead(id, in_host.at(id));
-        sequence.read_instead(id, sequence.copy(id, "Fetch", ".fetched", Phase::backward));
+        sequence.read_instead(id, sequence.copy(id, ops::Fetch, ".fetched", Phase::backward));
       }
       sequence.run(OpId(i));
       if (graph_.op(OpId(i)).phase != Phase::recompute)

@@ -2,6 +2,7 @@
 #include "training_graph/shared/operand_roles.hpp"
 
 #include "base/shared/checked.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,8 +14,8 @@ namespace {
 
 bool only_changes_type(const Operator& op) {
   const bool ours = op.domain == kMonetDomain;
-  return (op.domain.empty() && op.op_type == "Cast") ||
-         (ours && (op.op_type == "Quantise" || op.op_type == "Requantise"));
+  return (op.domain.empty() && op.op_type == ops::Cast) ||
+         (ours && (op.op_type == ops::Quantise || op.op_type == ops::Requantise));
 }
 
 /// Sources of tensors through casts and quantisation; the source of a master copy is its weight.

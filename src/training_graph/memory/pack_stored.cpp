@@ -20,8 +20,8 @@ struct TwoValued {
   std::string_view gradient;
 };
 constexpr std::array kTwoValued{
-    TwoValued{"Clip", "ClipGrad"}, TwoValued{"HardSigmoid", "HardSigmoidGrad"},
-    TwoValued{"LeakyRelu", "LeakyReluGrad"}, TwoValued{"Relu", "ReluGrad"}};
+    TwoValued{ops::Clip, ops::ClipGrad}, TwoValued{ops::HardSigmoid, ops::HardSigmoidGrad},
+    TwoValued{ops::LeakyRelu, ops::LeakyReluGrad}, TwoValued{ops::Relu, ops::ReluGrad}};
 
 /// Storages that the backward part reads, and the operators that do.
 using Readers = std::vector<std::vector<OpId>>;
@@ -59,9 +59,9 @@ bool can_read_mask(const Graph& graph, const Operator& gradient) {
 
 void set_slopes(const Operator& activation, Operator& gradient) {
   Attributes attributes;
-  if (activation.op_type == "LeakyRelu")
+  if (activation.op_type == ops::LeakyRelu)
     attributes.set("outside", activation.attributes.number("alpha", 0.01));
-  if (activation.op_type == "HardSigmoid")
+  if (activation.op_type == ops::HardSigmoid)
     attributes.set("inside", activation.attributes.number("alpha", 0.2));
   gradient.attributes = std::move(attributes);
 }
@@ -99,7 +99,7 @@ private:
     if (tensor.type == ElementType::boolean) {
       for (const TensorId view : views_[id.index()])
         graph_.tensor(view).type = ElementType::bit;
-    } else if (producer.op_type == "MaxPool" && producer.outputs.size() > 1 &&
+    } else if (producer.op_type == ops::MaxPool && producer.outputs.size() > 1 &&
                producer.outputs[1] == id && producer.attributes.integer("window_indices", 0) != 0) {
       const std::int64_t places = checked_product(producer.attributes.integers("kernel_shape"));
       if (places <= 256)
@@ -120,7 +120,7 @@ private:
     Operator& gradient = graph_.op(reader);
     const std::int64_t strict = gradient.attributes.integer("strict", 0);
     set_slopes(graph_.op(writer), gradient);
-    gradient.op_type = "MaskGrad";
+    gradient.op_type = ops::MaskGrad;
     const auto inputs = gradient.inputs;
     gradient.inputs.resize(2);
     for (std::size_t i = 2; i < inputs.size(); ++i) {

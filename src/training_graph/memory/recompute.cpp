@@ -106,8 +106,9 @@ namespace {
 
 /// The one operand that is no number, of an operator that only scales or shifts.
 std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
-  if (!op.domain.empty() || (op.op_type != "Mul" && op.op_type != "Div" && op.op_type != "Add" &&
-                             op.op_type != "Sub" && op.op_type != "Neg"))
+  if (!op.domain.empty() ||
+      (op.op_type != ops::Mul && op.op_type != ops::Div && op.op_type != ops::Add &&
+       op.op_type != ops::Sub && op.op_type != ops::Neg))
     return std::nullopt;
   std::optional<TensorId> operand;
   for (const auto& input : op.inputs) {
@@ -125,7 +126,7 @@ std::optional<TensorId> scaled_operand(const Graph& graph, const Operator& op) {
 /// A cast from a narrower type (a mask, indices, half precision): what it was made of is kept.
 bool widens(const Graph& graph, TensorId id) {
   const Operator& op = graph.op(*graph.tensor(id).producer);
-  return op.op_type == "Cast" && op.inputs.size() == 1 && op.inputs[0] &&
+  return op.op_type == ops::Cast && op.inputs.size() == 1 && op.inputs[0] &&
          bits_of(graph.tensor(*op.inputs[0]).type) < bits_of(graph.tensor(id).type);
 }
 
@@ -156,15 +157,15 @@ namespace {
 
 /// One number from a row.
 bool reduces(const Operator& op) {
-  return op.op_type == "ReduceSum" || op.op_type == "ReduceMean" || op.op_type == "ReduceMax" ||
-         op.op_type == "ReduceMin";
+  return op.op_type == ops::ReduceSum || op.op_type == ops::ReduceMean ||
+         op.op_type == ops::ReduceMax || op.op_type == ops::ReduceMin;
 }
 
 /// Element by element, a reduction, or rows of a table, without random numbers and side effects: as
 /// good as free compared with their reads.
 bool is_cheap(const Graph& graph, const Operator& op) {
   const LoopNest& nest = op.nest;
-  const bool looks_up = op.domain.empty() && op.op_type == "Gather";
+  const bool looks_up = op.domain.empty() && op.op_type == ops::Gather;
   const bool alone =
       std::ranges::count_if(op.outputs, [](const auto& output) { return output.has_value(); }) == 1;
   if (!alone || op.phase != Phase::forward || (nest.compute != ComputeKind::vector && !looks_up))
@@ -239,7 +240,7 @@ Graph recompute_copies(const Graph& graph) {
   const std::vector<TensorId> stored = tensors_read_by_backward(graph);
   std::set<TensorId> chosen;
   for (const TensorId id : stored) {
-    if (!is_forward(graph, id) || graph.op(*graph.tensor(id).producer).op_type != "Copy")
+    if (!is_forward(graph, id) || graph.op(*graph.tensor(id).producer).op_type != ops::Copy)
       continue;
     const TensorId source = *graph.op(*graph.tensor(id).producer).inputs.at(0);
     if (!graph.tensor(source).producer || std::binary_search(stored.begin(), stored.end(), source))
@@ -252,7 +253,7 @@ namespace {
 
 /// A Dropout draws by its result's name, so that it can draw the same numbers again.
 std::string obstacle_to_patterns(const Graph& graph, const Operator& op) {
-  return op.op_type == "Dropout" ? "" : recompute_obstacle(graph, op);
+  return op.op_type == ops::Dropout ? "" : recompute_obstacle(graph, op);
 }
 
 /// Adds what is not stored but has to be there to make the chosen ones again, as far as it is named

@@ -1,6 +1,7 @@
 // RunSequence: writes a graph anew with some operators run several times.
 #include "training_graph/memory/run_sequence.hpp"
 
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
@@ -22,7 +23,7 @@ std::string without_suffix(const std::string& name) {
 }
 
 bool is_batch_norm(const Operator& op) {
-  return op.domain == kMonetDomain && op.op_type == "BatchNormalization";
+  return op.domain == kMonetDomain && op.op_type == ops::BatchNormalization;
 }
 
 void replace(Operator& op, TensorId from, TensorId to) {
@@ -138,8 +139,7 @@ void RunSequence::run(OpId id) {
   note_written(id, written);
 }
 
-TensorId RunSequence::copy(TensorId tensor, std::string_view op_type, std::string_view suffix,
-                           Phase phase) {
+TensorId RunSequence::copy(TensorId tensor, OpType op_type, std::string_view suffix, Phase phase) {
   const TensorId from = current_[tensor.index()];
   Tensor like = graph_.tensor(tensor);
   const std::string name = like.name;
@@ -162,7 +162,7 @@ void RunSequence::run_again(Operator op, OpId id) {
   op.phase = Phase::recompute;
   if (is_batch_norm(op))
     leave_out_running_statistics(op);
-  if (op.op_type == "Dropout") // the same numbers again
+  if (op.op_type == ops::Dropout) // the same numbers again
     op.attributes.set("drawn_as", graph_.tensor(*graph_.op(id).outputs[0]).name);
   std::vector<std::pair<TensorId, TensorId>> written;
   write_copies(op, written);

@@ -42,7 +42,7 @@ public:
   void run(OpId id);
   /// Appends a copy of the current version of `tensor`, made by the operator `op_type` of ai.monet.
   /// The copy's name is the name of `tensor` with the suffix.
-  TensorId copy(TensorId tensor, std::string_view op_type, std::string_view suffix, Phase phase);
+  TensorId copy(TensorId tensor, OpType op_type, std::string_view suffix, Phase phase);
   /// Makes later readers of `tensor` read `instead`.
   void read_instead(TensorId tensor, TensorId instead) { current_[tensor.index()] = instead; }
   bool has_run(OpId id) const { return made_.first_copy(id).has_value(); }

@@ -71,7 +71,7 @@ StoredActivations find_stored(const Graph& graph, StorePolicy policy,
   // The divisor of the mean, a scalar as the loss is; the loss stands for it.
   for (const TensorId loss : losses) {
     const auto producer = graph.tensor(loss).producer;
-    if (!producer || graph.op(*producer).op_type != "NegativeLogLikelihoodLoss")
+    if (!producer || graph.op(*producer).op_type != ops::NegativeLogLikelihoodLoss)
       continue;
     stored.tensors.push_back(loss);
     stored.bytes += bytes(loss);

@@ -1,6 +1,7 @@
 // Updates the histories and scales of delayed scaling, in the update phase.
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <map>
 
@@ -20,8 +21,8 @@ std::vector<DelayedScale> find_scales(const Graph& graph) {
   std::map<TensorId, std::size_t> at;
   for (const Operator& op : graph.operators()) {
     // A recomputed cast has the same maxima.
-    if (op.op_type != "ScaledCast" || op.domain != kMonetDomain || op.phase == Phase::recompute ||
-        op.outputs.size() < 2 || !op.outputs[1])
+    if (op.op_type != ops::ScaledCast || op.domain != kMonetDomain ||
+        op.phase == Phase::recompute || op.outputs.size() < 2 || !op.outputs[1])
       continue;
     const auto [place, added] = at.try_emplace(*op.inputs[1], found.size());
     if (added)
@@ -45,7 +46,7 @@ void update_scales(StepBuilder& builder, TrainingGraph& step) {
     const TensorId history = builder.add_tensor(name + ".amax_history", {options->amax_history},
                                                 ElementType::fp32, TensorKind::optimizer_state);
     NewOperator op{.name = name + ".AmaxUpdate",
-                   .op_type = "AmaxUpdate",
+                   .op_type = ops::AmaxUpdate,
                    .domain = kMonetDomain,
                    .inputs = {history, found.scale},
                    .attributes = {{"largest", largest_of(found.type)},

@@ -1,5 +1,6 @@
 // Loss scaling and clipping of all gradients, before the updates.
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/op_types.hpp"
 
 namespace monet {
 
@@ -16,7 +17,7 @@ TensorId add_scale_state(StepBuilder& builder, std::string_view name, double val
 /// Flag that is 1 if any tensor is not finite. `tensors`: the gradients, or only their norm if it
 /// is computed.
 TensorId find_non_finite(StepBuilder& builder, const std::vector<TensorId>& tensors) {
-  const auto append = [&](std::string_view op_type, std::string_view domain, std::string name,
+  const auto append = [&](OpType op_type, std::string_view domain, std::string name,
                           std::vector<std::optional<TensorId>> inputs) {
     const TensorId flag = builder.add_tensor(name, {}, ElementType::fp32, TensorKind::gradient);
     return append_update(builder, op_type, name, std::move(inputs), flag, {}, domain);
@@ -25,17 +26,17 @@ TensorId find_non_finite(StepBuilder& builder, const std::vector<TensorId>& tens
   for (const TensorId tensor : tensors) {
     const std::string name =
         tensors.size() == 1 ? "found_inf" : builder.graph().tensor(tensor).name + ".found_inf";
-    flags.emplace_back(append("NonFinite", kMonetDomain, name, {tensor}));
+    flags.emplace_back(append(ops::NonFinite, kMonetDomain, name, {tensor}));
   }
   if (flags.size() == 1)
     return *flags.front();
-  return append("Max", "", "found_inf", std::move(flags));
+  return append(ops::Max, "", "found_inf", std::move(flags));
 }
 
 void append_scale_update(StepBuilder& builder, const LossScaleOptions& options,
                          const LossScale& scale, TensorId found_inf) {
   NewOperator op{.name = "loss_scale.update",
-                 .op_type = "LossScaleUpdate",
+                 .op_type = ops::LossScaleUpdate,
                  .domain = kMonetDomain,
                  .inputs = {scale.scale, scale.steps, found_inf},
                  .attributes = {{"growth_interval", static_cast<double>(options.growth_interval)},
@@ -78,7 +79,7 @@ std::optional<TensorId> loss_seed(StepBuilder& builder, std::int64_t micro_batch
   const TensorId seed =
       builder.add_tensor("loss_seed", {}, ElementType::fp32, TensorKind::gradient);
   builder.add_operator({.name = "loss_seed.Mul",
-                        .op_type = "Mul",
+                        .op_type = ops::Mul,
                         .inputs = {*scale.scale, builder.scalar(share, ElementType::fp32)},
                         .outputs = {seed}});
   return seed;
@@ -93,13 +94,13 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
   for (const auto& [weight, gradient] : gradients)
     all.push_back(gradient);
   const ElementType type = builder.precision().reduction_type();
-  const auto scalar = [&](std::string_view op_type, std::string name, TensorId a, TensorId b) {
+  const auto scalar = [&](OpType op_type, std::string name, TensorId a, TensorId b) {
     return update_value(builder, op_type, std::move(name), {a, b}, {}, type);
   };
   const TensorId one = builder.scalar(1.0, type);
   std::optional<TensorId> unscale;
   if (scale.scale)
-    unscale = scalar("Div", "unscale", one, *scale.scale);
+    unscale = scalar(ops::Div, "unscale", one, *scale.scale);
   std::optional<TensorId> norm;
   if (options.clip_global_norm) {
     norm = global_norm(builder, all);
@@ -116,14 +117,14 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
     return;
   }
   if (unscale)
-    norm = scalar("Mul", "unscaled_norm", *norm, *unscale);
+    norm = scalar(ops::Mul, "unscaled_norm", *norm, *unscale);
   step.gradient_norm = norm;
-  const TensorId divisor = scalar("Add", "clip_divisor", *norm, builder.scalar(1e-6, type));
+  const TensorId divisor = scalar(ops::Add, "clip_divisor", *norm, builder.scalar(1e-6, type));
   const TensorId limit = builder.scalar(*options.clip_global_norm, type);
-  const TensorId ratio = scalar("Div", "clip_ratio", limit, divisor);
-  TensorId factor = scalar("Min", "clip_scale", ratio, one);
+  const TensorId ratio = scalar(ops::Div, "clip_ratio", limit, divisor);
+  TensorId factor = scalar(ops::Min, "clip_scale", ratio, one);
   if (unscale)
-    factor = scalar("Mul", "gradient_scale", factor, *unscale);
+    factor = scalar(ops::Mul, "gradient_scale", factor, *unscale);
   updates.scale_gradients(factor);
 }
 

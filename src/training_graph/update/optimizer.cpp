@@ -1,6 +1,8 @@
 // UpdateEmitter: assigns groups and emits the update of every trained parameter.
 #include "training_graph/update/optimizer.hpp"
 
+#include "workload/shared/op_types.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -88,7 +90,7 @@ void UpdateEmitter::emit(NewOperator op) {
     emit_unfused(*builder_, uniform_, std::move(op));
 }
 
-TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
+TensorId append_update(StepBuilder& builder, OpType op_type, std::string_view name,
                        std::vector<std::optional<TensorId>> inputs, TensorId output,
                        Attributes attributes, std::string_view domain) {
   builder.add_operator({.name = fmt::format("{}.{}", name, op_type),
@@ -101,7 +103,7 @@ TensorId append_update(StepBuilder& builder, std::string_view op_type, std::stri
   return output;
 }
 
-TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
+TensorId update_value(StepBuilder& builder, OpType op_type, std::string name,
                       std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
                       Attributes attributes) {
   const TensorId result = builder.add_tensor(name, std::move(shape), type, TensorKind::gradient);
@@ -112,14 +114,14 @@ TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradient
   const ElementType type = builder.precision().reduction_type();
   std::vector<std::optional<TensorId>> squares;
   for (const TensorId gradient : gradients) {
-    squares.emplace_back(update_value(builder, "ReduceSumSquare",
+    squares.emplace_back(update_value(builder, ops::ReduceSumSquare,
                                       builder.graph().tensor(gradient).name + ".squares",
                                       {gradient}, {}, type, {{"keepdims", std::int64_t{0}}}));
   }
   TensorId total = *squares.front();
   if (squares.size() > 1)
-    total = update_value(builder, "Sum", "gradient_squares", std::move(squares), {}, type);
-  return update_value(builder, "Sqrt", "gradient_norm", {total}, {}, type);
+    total = update_value(builder, ops::Sum, "gradient_squares", std::move(squares), {}, type);
+  return update_value(builder, ops::Sqrt, "gradient_norm", {total}, {}, type);
 }
 
 } // namespace monet

@@ -73,12 +73,12 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
 void update_scales(StepBuilder& builder, TrainingGraph& step);
 
 /// An operator of the update phase; returns its output.
-TensorId append_update(StepBuilder& builder, std::string_view op_type, std::string_view name,
+TensorId append_update(StepBuilder& builder, OpType op_type, std::string_view name,
                        std::vector<std::optional<TensorId>> inputs, TensorId output,
                        Attributes attributes = {}, std::string_view domain = {});
 
 /// An ONNX operator of the update phase on tensors of one type.
-TensorId update_value(StepBuilder& builder, std::string_view op_type, std::string name,
+TensorId update_value(StepBuilder& builder, OpType op_type, std::string name,
                       std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
                       Attributes attributes = {});
 

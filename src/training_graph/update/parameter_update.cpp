@@ -1,6 +1,7 @@
 // Emits the update of one parameter by its optimiser; UpdateEmitter calls it.
 #include "base/shared/checked.hpp"
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/update_formula.hpp"
 
 #include "monet/base/errors.hpp"
@@ -102,19 +103,19 @@ private:
 
   void emit(const Sgd& o) {
     if (record_.rows)
-      return one_operator("SparseSgdUpdate", {}, false);
+      return one_operator(ops::SparseSgdUpdate, {}, false);
     if (o.momentum == 0.0)
-      return one_operator("SgdUpdate", {}, false);
-    one_operator("MomentumUpdate", {"momentum"}, o.dampening != 0.0,
+      return one_operator(ops::SgdUpdate, {}, false);
+    one_operator(ops::MomentumUpdate, {"momentum"}, o.dampening != 0.0,
                  settings({{"momentum", o.momentum}, {"dampening", o.dampening}},
                           {{"nesterov", o.nesterov}}));
   }
 
-  void emit(const Adam& o) { emit_adam("AdamUpdate", o); }
+  void emit(const Adam& o) { emit_adam(ops::AdamUpdate, o); }
 
-  void emit(const AdamW& o) { emit_adam("AdamWUpdate", o); }
+  void emit(const AdamW& o) { emit_adam(ops::AdamWUpdate, o); }
 
-  void emit_adam(std::string_view op_type, const auto& o) {
+  void emit_adam(OpType op_type, const auto& o) {
     std::vector<std::string_view> states{"first_moment", "second_moment"};
     if (o.amsgrad)
       states.emplace_back("largest_second_moment");
@@ -127,7 +128,7 @@ private:
     if (!record_.rows)
       refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
              "train it with adam in a separate group, or name it in 'sparse_gradients'");
-    one_operator("SparseAdamUpdate", {"first_moment", "second_moment"}, true,
+    one_operator(ops::SparseAdamUpdate, {"first_moment", "second_moment"}, true,
                  settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
   }
 
@@ -137,14 +138,14 @@ private:
       states.emplace_back("mean");
     if (o.momentum > 0.0)
       states.emplace_back("momentum");
-    one_operator("RmspropUpdate", states, false,
+    one_operator(ops::RmspropUpdate, states, false,
                  settings({{"alpha", o.alpha}, {"momentum", o.momentum}, {"epsilon", o.epsilon}},
                           {{"centered", o.centered}}));
   }
 
   void emit(const Adagrad& o) {
     one_operator(
-        record_.rows ? "SparseAdagradUpdate" : "AdagradUpdate", {"sum"},
+        record_.rows ? ops::SparseAdagradUpdate : ops::AdagradUpdate, {"sum"},
         o.learning_rate_decay != 0.0,
         settings({{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}}));
     if (o.initial_accumulator != 0.0)
@@ -152,11 +153,11 @@ private:
   }
 
   void emit(const Lion& o) {
-    one_operator("LionUpdate", {"momentum"}, false,
+    one_operator(ops::LionUpdate, {"momentum"}, false,
                  settings({{"beta1", o.beta1}, {"beta2", o.beta2}}));
   }
 
-  NewOperator named(std::string_view op_type) const {
+  NewOperator named(OpType op_type) const {
     return {.name = fmt::format("{}.{}", name_, op_type),
             .op_type = op_type,
             .domain = kMonetDomain,
@@ -222,8 +223,8 @@ private:
       updated_master_ = after;
   }
 
-  void one_operator(std::string_view op_type, const std::vector<std::string_view>& names,
-                    bool reads_step, Attributes attributes = {}) {
+  void one_operator(OpType op_type, const std::vector<std::string_view>& names, bool reads_step,
+                    Attributes attributes = {}) {
     NewOperator op = named(op_type);
     op.attributes = std::move(attributes);
     std::vector<TensorId> states;
@@ -249,7 +250,7 @@ private:
   void clip_apart() {
     if (clip_value_ == 0.0)
       return;
-    NewOperator op = named("ClippedGradient");
+    NewOperator op = named(ops::ClippedGradient);
     op.inputs = inputs_on(gradient_, {}, {});
     clip(op);
     gradient_ = add_temporary("clipped_gradient", shape_);
@@ -265,7 +266,7 @@ private:
     const TensorId state = owner_.builder_->add_tensor(
         name_ + ".average", shape_, graph().tensor(of).type, TensorKind::optimizer_state);
     owner_.step_->initial.push_back({state, 0.0, weight_});
-    NewOperator op = named("AverageUpdate");
+    NewOperator op = named(ops::AverageUpdate);
     op.inputs = {of,           std::nullopt, std::nullopt, owner_.step_number(),
                  std::nullopt, owner_.skip_, state};
     op.outputs = {updated(state, TensorKind::optimizer_state)};
@@ -276,8 +277,7 @@ private:
   }
 
   /// Scalar or smaller: a reduction of a tensor.
-  TensorId reduce(std::string_view op_type, std::string_view name, TensorId of, Integers axes,
-                  bool keep) {
+  TensorId reduce(OpType op_type, std::string_view name, TensorId of, Integers axes, bool keep) {
     Integers result;
     const Integers from = graph().tensor(of).shape;
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -300,7 +300,7 @@ private:
     const TensorId first = add_state("first_moment", shape_);
     const TensorId second = add_state("second_moment", shape_);
     const TensorId direction = add_temporary("direction", shape_);
-    NewOperator op = named("LambDirection");
+    NewOperator op = named(ops::LambDirection);
     op.inputs = inputs_on(gradient_, owner_.step_number(), {first, second});
     if (o.weight_decay != 0.0)
       op.inputs.front() = master_or_weight();
@@ -313,9 +313,9 @@ private:
     clip(op);
     owner_.emit(std::move(op));
 
-    const TensorId of_weight = reduce("ReduceL2", "norm", master_or_weight(), {}, false);
-    const TensorId of_move = reduce("ReduceL2", "direction_norm", direction, {}, false);
-    NewOperator apply = named("LambUpdate");
+    const TensorId of_weight = reduce(ops::ReduceL2, "norm", master_or_weight(), {}, false);
+    const TensorId of_move = reduce(ops::ReduceL2, "direction_norm", direction, {}, false);
+    NewOperator apply = named(ops::LambUpdate);
     write_weight(apply, direction, {});
     apply.inputs.emplace_back(of_weight);
     apply.inputs.emplace_back(of_move);
@@ -326,10 +326,10 @@ private:
 
   TensorId adafactor_moment(const Adafactor& o, std::string_view name, std::int64_t axis) {
     const TensorId sums =
-        reduce("ReduceSumSquare", fmt::format("{}_squares", name), gradient_, {axis}, false);
+        reduce(ops::ReduceSumSquare, fmt::format("{}_squares", name), gradient_, {axis}, false);
     const TensorId moment = add_state(name, graph().tensor(sums).shape);
     const TensorId after = updated(moment, TensorKind::optimizer_state);
-    NewOperator op = named("AdafactorMoment");
+    NewOperator op = named(ops::AdafactorMoment);
     op.inputs = inputs_on(sums, owner_.step_number(), {moment});
     op.outputs = {after};
     op.attributes =
@@ -344,7 +344,7 @@ private:
     const auto rank = static_cast<std::int64_t>(shape_.size());
     const TensorId rows = adafactor_moment(o, "rows", rank - 1);
     const TensorId columns = adafactor_moment(o, "columns", rank - 2);
-    const TensorId mean = reduce("ReduceMean", "rows_mean", rows, {rank - 2}, true);
+    const TensorId mean = reduce(ops::ReduceMean, "rows_mean", rows, {rank - 2}, true);
     StepBuilder& builder = *owner_.builder_;
     Integers of_rows = shape_;
     of_rows.back() = 1;
@@ -352,11 +352,11 @@ private:
     of_columns[shape_.size() - 2] = 1;
     Integers of_mean = of_columns;
     of_mean.back() = 1;
-    NewOperator op = named("AdafactorDirection");
+    NewOperator op = named(ops::AdafactorDirection);
     op.inputs = inputs_on(gradient_, {},
                           {builder.reshape(rows, of_rows, named("Rows")),
                            builder.reshape(columns, of_columns, named("Columns")),
-                           builder.reshape(mean, of_mean, named("Mean"))});
+                           builder.reshape(mean, of_mean, named(ops::Mean))});
     const TensorId direction = add_temporary("direction", shape_);
     op.outputs = {direction};
     owner_.emit(std::move(op));
@@ -366,7 +366,7 @@ private:
   TensorId adafactor_vector_direction(const Adafactor& o) {
     const TensorId moment = add_state("second_moment", shape_);
     const TensorId direction = add_temporary("direction", shape_);
-    NewOperator op = named("AdafactorVector");
+    NewOperator op = named(ops::AdafactorVector);
     op.inputs = inputs_on(gradient_, owner_.step_number(), {moment});
     op.outputs = {direction, updated(moment, TensorKind::optimizer_state)};
     op.attributes = settings({{"decay_rate", o.decay_rate}, {"epsilon", o.epsilon}});
@@ -380,11 +380,12 @@ private:
     clip_apart();
     const TensorId direction =
         shape_.size() >= 2 ? adafactor_matrix_direction(o) : adafactor_vector_direction(o);
-    const TensorId squares = reduce("ReduceSumSquare", "direction_squares", direction, {}, false);
+    const TensorId squares =
+        reduce(ops::ReduceSumSquare, "direction_squares", direction, {}, false);
     std::optional<TensorId> size;
     if (o.scale_parameter)
-      size = reduce("ReduceSumSquare", "squares", master_or_weight(), {}, false);
-    NewOperator op = named("AdafactorUpdate");
+      size = reduce(ops::ReduceSumSquare, "squares", master_or_weight(), {}, false);
+    NewOperator op = named(ops::AdafactorUpdate);
     op.attributes =
         settings({{"count", static_cast<double>(checked_product(shape_))},
                   {"clip_threshold", o.clip_threshold},
@@ -408,12 +409,12 @@ private:
     const Tensor source = graph().tensor(matrix);
     const TensorId result = owner_.builder_->add_tensor(
         source.name + ".transposed", {source.shape[1], source.shape[0]}, source.type, source.kind);
-    return append_update(*owner_.builder_, "Transpose", name_, {matrix}, result,
+    return append_update(*owner_.builder_, ops::Transpose, name_, {matrix}, result,
                          {{"perm", Integers{1, 0}}});
   }
 
   TensorId polynomial(std::string_view name, double alpha, TensorId a, double beta, TensorId b) {
-    NewOperator op = named("WeightedSum");
+    NewOperator op = named(ops::WeightedSum);
     const TensorId result = add_temporary(name, graph().tensor(a).shape);
     op.inputs = {a, b};
     op.outputs = {result};
@@ -433,8 +434,8 @@ private:
     const std::int64_t columns = graph().tensor(x).shape[1];
     StepBuilder& builder = *owner_.builder_;
     const auto product = [&](std::string_view name, TensorId a, TensorId b, std::int64_t n) {
-      return update_value(builder, "MatMul", fmt::format("{}.{}", name_, name), {a, b}, {rows, n},
-                          state_type());
+      return update_value(builder, ops::MatMul, fmt::format("{}.{}", name_, name), {a, b},
+                          {rows, n}, state_type());
     };
     for (std::int64_t i = 0; i < steps; ++i) {
       const TensorId gram = product("gram", x, transpose(x), rows);
@@ -449,15 +450,15 @@ private:
     StepBuilder& builder = *owner_.builder_;
     const TensorId buffer = add_state("momentum", shape_);
     const TensorId move = add_temporary("move", shape_);
-    NewOperator op = named("MuonMomentum");
+    NewOperator op = named(ops::MuonMomentum);
     op.inputs = inputs_on(gradient_, {}, {buffer});
     op.outputs = {move, updated(buffer, TensorKind::optimizer_state)};
     op.attributes = settings({{"momentum", o.momentum}}, {{"nesterov", o.nesterov}});
     clip(op);
     owner_.emit(std::move(op));
 
-    NewOperator normalise = named("MuonNormalise");
-    const TensorId norm = reduce("ReduceL2", "move_norm", move, {}, false);
+    NewOperator normalise = named(ops::MuonNormalise);
+    const TensorId norm = reduce(ops::ReduceL2, "move_norm", move, {}, false);
     const TensorId normalised = add_temporary("normalised", shape_);
     normalise.inputs = {std::nullopt, move,         std::nullopt, std::nullopt,
                         std::nullopt, std::nullopt, norm};
@@ -471,7 +472,7 @@ private:
     matrix = rows > columns ? transpose(orthogonalise(transpose(matrix), o.newton_schulz_steps))
                             : orthogonalise(matrix, o.newton_schulz_steps);
     const TensorId direction = builder.reshape(matrix, shape_, named("Direction"));
-    NewOperator apply = named("MuonUpdate");
+    NewOperator apply = named(ops::MuonUpdate);
     write_weight(apply, direction, master_ ? std::vector{*master_} : std::vector<TensorId>{});
     apply.attributes.set("scale", std::sqrt(std::max(1.0, static_cast<double>(rows) /
                                                               static_cast<double>(columns))));

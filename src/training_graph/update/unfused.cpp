@@ -1,6 +1,7 @@
 // A fused update as the chain of ONNX operators that its formula lists. Costs and numbers are those
 // of the chain: every operator reads and writes whole tensors.
 #include "training_graph/update/optimizer.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/update_formula.hpp"
 
 #include <fmt/core.h>
@@ -11,9 +12,9 @@ namespace monet {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kOnnxOperators{// in the order of ScalarOp
-                                                         "Add", "Sub", "Mul",  "Div", "Min",
-                                                         "Max", "Pow", "Sqrt", "Sign"};
+constexpr std::array<std::string_view, 9> kOnnxOperators{
+    // in the order of ScalarOp
+    ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Min, ops::Max, ops::Pow, ops::Sqrt, ops::Sign};
 
 Integers broadcast(const Integers& a, const Integers& b) {
   Integers shape = a.size() >= b.size() ? a : b;
@@ -57,7 +58,8 @@ public:
       if (!table || !op.inputs[i])
         continue;
       const TensorId taken = rows_of(op, *op.inputs[i]);
-      append_update(builder_, "TakeRows", op.name, {op.inputs[i], rows_}, taken, {}, kMonetDomain);
+      append_update(builder_, ops::TakeRows, op.name, {op.inputs[i], rows_}, taken, {},
+                    kMonetDomain);
       op.inputs[i] = taken;
     }
     tables_ = op.outputs;
@@ -67,7 +69,7 @@ public:
 
   void put(const NewOperator& op) {
     for (std::size_t i = 0; i < tables_.size(); ++i)
-      append_update(builder_, "PutRows", op.name, {op.outputs[i], rows_}, *tables_[i], {},
+      append_update(builder_, ops::PutRows, op.name, {op.outputs[i], rows_}, *tables_[i], {},
                     kMonetDomain);
   }
 
@@ -107,8 +109,7 @@ private:
   }
   ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
 
-  TensorId append(std::string_view op_type, std::vector<std::optional<TensorId>> inputs,
-                  TensorId output) {
+  TensorId append(OpType op_type, std::vector<std::optional<TensorId>> inputs, TensorId output) {
     return append_update(builder_, op_type, fused_.name, std::move(inputs), output);
   }
 
@@ -118,7 +119,7 @@ private:
   }
 
   /// Attribute `to` of ONNX is a number of its type list; shapes and costs do not depend on it.
-  TensorId cast(TensorId from, TensorId to) { return append("Cast", {from}, to); }
+  TensorId cast(TensorId from, TensorId to) { return append(ops::Cast, {from}, to); }
 
   TensorId operand(const UpdateValue& value) {
     if (value.kind == UpdateValue::Kind::number)
@@ -161,7 +162,7 @@ private:
     Integers shape = builder_.shape(*inputs[0]);
     if (!unary)
       shape = broadcast(shape, builder_.shape(*inputs[1]));
-    const std::string_view op_type = kOnnxOperators.at(static_cast<std::size_t>(instruction.op));
+    const OpType op_type = kOnnxOperators.at(static_cast<std::size_t>(instruction.op));
     if (instruction.uniform) { // shared by all parameters
       std::string key = fmt::format("{} {}", op_type, inputs[0]->value);
       if (!unary)
@@ -186,17 +187,17 @@ private:
     const bool same_type = type_of(output) == type_;
     if (skips()) {
       const TensorId to = same_type ? output : temporary(builder_.shape(output), type_);
-      value = append("Where", {condition(), operand(formula_.kept[i]), value}, to);
+      value = append(ops::Where, {condition(), operand(formula_.kept[i]), value}, to);
       if (same_type)
         return;
     }
     if (!same_type)
       cast(value, output);
     else if (in_place(i)) // a view would leave the old numbers where they are
-      append_update(builder_, "Copy", fused_.name, {value}, output,
-                    {{"view", std::string("Reshape")}}, kMonetDomain); // to the same shape
+      append_update(builder_, ops::Copy, fused_.name, {value}, output,
+                    {{"view", std::string(ops::Reshape)}}, kMonetDomain); // to the same shape
     else
-      append("Identity", {value}, output);
+      append(ops::Identity, {value}, output);
   }
 
   TensorId condition() {

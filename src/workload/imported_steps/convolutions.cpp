@@ -6,6 +6,7 @@
 //   dW = Reshape(ReduceSum(MatMul(Reshape(dY) [B, K, O],
 //                                 Reshape(Transpose(patches)) [B, O, C*F]), 0))
 #include "workload/imported_steps/parts.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,7 +56,7 @@ std::optional<OpId> find_convolution(const Graph& graph, const std::vector<Phase
                                      const Sizes& weight, const Sizes& y) {
   for (const OpId id : graph.tensor(shared).consumers) {
     const Operator& op = graph.op(id);
-    if (op.op_type != "Conv" || phases[id.index()] != Phase::forward)
+    if (op.op_type != ops::Conv || phases[id.index()] != Phase::forward)
       continue;
     if (shape_of(graph, *op.inputs[0]) == x && shape_of(graph, *op.inputs[1]) == weight &&
         shape_of(graph, *op.outputs[0]) == y && geometry_of(op, spatial_axes(x)) == geometry)
@@ -64,7 +65,7 @@ std::optional<OpId> find_convolution(const Graph& graph, const std::vector<Phase
   return std::nullopt;
 }
 
-Operator gradient_operator(const Operator& last, std::string_view op_type, GradientOf of,
+Operator gradient_operator(const Operator& last, OpType op_type, GradientOf of,
                            const Geometry& geometry, const Sizes& weight,
                            std::optional<OpId> forward) {
   return {.name = last.name,
@@ -97,7 +98,7 @@ struct Chain {
   int operators = 0;
 };
 
-std::optional<OpId> only_reader(const Graph& graph, TensorId id, std::string_view op_type) {
+std::optional<OpId> only_reader(const Graph& graph, TensorId id, OpType op_type) {
   const std::vector<OpId>& readers = graph.tensor(id).consumers;
   if (readers.size() != 1 || graph.op(readers[0]).op_type != op_type)
     return std::nullopt;
@@ -107,10 +108,10 @@ std::optional<OpId> only_reader(const Graph& graph, TensorId id, std::string_vie
 /// Follows the product to the gradient. Returns a reason if the chain does not match, otherwise an
 /// empty string.
 std::string follow_result(const Graph& graph, Chain& chain) {
-  const auto sum = only_reader(graph, *chain.product->outputs[0], "ReduceSum");
+  const auto sum = only_reader(graph, *chain.product->outputs[0], ops::ReduceSum);
   if (!sum || known_integers(graph, graph.op(*sum), 1) != Sizes{0})
     return "the product is not summed over the batch alone";
-  const auto last = only_reader(graph, *graph.op(*sum).outputs[0], "Reshape");
+  const auto last = only_reader(graph, *graph.op(*sum).outputs[0], ops::Reshape);
   if (!last)
     return "the sum does not become the weight's shape";
   chain.last = *last;
@@ -120,26 +121,26 @@ std::string follow_result(const Graph& graph, Chain& chain) {
 /// Follows the patches to the input. Returns a reason if the chain does not match, otherwise an
 /// empty string.
 std::string follow_patches(const Graph& graph, Chain& chain) {
-  const Operator* flat = made_by(graph, chain.product->inputs[1], "Reshape");
-  const Operator* dy = made_by(graph, chain.product->inputs[0], "Reshape");
+  const Operator* flat = made_by(graph, chain.product->inputs[1], ops::Reshape);
+  const Operator* dy = made_by(graph, chain.product->inputs[0], ops::Reshape);
   if (!dy)
     return "the first operand is not a reshaped gradient";
   if (!flat)
     return "its patches are not collected from an input";
   chain.dy = *dy->inputs[0];
   const std::size_t axes = spatial_axes(shape_of(graph, chain.dy));
-  chain.transpose = made_by(graph, flat->inputs[0], "Transpose");
+  chain.transpose = made_by(graph, flat->inputs[0], ops::Transpose);
   if (!chain.transpose || axes == 0)
     return "the patches are not transposed";
   std::optional<TensorId> at = chain.transpose->inputs[0];
   for (std::size_t i = axes; i-- > 0;) {
-    const Operator* gather = made_by(graph, at, "Gather");
+    const Operator* gather = made_by(graph, at, ops::Gather);
     if (!gather || gather->attributes.integer("axis", 0) != static_cast<std::int64_t>(2 + 2 * i))
       return fmt::format("no Gather collects the windows of axis {}", i);
     chain.gathers.insert(chain.gathers.begin(), gather);
     at = gather->inputs[0];
   }
-  chain.pad = made_by(graph, at, "Pad");
+  chain.pad = made_by(graph, at, ops::Pad);
   chain.x = chain.pad ? *chain.pad->inputs[0] : *at;
   // two reshapes of operands, transpose, product, sum, reshape
   chain.operators = 6 + static_cast<int>(axes) + (chain.pad ? 1 : 0);
@@ -260,7 +261,7 @@ Match match_input_gradient(const Graph& graph, const std::vector<Phase>& phases,
     return refused("no convolution of the forward phase has its weight and geometry");
   Replacement made{
       id,
-      gradient_operator(op, "ConvGradInput", GradientOf::input, *geometry, weight, forward),
+      gradient_operator(op, ops::ConvGradInput, GradientOf::input, *geometry, weight, forward),
       {op.name, GradientOf::input, 1, ""}};
   made.made.inputs = {op.inputs[0], op.inputs[1]};
   return {std::move(made), ""};
@@ -300,8 +301,8 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
   if (!deviation || !deviation->empty()) {
     // The tables do not suffice as evidence: a convolution with this result must exist.
     for (const OpId reader : graph.tensor(chain.x).consumers) {
-      const auto its =
-          graph.op(reader).op_type == "Conv" ? geometry_of(graph.op(reader), axes) : std::nullopt;
+      const auto its = graph.op(reader).op_type == ops::Conv ? geometry_of(graph.op(reader), axes)
+                                                             : std::nullopt;
       if (!its || its->pads != *pads || its->group != 1)
         continue;
       forward = find_convolution(graph, phases, chain.x, *its, x, weight, dy);
@@ -320,7 +321,7 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
   }
   Replacement made{
       chain.last,
-      gradient_operator(last, "ConvGradWeight", GradientOf::weight, geometry, weight, forward),
+      gradient_operator(last, ops::ConvGradWeight, GradientOf::weight, geometry, weight, forward),
       {last.name, GradientOf::weight, chain.operators, join(*deviation)}};
   made.made.inputs = {chain.x, chain.dy};
   return {std::move(made), ""};

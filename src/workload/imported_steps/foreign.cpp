@@ -13,8 +13,7 @@ namespace monet {
 
 namespace foreign {
 
-const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor,
-                        std::string_view op_type) {
+const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor, OpType op_type) {
   if (!tensor || !graph.tensor(*tensor).producer)
     return nullptr;
   const Operator& op = graph.op(*graph.tensor(*tensor).producer);
@@ -44,9 +43,9 @@ find_replacements(const Graph& graph, const std::vector<Phase>& phases, ForeignR
     const Operator& op = graph.operators()[i];
     if (phases[i] != Phase::backward || !op.domain.empty())
       continue;
-    if (op.op_type == "ConvTranspose") {
+    if (op.op_type == ops::ConvTranspose) {
       note(match_input_gradient(graph, phases, OpId(i)), op);
-    } else if (op.op_type == "MatMul" && is_kernel_product(graph, op)) {
+    } else if (op.op_type == ops::MatMul && is_kernel_product(graph, op)) {
       note(match_weight_gradient(graph, phases, OpId(i)), op);
     }
   }
@@ -63,16 +62,13 @@ find_replacements(const Graph& graph, const std::vector<Phase>& phases, ForeignR
 }
 
 bool is_product(const Operator& op) {
-  static constexpr std::array<std::string_view, 6> kProducts{
-      "MatMul", "Gemm", "FusedMatMul", "TransposeMatMul", "Conv", "ConvTranspose"};
-  return std::ranges::find(kProducts, op.op_type) != kProducts.end();
+  return op.op_type.is_one_of({ops::MatMul, ops::Gemm, ops::FusedMatMul, ops::TransposeMatMul,
+                               ops::Conv, ops::ConvTranspose});
 }
 
 bool passes_gradients(const Operator& op) {
-  static constexpr std::array<std::string_view, 9> kPassing{"Reshape",   "Transpose", "Squeeze",
-                                                            "Unsqueeze", "Identity",  "Cast",
-                                                            "ReduceSum", "Sum",       "Add"};
-  return std::ranges::find(kPassing, op.op_type) != kPassing.end();
+  return op.op_type.is_one_of({ops::Reshape, ops::Transpose, ops::Squeeze, ops::Unsqueeze,
+                               ops::Identity, ops::Cast, ops::ReduceSum, ops::Sum, ops::Add});
 }
 
 bool is_read_forward(const Graph& graph, const std::vector<Phase>& phases, TensorId id) {

@@ -44,7 +44,6 @@ bool is_kernel_product(const Graph& graph, const Operator& op);
 Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases, OpId product);
 
 /// Producer of an operand if it has that type and one output; otherwise null.
-const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor,
-                        std::string_view op_type);
+const Operator* made_by(const Graph& graph, std::optional<TensorId> tensor, OpType op_type);
 
 } // namespace monet::foreign

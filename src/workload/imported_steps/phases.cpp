@@ -1,6 +1,7 @@
 // Assigns the operators of an imported training step to forward, loss, backward and update, by
 // their dependencies. foreign.cpp calls it first.
 #include "workload/imported_steps/parts.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,21 +11,24 @@ namespace monet::foreign {
 namespace {
 
 constexpr std::string_view kUpdated = "_optimizer_end";
-constexpr std::array<std::string_view, 8> kElementwise{"Add", "Sub",  "Mul", "Div",
-                                                       "Sum", "Sqrt", "Pow", "Neg"};
-/// Operators that compute the gradient of a loss; they depend on no other gradient.
-constexpr std::array<std::string_view, 2> kSeeds{"SoftmaxCrossEntropyLossGrad",
-                                                 "SoftmaxCrossEntropyLossInternalGrad"};
-constexpr std::array<std::string_view, 4> kLosses{"LogSoftmax", "Identity", "Softmax",
-                                                  "SoftmaxCrossEntropyLoss"};
+constexpr std::array<OpType, 8> kElementwise{ops::Add, ops::Sub,  ops::Mul, ops::Div,
+                                             ops::Sum, ops::Sqrt, ops::Pow, ops::Neg};
 
 template <class Names>
-bool listed(const Names& names, std::string_view name) {
+bool listed(const Names& names, OpType name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_loss(OpType type) {
+  return has_trait(type, OperatorRow::kSoftmaxRows) ||
+         type.is_one_of({ops::Identity, ops::SoftmaxCrossEntropyLoss});
+}
+
+/// Whether an operator computes the gradient of a loss; it depends on no other gradient.
 bool is_seed(const Operator& op) {
-  return op.domain == "com.microsoft" && listed(kSeeds, op.op_type);
+  return op.domain == "com.microsoft" &&
+         op.op_type.is_one_of(
+             {ops::SoftmaxCrossEntropyLossGrad, ops::SoftmaxCrossEntropyLossInternalGrad});
 }
 
 /// Operators for which `begins` is true, and all operators that depend on them.
@@ -68,7 +72,7 @@ std::vector<bool> update_operators(const Graph& graph) {
     const Operator& op = graph.operators()[i];
     if (op.outputs.size() != 1 || !op.outputs[0] || !wanted[op.outputs[0]->index()])
       continue;
-    const bool sums = op.op_type == "Add" || op.op_type == "Sum";
+    const bool sums = op.op_type == ops::Add || op.op_type == ops::Sum;
     if (!listed(kElementwise, op.op_type) || (sums && !of_state[i]))
       continue;
     update[i] = true;
@@ -122,7 +126,7 @@ std::vector<Phase> find_phases(const Graph& graph) {
     } else if (read_only_in(graph, operators[i], phases, Phase::update)) {
       phases[i] = Phase::update; // moments may decay before the gradient arrives
     } else if (read_only_in(graph, operators[i], phases, Phase::backward)) {
-      const bool loss = listed(kLosses, operators[i].op_type) &&
+      const bool loss = is_loss(operators[i].op_type) &&
                         std::all_of(graph.tensor(*operators[i].outputs[0]).consumers.begin(),
                                     graph.tensor(*operators[i].outputs[0]).consumers.end(),
                                     [&](OpId id) { return is_seed(graph.op(id)); });

@@ -148,7 +148,7 @@ private:
     if (model_.metadata.count("monet.tensors") != 0)
       read_documentation(node, op);
     const bool updates_statistics =
-        op.domain.empty() && op.op_type == "BatchNormalization" && op.inputs.size() == 5;
+        op.domain.empty() && op.op_type == ops::BatchNormalization && op.inputs.size() == 5;
     const OpId id = graph_.add_operator(std::move(op));
     names_.emplace(node.name, id);
     if (updates_statistics)
@@ -219,8 +219,8 @@ private:
 } // namespace
 
 std::string rule_domain(const Node& node) {
-  if (node.domain == kMonetDomain && find_rule(node.domain, node.op_type) == nullptr &&
-      find_rule("", node.op_type) != nullptr) {
+  if (node.domain == kMonetDomain && find_row(node.domain, node.op_type) == nullptr &&
+      find_row("", node.op_type) != nullptr) {
     return "";
   }
   return node.domain;

@@ -2,6 +2,7 @@
 // most to least certain. Parameters are initialised randomly, to a single number, or to an
 // identity; buffers show computed structure.
 #include "workload/onnx/model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,11 +43,10 @@ bool all_equal(const std::vector<double>& numbers) {
 /// Whether an operator with a trained weight reads the value as its weight; such a value is a
 /// parameter unless it is a fixed filter.
 bool is_weight_of_layer(const std::vector<Use>& uses) {
-  static constexpr std::array<std::string_view, 6> kLayers{"Conv", "ConvTranspose", "Gemm",
-                                                           "LSTM", "GRU",           "RNN"};
   return std::ranges::any_of(uses, [](const Use& use) {
-    return (use.input >= 1 && one_of(use.node->op_type, kLayers)) ||
-           (use.input == 0 && use.node->op_type == "Gather");
+    return (use.input >= 1 && use.node->op_type.is_one_of({ops::Conv, ops::ConvTranspose, ops::Gemm,
+                                                           ops::LSTM, ops::GRU, ops::RNN})) ||
+           (use.input == 0 && use.node->op_type == ops::Gather);
   });
 }
 
@@ -99,8 +99,8 @@ bool is_binary(const Numbers& numbers) {
 /// count if a product reads it, since weights may be initialised so.
 bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
   const bool multiplied = std::ranges::any_of(uses, [](const Use& use) {
-    const std::string& type = use.node->op_type;
-    return type == "MatMul" || type == "Einsum" || type == "Transpose";
+    const OpType type = use.node->op_type;
+    return type == ops::MatMul || type == ops::Einsum || type == ops::Transpose;
   });
   const bool identity = is_square(numbers, 2) && every_matrix(numbers, is_diagonal);
   return numbers.axes.size() >= 2 && is_binary(numbers) && !(identity && multiplied);
@@ -110,7 +110,7 @@ bool is_mask(const Numbers& numbers, const std::vector<Use>& uses) {
 /// numbers do so with probability 1 in 20,160. Lookup tables are seldom vectors.
 bool is_monotone(const Numbers& numbers, const std::vector<Use>& uses) {
   const bool looked_up = std::ranges::all_of(
-      uses, [](const Use& use) { return use.node->op_type == "Gather" && use.input == 0; });
+      uses, [](const Use& use) { return use.node->op_type == ops::Gather && use.input == 0; });
   const std::size_t least = looked_up ? 5 : 8;
   if (numbers.axes.size() != 1 || numbers.size() < least)
     return false;
@@ -381,7 +381,7 @@ BufferSign buffer_by_numbers(const Value& value, const std::vector<Use>& uses) {
   if (all_equal(*list) && !is_weight_of_layer(uses))
     return {};
   const bool filter = std::ranges::any_of(
-      uses, [](const Use& use) { return use.node->op_type == "Conv" && use.input == 1; });
+      uses, [](const Use& use) { return use.node->op_type == ops::Conv && use.input == 1; });
   if (filter && is_same_filter(value, *list))
     return {"one filter for all channels", Strength::strong};
   if (filter && is_mirrored_filter(value, *list))

@@ -2,6 +2,7 @@
 // in 32 bits and follow permutations without checks.
 #include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -18,10 +19,10 @@ namespace {
 
 /// Input position of the weight, for operators whose kernel size libonnx reads from the weight
 /// without comparing ranks.
-std::optional<std::size_t> weight_position(const std::string& op_type) {
-  if (op_type == "Conv" || op_type == "ConvTranspose" || op_type == "ConvInteger")
+std::optional<std::size_t> weight_position(OpType op_type) {
+  if (op_type == ops::Conv || op_type == ops::ConvTranspose || op_type == ops::ConvInteger)
     return 1;
-  if (op_type == "QLinearConv")
+  if (op_type == ops::QLinearConv)
     return 3;
   return std::nullopt;
 }
@@ -50,7 +51,7 @@ void check_widths(const Model& model, const Node& node) {
     return value > std::numeric_limits<std::int32_t>::max() ||
            value < std::numeric_limits<std::int32_t>::min();
   };
-  if (node.op_type == "Constant")
+  if (node.op_type == ops::Constant)
     return;
   for (const auto& [name, value] : node.attributes.all()) {
     const auto* one = std::get_if<std::int64_t>(&value);
@@ -133,7 +134,7 @@ void check_ranges(const Model& model, const Node& node, const Values& values) {
   if (node.attributes.integer("group", 1) < 1) {
     throw InputError(at_node(model, node, "attribute 'group'"), "at least 1 is expected");
   }
-  if (node.op_type == "LayerNormalization" && !node.inputs.empty()) {
+  if (node.op_type == ops::LayerNormalization && !node.inputs.empty()) {
     const Value* input = input_value(node, 0, values);
     const std::int64_t axis = node.attributes.integer("axis", -1);
     const auto rank =
@@ -143,7 +144,7 @@ void check_ranges(const Model& model, const Node& node, const Values& values) {
                        fmt::format("axis {} is outside a tensor of {} axes", axis, rank));
     }
   }
-  if (node.op_type == "Transpose" && node.attributes.has("perm")) {
+  if (node.op_type == ops::Transpose && node.attributes.has("perm")) {
     auto perm = node.attributes.integers("perm");
     const Value* input = input_value(node, 0, values);
     std::sort(perm.begin(), perm.end());

@@ -1,6 +1,8 @@
 // Unrolls If, Loop and Scan nodes while onnx_reader.cpp visits the nodes.
 #include "workload/onnx/control.hpp"
 
+#include "workload/shared/op_types.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ constexpr std::size_t kMaxUnrolledBytes = std::size_t{256} << 20;
 constexpr std::size_t kBytesOfName = 32;
 
 bool is_constant(const Node& node) {
-  return node.domain.empty() && node.op_type == "Constant" && node.inputs.empty() &&
+  return node.domain.empty() && node.op_type == ops::Constant && node.inputs.empty() &&
          node.outputs.size() == 1;
 }
 
@@ -39,7 +41,7 @@ std::size_t bytes_of(const AttributeValue& value) {
 
 /// Bytes of one copy of a node, without the prefix of its names.
 std::size_t bytes_of(const Node& node) {
-  std::size_t bytes = node.name.size() + node.op_type.size() + kBytesOfName;
+  std::size_t bytes = node.name.size() + node.op_type.name().size() + kBytesOfName;
   for (const std::string& name : node.inputs)
     bytes += name.size() + kBytesOfName;
   for (const std::string& name : node.outputs)
@@ -89,9 +91,9 @@ std::optional<Unrolled> ControlFlow::run(const Node& node) {
       taken_.insert(input.name);
     taken_.insert(model_.initializer_order.begin(), model_.initializer_order.end());
   }
-  if (node.op_type == "If")
+  if (node.op_type == ops::If)
     return run_if(node);
-  return node.op_type == "Loop" ? run_loop(node) : run_scan(node);
+  return node.op_type == ops::Loop ? run_loop(node) : run_scan(node);
 }
 
 // --- copies ---
@@ -191,8 +193,8 @@ std::optional<std::int64_t> ControlFlow::number(const std::string& name) const {
 }
 
 /// Node whose single output is named after it.
-Node ControlFlow::part(const Node& node, std::string_view op_type, const std::string& label,
-                       Names inputs, Attributes attributes) {
+Node ControlFlow::part(const Node& node, OpType op_type, const std::string& label, Names inputs,
+                       Attributes attributes) {
   charge(node, 1, node.name.size() + label.size());
   const std::string name = unused(fmt::format("{}/{}", node.name, label));
   return {.name = name,
@@ -321,7 +323,7 @@ std::vector<ControlFlow::Names> ControlFlow::take_apart(const Node& node, std::s
         constant(fmt::format("{}/in{}/sizes", node.name, i), integer_constant(Integers(parts, 1)));
     const std::string axis_name =
         constant(fmt::format("{}/in{}/axis", node.name, i), integer_constant({axis}));
-    Node split = part(node, "Split", fmt::format("in{}", i), {node.inputs[states + i], sizes},
+    Node split = part(node, ops::Split, fmt::format("in{}", i), {node.inputs[states + i], sizes},
                       {{"axis", axis}});
     split.outputs.clear();
     for (std::size_t k = 0; k < parts; ++k)
@@ -330,7 +332,7 @@ std::vector<ControlFlow::Names> ControlFlow::take_apart(const Node& node, std::s
     if (parts > 0)
       visit_(split);
     for (std::size_t k = 0; k < parts; ++k) {
-      Node squeeze = part(node, "Squeeze", fmt::format("in{}/{}/squeezed", i, k),
+      Node squeeze = part(node, ops::Squeeze, fmt::format("in{}/{}/squeezed", i, k),
                           {split.outputs[k], axis_name});
       visit_(squeeze);
       slices.push_back(squeeze.outputs[0]);
@@ -369,7 +371,7 @@ bool ControlFlow::put_together(const Node& node, std::size_t output, std::size_t
       constant(fmt::format("{}/out{}/axis", node.name, scan), integer_constant({axis}));
   Names rows;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    Node row = part(node, "Unsqueeze", fmt::format("out{}/{}", scan, k), {parts[k], axis_name});
+    Node row = part(node, ops::Unsqueeze, fmt::format("out{}/{}", scan, k), {parts[k], axis_name});
     if (parts.size() == 1)
       row.outputs = {node.outputs[output]};
     if (!visit_(row))
@@ -380,7 +382,8 @@ bool ControlFlow::put_together(const Node& node, std::size_t output, std::size_t
     std::reverse(rows.begin(), rows.end());
   if (rows.size() == 1)
     return true;
-  Node whole = part(node, "Concat", fmt::format("out{}", scan), std::move(rows), {{"axis", axis}});
+  Node whole =
+      part(node, ops::Concat, fmt::format("out{}", scan), std::move(rows), {{"axis", axis}});
   whole.outputs = {node.outputs[output]};
   return visit_(whole);
 }

@@ -75,7 +75,7 @@ private:
   bool put_together(const Node& node, std::size_t output, std::size_t scan, const Names& parts);
 
   void charge(const Node& node, std::size_t nodes, std::size_t bytes);
-  Node part(const Node& node, std::string_view op_type, const std::string& label, Names inputs,
+  Node part(const Node& node, OpType op_type, const std::string& label, Names inputs,
             Attributes attributes = {});
   std::string constant(const std::string& name, Value value);
   std::optional<std::int64_t> number(const std::string& name) const;

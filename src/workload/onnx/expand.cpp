@@ -3,6 +3,7 @@
 
 #include "base/shared/checked.hpp"
 #include "workload/shared/einsum_equation.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +13,10 @@ namespace {
 
 bool is_recurrent(const Node& node) {
   return node.domain.empty() &&
-         (node.op_type == "LSTM" || node.op_type == "GRU" || node.op_type == "RNN");
+         (node.op_type == ops::LSTM || node.op_type == ops::GRU || node.op_type == ops::RNN);
 }
 bool is_long_einsum(const Node& node) {
-  return node.domain.empty() && node.op_type == "Einsum" && node.inputs.size() > 2;
+  return node.domain.empty() && node.op_type == ops::Einsum && node.inputs.size() > 2;
 }
 
 /// Letters of `left` and `right` that later operands or the result need, in order of appearance.
@@ -53,7 +54,7 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
     const std::string kept =
         last ? equation.result : kept_letters(left_letters, equation.operands[i], needed);
     const std::string pair = fmt::format("{},{}->{}", left_letters, equation.operands[i], kept);
-    left = writer.add("Einsum", fmt::format("pair{}", i), {left, node.inputs[i]},
+    left = writer.add(ops::Einsum, fmt::format("pair{}", i), {left, node.inputs[i]},
                       {{"equation", pair}}, last ? node.outputs[0] : "");
     left_letters = kept;
   }
@@ -63,7 +64,7 @@ std::vector<Node> contract_in_pairs(const Model& model, const Node& node, Values
 /// Whether the node is a cross-entropy loss without the output of log-probabilities, as in a
 /// network. Training steps may use that output.
 bool is_cross_entropy(const Node& node) {
-  return node.domain.empty() && node.op_type == "SoftmaxCrossEntropyLoss" &&
+  return node.domain.empty() && node.op_type == ops::SoftmaxCrossEntropyLoss &&
          node.inputs.size() >= 2 && !node.outputs.empty() &&
          (node.outputs.size() < 2 || node.outputs[1].empty());
 }
@@ -72,9 +73,9 @@ bool is_cross_entropy(const Node& node) {
 std::vector<Node> split_cross_entropy(const Node& node, Values& values) {
   NodeWriter writer(node, values);
   std::vector<std::string> inputs = node.inputs;
-  inputs[0] =
-      writer.add("LogSoftmax", "log_probabilities", {node.inputs[0]}, {{"axis", std::int64_t{1}}});
-  writer.add("NegativeLogLikelihoodLoss", "likelihood", std::move(inputs), node.attributes,
+  inputs[0] = writer.add(ops::LogSoftmax, "log_probabilities", {node.inputs[0]},
+                         {{"axis", std::int64_t{1}}});
+  writer.add(ops::NegativeLogLikelihoodLoss, "likelihood", std::move(inputs), node.attributes,
              node.outputs[0]);
   return writer.take();
 }
@@ -95,7 +96,7 @@ std::vector<Node> expand_node(const Model& model, const Node& node, Values& valu
                             : contract_in_pairs(model, node, values);
 }
 
-std::string NodeWriter::add(const std::string& op_type, const std::string& name,
+std::string NodeWriter::add(OpType op_type, const std::string& name,
                             std::vector<std::string> inputs, Attributes attributes,
                             const std::string& output) {
   const std::string full = fmt::format("{}/{}", source_.name, name);
@@ -110,7 +111,7 @@ std::string NodeWriter::add(const std::string& op_type, const std::string& name,
 
 std::vector<std::string> NodeWriter::split(const std::string& name, const std::string& tensor,
                                            std::int64_t axis, const Integers& sizes) {
-  add("Split", name, {tensor, integers(sizes)}, {{"axis", axis}});
+  add(ops::Split, name, {tensor, integers(sizes)}, {{"axis", axis}});
   std::vector<std::string>& outputs = nodes_.back().outputs;
   outputs.clear();
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -120,21 +121,21 @@ std::vector<std::string> NodeWriter::split(const std::string& name, const std::s
 
 std::string NodeWriter::squeeze(const std::string& name, const std::string& tensor,
                                 std::int64_t axis) {
-  return add("Squeeze", name, {tensor, integers({axis})});
+  return add(ops::Squeeze, name, {tensor, integers({axis})});
 }
 std::string NodeWriter::unsqueeze(const std::string& name, const std::string& tensor,
                                   const Integers& axes) {
-  return add("Unsqueeze", name, {tensor, integers(axes)});
+  return add(ops::Unsqueeze, name, {tensor, integers(axes)});
 }
 
 std::string NodeWriter::transpose(const std::string& name, const std::string& tensor,
                                   const Integers& order, const std::string& output) {
-  return add("Transpose", name, {tensor}, {{"perm", order}}, output);
+  return add(ops::Transpose, name, {tensor}, {{"perm", order}}, output);
 }
 
 std::string NodeWriter::concat(const std::string& name, const std::vector<std::string>& tensors,
                                std::int64_t axis, const std::string& output) {
-  return add("Concat", name, tensors, {{"axis", axis}}, output);
+  return add(ops::Concat, name, tensors, {{"axis", axis}}, output);
 }
 
 std::string NodeWriter::integers(const Integers& list) {

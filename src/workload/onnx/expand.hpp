@@ -29,9 +29,8 @@ public:
 
   /// Adds a node with one output, named `<source>/<name>` unless `output` is set; returns the
   /// output's name.
-  std::string add(const std::string& op_type, const std::string& name,
-                  std::vector<std::string> inputs, Attributes attributes = {},
-                  const std::string& output = {});
+  std::string add(OpType op_type, const std::string& name, std::vector<std::string> inputs,
+                  Attributes attributes = {}, const std::string& output = {});
   /// Splits a tensor along an axis; returns the names of the parts.
   std::vector<std::string> split(const std::string& name, const std::string& tensor,
                                  std::int64_t axis, const Integers& sizes);

@@ -1,6 +1,7 @@
 // Evaluates nodes with constant inputs: table of folded operators, and those that move numbers.
 // onnx_reader.cpp calls it after inference has set the shapes of outputs.
 #include "workload/onnx/fold_kernels.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -191,24 +192,24 @@ bool fold_nonzero(const Node&, const Inputs& in, Value& out) {
 }
 
 struct FoldRule {
-  std::string_view op_type;
+  OpType op_type;
   Folder fold;
   std::size_t inputs; ///< minimum number of inputs
 };
 
 constexpr FoldRule kRules[] = {
-    {"Cast", fold_cast, 1},        {"CastLike", fold_cast, 2},
-    {"Concat", fold_concat, 1},    {"ConstantOfShape", fold_constant_of_shape, 1},
-    {"Expand", fold_expand, 2},    {"Flatten", fold_same, 1},
-    {"Gather", fold_gather, 2},    {"Identity", fold_same, 1},
-    {"NonZero", fold_nonzero, 1},  {"Range", fold_range, 3},
-    {"ReduceMax", fold_reduce, 1}, {"ReduceMean", fold_reduce, 1},
-    {"ReduceMin", fold_reduce, 1}, {"ReduceProd", fold_reduce, 1},
-    {"ReduceSum", fold_reduce, 1}, {"Reshape", fold_same, 2},
-    {"Slice", fold_slice, 3},      {"Squeeze", fold_same, 1},
-    {"Tile", fold_tile, 2},        {"Transpose", fold_transpose, 1},
-    {"Trilu", fold_trilu, 1},      {"Unsqueeze", fold_same, 2},
-    {"Where", fold_where, 3},
+    {ops::Cast, fold_cast, 1},        {ops::CastLike, fold_cast, 2},
+    {ops::Concat, fold_concat, 1},    {ops::ConstantOfShape, fold_constant_of_shape, 1},
+    {ops::Expand, fold_expand, 2},    {ops::Flatten, fold_same, 1},
+    {ops::Gather, fold_gather, 2},    {ops::Identity, fold_same, 1},
+    {ops::NonZero, fold_nonzero, 1},  {ops::Range, fold_range, 3},
+    {ops::ReduceMax, fold_reduce, 1}, {ops::ReduceMean, fold_reduce, 1},
+    {ops::ReduceMin, fold_reduce, 1}, {ops::ReduceProd, fold_reduce, 1},
+    {ops::ReduceSum, fold_reduce, 1}, {ops::Reshape, fold_same, 2},
+    {ops::Slice, fold_slice, 3},      {ops::Squeeze, fold_same, 1},
+    {ops::Tile, fold_tile, 2},        {ops::Transpose, fold_transpose, 1},
+    {ops::Trilu, fold_trilu, 1},      {ops::Unsqueeze, fold_same, 2},
+    {ops::Where, fold_where, 3},
 };
 
 /// Ones on a diagonal, independent of the input's numbers.
@@ -231,9 +232,9 @@ bool fold_shape(const Node& node, const Inputs& in, Value& out) {
   if (in.get(0) == nullptr)
     return false;
   const auto& shape = in.get(0)->shape;
-  if (node.op_type == "EyeLike")
+  if (node.op_type == ops::EyeLike)
     return fold_eye(node, out);
-  if (node.op_type == "Size") {
+  if (node.op_type == ops::Size) {
     out.values = Integers{checked_product(shape)};
     return true;
   }
@@ -293,17 +294,17 @@ bool fold_constant(const Node& node, const Values& values, std::vector<Value>& o
     if (checked_product(output.shape) > kMaxComputedElements)
       return false;
   }
-  if (node.op_type == "Split")
+  if (node.op_type == ops::Split)
     return fold_split(node, values, outputs);
   if (outputs.size() != 1)
     return false;
   Value& out = outputs.front();
-  if (node.op_type == "Constant")
+  if (node.op_type == ops::Constant)
     return fold_literal(node, out);
   Inputs in;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     in.list.push_back(input_value(node, i, values));
-  if (node.op_type == "Shape" || node.op_type == "Size" || node.op_type == "EyeLike")
+  if (node.op_type == ops::Shape || node.op_type == ops::Size || node.op_type == ops::EyeLike)
     return fold_shape(node, in, out);
   const auto known = [&](std::size_t inputs) {
     return in.list.size() >= inputs &&

@@ -2,6 +2,7 @@
 // exact (64 bits, wrapping); other types are computed in double.
 #include "base/shared/checked.hpp"
 #include "workload/onnx/fold_kernels.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,66 +36,67 @@ Number compare(Number a, Number b) {
 
 /// Binary operator by number type; a function is null if the operator does not support the type.
 struct Binary {
-  std::string_view op_type;
+  OpType op_type;
   std::int64_t (*whole)(std::int64_t, std::int64_t);
   double (*real)(double, double);
 };
 
 constexpr Binary kBinary[]{
-    {"Add", [](auto a, auto b) { return wrap(Wide(a) + Wide(b)); },
+    {ops::Add, [](auto a, auto b) { return wrap(Wide(a) + Wide(b)); },
      [](double a, double b) { return a + b; }},
-    {"Sub", [](auto a, auto b) { return wrap(Wide(a) - Wide(b)); },
+    {ops::Sub, [](auto a, auto b) { return wrap(Wide(a) - Wide(b)); },
      [](double a, double b) { return a - b; }},
-    {"Mul", [](auto a, auto b) { return wrap(Wide(a) * Wide(b)); },
+    {ops::Mul, [](auto a, auto b) { return wrap(Wide(a) * Wide(b)); },
      [](double a, double b) { return a * b; }},
-    {"Div", [](auto a, auto b) { return a / b; }, [](double a, double b) { return a / b; }},
-    {"Mod", [](auto a, auto b) { return a % b; },
+    {ops::Div, [](auto a, auto b) { return a / b; }, [](double a, double b) { return a / b; }},
+    {ops::Mod, [](auto a, auto b) { return a % b; },
      [](double a, double b) { return std::fmod(a, b); }},
-    {"Pow", nullptr, [](double a, double b) { return std::pow(a, b); }},
-    {"Min", smaller<std::int64_t>, smaller<double>},
-    {"Max", larger<std::int64_t>, larger<double>},
-    {"And", [](auto a, auto b) -> std::int64_t { return a != 0 && b != 0; }, nullptr},
-    {"Or", [](auto a, auto b) -> std::int64_t { return a != 0 || b != 0; }, nullptr},
-    {"Xor", [](auto a, auto b) -> std::int64_t { return (a != 0) != (b != 0); }, nullptr},
-    {"BitwiseAnd", [](auto a, auto b) { return a & b; }, nullptr},
-    {"BitwiseOr", [](auto a, auto b) { return a | b; }, nullptr},
-    {"BitwiseXor", [](auto a, auto b) { return a ^ b; }, nullptr},
-    {"Equal", compare<std::equal_to<>, std::int64_t>, compare<std::equal_to<>, double>},
-    {"Less", compare<std::less<>, std::int64_t>, compare<std::less<>, double>},
-    {"LessOrEqual", compare<std::less_equal<>, std::int64_t>, compare<std::less_equal<>, double>},
-    {"Greater", compare<std::greater<>, std::int64_t>, compare<std::greater<>, double>},
-    {"GreaterOrEqual", compare<std::greater_equal<>, std::int64_t>,
+    {ops::Pow, nullptr, [](double a, double b) { return std::pow(a, b); }},
+    {ops::Min, smaller<std::int64_t>, smaller<double>},
+    {ops::Max, larger<std::int64_t>, larger<double>},
+    {ops::And, [](auto a, auto b) -> std::int64_t { return a != 0 && b != 0; }, nullptr},
+    {ops::Or, [](auto a, auto b) -> std::int64_t { return a != 0 || b != 0; }, nullptr},
+    {ops::Xor, [](auto a, auto b) -> std::int64_t { return (a != 0) != (b != 0); }, nullptr},
+    {ops::BitwiseAnd, [](auto a, auto b) { return a & b; }, nullptr},
+    {ops::BitwiseOr, [](auto a, auto b) { return a | b; }, nullptr},
+    {ops::BitwiseXor, [](auto a, auto b) { return a ^ b; }, nullptr},
+    {ops::Equal, compare<std::equal_to<>, std::int64_t>, compare<std::equal_to<>, double>},
+    {ops::Less, compare<std::less<>, std::int64_t>, compare<std::less<>, double>},
+    {ops::LessOrEqual, compare<std::less_equal<>, std::int64_t>,
+     compare<std::less_equal<>, double>},
+    {ops::Greater, compare<std::greater<>, std::int64_t>, compare<std::greater<>, double>},
+    {ops::GreaterOrEqual, compare<std::greater_equal<>, std::int64_t>,
      compare<std::greater_equal<>, double>},
 };
 
 struct Unary {
-  std::string_view op_type;
+  OpType op_type;
   double (*of)(double);
 };
 
 constexpr Unary kUnary[]{
-    {"Neg", [](double a) { return -a; }},
-    {"Abs", [](double a) { return std::fabs(a); }},
-    {"Sqrt", [](double a) { return std::sqrt(a); }},
-    {"Floor", [](double a) { return std::floor(a); }},
-    {"Ceil", [](double a) { return std::ceil(a); }},
-    {"Round", [](double a) { return std::nearbyint(a); }},
-    {"Exp", [](double a) { return std::exp(a); }},
-    {"Log", [](double a) { return std::log(a); }},
-    {"Cos", [](double a) { return std::cos(a); }},
-    {"Sin", [](double a) { return std::sin(a); }},
-    {"Tanh", [](double a) { return std::tanh(a); }},
-    {"Erf", [](double a) { return std::erf(a); }},
-    {"Sigmoid", [](double a) { return 1.0 / (1.0 + std::exp(-a)); }},
-    {"Reciprocal", [](double a) { return 1.0 / a; }},
-    {"Not", [](double a) { return a == 0.0 ? 1.0 : 0.0; }},
-    {"Sign", [](double a) { return a > 0   ? 1.0
-                                   : a < 0 ? -1.0
-                                           : 0.0; }},
+    {ops::Neg, [](double a) { return -a; }},
+    {ops::Abs, [](double a) { return std::fabs(a); }},
+    {ops::Sqrt, [](double a) { return std::sqrt(a); }},
+    {ops::Floor, [](double a) { return std::floor(a); }},
+    {ops::Ceil, [](double a) { return std::ceil(a); }},
+    {ops::Round, [](double a) { return std::nearbyint(a); }},
+    {ops::Exp, [](double a) { return std::exp(a); }},
+    {ops::Log, [](double a) { return std::log(a); }},
+    {ops::Cos, [](double a) { return std::cos(a); }},
+    {ops::Sin, [](double a) { return std::sin(a); }},
+    {ops::Tanh, [](double a) { return std::tanh(a); }},
+    {ops::Erf, [](double a) { return std::erf(a); }},
+    {ops::Sigmoid, [](double a) { return 1.0 / (1.0 + std::exp(-a)); }},
+    {ops::Reciprocal, [](double a) { return 1.0 / a; }},
+    {ops::Not, [](double a) { return a == 0.0 ? 1.0 : 0.0; }},
+    {ops::Sign, [](double a) { return a > 0   ? 1.0
+                                      : a < 0 ? -1.0
+                                              : 0.0; }},
 };
 
 template <class Row, std::size_t kRows>
-const Row* row_of(const Row (&table)[kRows], std::string_view op_type) {
+const Row* row_of(const Row (&table)[kRows], OpType op_type) {
   const Row* row = std::ranges::find(table, op_type, &Row::op_type);
   return row == std::end(table) ? nullptr : row;
 }
@@ -105,7 +107,7 @@ std::optional<std::int64_t> divide(const Binary& row, std::int64_t a, std::int64
   if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min()))
     return std::nullopt;
   const std::int64_t result = row.whole(a, b);
-  const bool below = row.op_type == "Mod" && floor_mod && result != 0 && (result < 0) != (b < 0);
+  const bool below = row.op_type == ops::Mod && floor_mod && result != 0 && (result < 0) != (b < 0);
   return below ? result + b : result;
 }
 
@@ -128,11 +130,11 @@ bool fold_binary(const Node& node, const Inputs& in, Value& out) {
     return false;
   const auto a_strides = broadcast_strides(in.get(0)->shape, out.shape);
   const auto b_strides = broadcast_strides(in.get(1)->shape, out.shape);
-  if (in.integers(0) != nullptr && in.integers(1) != nullptr && node.op_type != "Pow") {
+  if (in.integers(0) != nullptr && in.integers(1) != nullptr && node.op_type != ops::Pow) {
     const Integers a = gather_strided(*in.integers(0), out.shape, a_strides);
     const Integers b = gather_strided(*in.integers(1), out.shape, b_strides);
     const bool floor_mod = node.attributes.integer("fmod", 0) == 0;
-    const bool divides = node.op_type == "Div" || node.op_type == "Mod";
+    const bool divides = node.op_type == ops::Div || node.op_type == ops::Mod;
     Integers result(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       const auto value = divides ? divide(*row, a[i], b[i], floor_mod) : row->whole(a[i], b[i]);
@@ -251,23 +253,23 @@ bool fold_reduce(const Node& node, const Inputs& in, Value& out) {
   for (std::size_t i = 0; i < shape.size(); ++i)
     kept.push_back(reduced[i] ? 1 : shape[i]);
   const auto strides = broadcast_strides(kept, shape);
-  const std::string& op = node.op_type;
-  const double start = op == "ReduceProd"  ? 1.0
-                       : op == "ReduceMax" ? -std::numeric_limits<double>::infinity()
-                       : op == "ReduceMin" ? std::numeric_limits<double>::infinity()
-                                           : 0.0;
+  const OpType op = node.op_type;
+  const double start = op == ops::ReduceProd  ? 1.0
+                       : op == ops::ReduceMax ? -std::numeric_limits<double>::infinity()
+                       : op == ops::ReduceMin ? std::numeric_limits<double>::infinity()
+                                              : 0.0;
   Reals result(total(kept), start);
   walk(shape, strides, 0, [&](std::size_t from, std::size_t to) {
     const double value = (*numbers)[from];
     double& sum = result[to];
-    sum = op == "ReduceProd"  ? sum * value
-          : op == "ReduceMax" ? std::max(sum, value)
-          : op == "ReduceMin" ? std::min(sum, value)
-                              : sum + value;
+    sum = op == ops::ReduceProd  ? sum * value
+          : op == ops::ReduceMax ? std::max(sum, value)
+          : op == ops::ReduceMin ? std::min(sum, value)
+                                 : sum + value;
   });
   const double count = static_cast<double>(numbers->size()) /
                        static_cast<double>(std::max<std::size_t>(result.size(), 1));
-  if (op == "ReduceMean") {
+  if (op == ops::ReduceMean) {
     for (double& value : result)
       value /= count;
   }

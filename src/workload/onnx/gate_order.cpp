@@ -1,6 +1,8 @@
 // Traces inputs of recurrent layers back to parameters with reordered gates; recurrent.cpp uses it.
 #include "workload/onnx/gate_order.hpp"
 
+#include "workload/shared/op_types.hpp"
+
 #include <algorithm>
 
 namespace monet::onnx_file {
@@ -31,7 +33,7 @@ std::optional<Integers> GateSources::integers(const Node& node, std::size_t inpu
 
 std::optional<std::string> GateSources::below_unsqueeze(const std::string& name) const {
   const Node* node = maker(name);
-  if (node == nullptr || node->op_type != "Unsqueeze")
+  if (node == nullptr || node->op_type != ops::Unsqueeze)
     return std::nullopt;
   const auto axes = node->inputs.size() > 1 ? integers(*node, 1)
                                             : std::optional(node->attributes.integers("axes"));
@@ -81,11 +83,11 @@ bool GateSources::add_rows(const std::string& name, int depth, std::vector<Rows>
     rows.push_back({name, 0, value->second.shape[0]});
     return true;
   }
-  if (node->op_type == "Identity")
+  if (node->op_type == ops::Identity)
     return add_rows(node->inputs[0], depth + 1, rows);
-  if (node->op_type == "Slice")
+  if (node->op_type == ops::Slice)
     return add_slice(*node, depth, rows);
-  return node->op_type == "Concat" && node->attributes.integer("axis", 0) == 0 &&
+  return node->op_type == ops::Concat && node->attributes.integer("axis", 0) == 0 &&
          std::all_of(node->inputs.begin(), node->inputs.end(),
                      [&](const std::string& part) { return add_rows(part, depth + 1, rows); });
 }
@@ -123,7 +125,7 @@ std::optional<std::vector<std::vector<GateSource>>> GateSources::of(const std::s
   std::vector<std::string> sides{input};
   if (directions == 2) {
     const Node* joined = maker(input);
-    if (joined == nullptr || joined->op_type != "Concat" || joined->inputs.size() != 2 ||
+    if (joined == nullptr || joined->op_type != ops::Concat || joined->inputs.size() != 2 ||
         joined->attributes.integer("axis", 0) != 0)
       return std::nullopt;
     sides = joined->inputs;

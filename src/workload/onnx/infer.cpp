@@ -5,6 +5,7 @@
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
 #include "workload/shared/einsum_equation.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 #include <onnx/defs/schema.h>
@@ -68,7 +69,7 @@ bool is_precision(const std::string& attribute) {
 class NodeContext final : public onnx::InferenceContext {
 public:
   NodeContext(const Node& node, const Values& values) : outputs_(node.outputs.size()) {
-    proto_.set_op_type(node.op_type);
+    proto_.set_op_type(node.op_type.str());
     for (const std::string& name : node.inputs)
       proto_.add_input(name);
     for (const std::string& name : node.outputs)
@@ -157,34 +158,9 @@ std::optional<Value> read_output(const onnx::TypeProto& type) {
 
 // --- operators without inference in libonnx ---
 
-/// Operators whose output i has the shape (and type) of input `like[i]`.
-struct SameAs {
-  std::string_view domain;
-  std::string_view op_type;
-  std::size_t input;
-};
-
-constexpr SameAs kSameAs[]{
-    {"", "BitwiseNot", 0},
-    {"", "Gelu", 0},
-    {"", "GroupNormalization", 0},
-    {"", "Mish", 0},
-    {"", "RMSNormalization", 0},
-    {kMonetDomain, "FakeQuantize", 0},
-    {kMonetDomain, "Silu", 0},
-    {"com.microsoft", "BiasGelu", 0},
-    {"com.microsoft", "FastGelu", 0},
-    {"com.microsoft", "Gelu", 0},
-    {"com.microsoft", "QuickGelu", 0},
-    {"com.microsoft", "ReluGrad", 0},
-    {"com.microsoft", "SoftmaxCrossEntropyLossGrad", 1},
-    {"com.microsoft", "SoftmaxGrad", 0},
-    {"com.microsoft", "SoftmaxGrad_13", 0},
-};
-
 bool is_fused_matmul(const Node& node) {
   return node.domain == "com.microsoft" &&
-         (node.op_type == "FusedMatMul" || node.op_type == "TransposeMatMul");
+         (node.op_type == ops::FusedMatMul || node.op_type == ops::TransposeMatMul);
 }
 
 /// Batch axes of an operand of FusedMatMul, followed by its two matrix sizes.
@@ -224,12 +200,6 @@ Value infer_fused_matmul(const Model& model, const Node& node, const Value& left
   return out;
 }
 
-/// Whether the row applies to the node; operators of newer opsets may also be in MONET's domain.
-bool is_for(const SameAs& row, const Node& node) {
-  const bool own = node.domain == kMonetDomain && row.domain.empty();
-  return row.op_type == node.op_type && (row.domain == node.domain || own);
-}
-
 std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node,
                                             const Values& values) {
   std::vector<std::optional<Value>> outputs(node.outputs.size());
@@ -239,10 +209,9 @@ std::vector<std::optional<Value>> infer_own(const Model& model, const Node& node
   if (is_fused_matmul(node) && input(0) != nullptr && input(1) != nullptr) {
     outputs[0] = infer_fused_matmul(model, node, *input(0), *input(1));
   }
-  for (const SameAs& row : kSameAs) {
-    if (!is_for(row, node))
-      continue;
-    if (const Value* like = input(row.input))
+  const OperatorRow* row = find_row(rule_domain(node), node.op_type);
+  if (row != nullptr && row->shape_of >= 0) {
+    if (const Value* like = input(static_cast<std::size_t>(row->shape_of)))
       outputs[0] = Value{like->type, like->shape, {}, false};
   }
   return outputs;
@@ -317,31 +286,31 @@ std::vector<std::optional<Value>> infer_sized_unpool(const Node& node, const Val
 }
 
 /// Name of an operator with the same shape rule that libonnx 1.12 can infer; empty if not needed.
-std::string_view inferred_as(const Node& node) {
+OpType inferred_as(const Node& node) {
   if (!node.domain.empty())
     return {};
-  const std::string& op = node.op_type;
-  if (op == "GreaterOrEqual" || op == "LessOrEqual")
-    return "Greater"; // a function in ONNX, without inference
-  if (op == "BitwiseAnd" || op == "BitwiseOr" || op == "BitwiseXor")
-    return "Mod";
+  const OpType op = node.op_type;
+  if (op == ops::GreaterOrEqual || op == ops::LessOrEqual)
+    return ops::Greater; // a function in ONNX, without inference
+  if (op == ops::BitwiseAnd || op == ops::BitwiseOr || op == ops::BitwiseXor)
+    return ops::Mod;
   return {};
 }
 
 bool is_pool(const Node& node) {
-  return node.domain.empty() &&
-         (node.op_type == "MaxPool" || node.op_type == "AveragePool" || node.op_type == "LpPool");
+  return node.domain.empty() && (node.op_type == ops::MaxPool || node.op_type == ops::AveragePool ||
+                                 node.op_type == ops::LpPool);
 }
 
 /// A pooling node with dilations, or an LpPool with ceil_mode, as a MaxPool: libonnx 1.12 infers
 /// these attributes only for MaxPool.
 std::optional<Node> as_max_pool(const Node& node) {
   const bool newer = node.attributes.has("dilations") ||
-                     (node.op_type == "LpPool" && node.attributes.has("ceil_mode"));
-  if (!is_pool(node) || node.op_type == "MaxPool" || !newer)
+                     (node.op_type == ops::LpPool && node.attributes.has("ceil_mode"));
+  if (!is_pool(node) || node.op_type == ops::MaxPool || !newer)
     return std::nullopt;
   Node pool = node;
-  pool.op_type = "MaxPool";
+  pool.op_type = ops::MaxPool;
   pool.attributes = {};
   for (const auto& [name, value] : node.attributes.all()) {
     if (name != "p" && name != "count_include_pad")
@@ -375,13 +344,13 @@ void drop_outside_windows(const Node& node, const Values& values,
 const onnx::OpSchema* schema_of(const Node& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx.preview.training")
     return nullptr;
-  return onnx::OpSchemaRegistry::Schema(node.op_type, node.domain);
+  return onnx::OpSchemaRegistry::Schema(node.op_type.str(), node.domain);
 }
 
 } // namespace
 
 bool counts_by_data(const Node& node) {
-  return node.domain.empty() && node.op_type == "NonZero" && node.outputs.size() == 1;
+  return node.domain.empty() && node.op_type == ops::NonZero && node.outputs.size() == 1;
 }
 
 std::optional<Value> infer_places(const Model& model, const Node& node, const Values& values,
@@ -415,13 +384,14 @@ std::optional<Value> infer_places(const Model& model, const Node& node, const Va
 bool can_infer(const Node& node) {
   if (schema_of(node) != nullptr || is_fused_matmul(node) || !inferred_as(node).empty())
     return true;
-  return std::ranges::any_of(kSameAs, [&](const SameAs& row) { return is_for(row, node); });
+  const OperatorRow* row = find_row(rule_domain(node), node.op_type);
+  return row != nullptr && row->shape_of >= 0;
 }
 
 std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& node,
                                                 const Values& values) {
   check_node(model, node, values);
-  if (const std::string_view other = inferred_as(node); !other.empty()) {
+  if (const OpType other = inferred_as(node); !other.empty()) {
     Node same = node;
     same.op_type = other;
     return infer_outputs(model, same, values);
@@ -431,9 +401,9 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   const onnx::OpSchema* schema = schema_of(node);
   if (schema == nullptr)
     return infer_own(model, node, values);
-  if (node.domain.empty() && node.op_type == "Einsum")
+  if (node.domain.empty() && node.op_type == ops::Einsum)
     return infer_einsum(model, node, values);
-  if (node.domain.empty() && node.op_type == "OneHot")
+  if (node.domain.empty() && node.op_type == ops::OneHot)
     return infer_one_hot(model, node, values);
   NodeContext context(node, values);
   std::vector<std::optional<Value>> outputs;
@@ -446,7 +416,7 @@ std::vector<std::optional<Value>> infer_outputs(const Model& model, const Node& 
   } catch (const std::exception& error) { // libonnx throws several types
     throw InputError(at_node(model, node), error.what());
   }
-  if (node.domain.empty() && node.op_type == "MaxUnpool" && node.inputs.size() > 2)
+  if (node.domain.empty() && node.op_type == ops::MaxUnpool && node.inputs.size() > 2)
     outputs = infer_sized_unpool(node, values);
   if (is_pool(node))
     drop_outside_windows(node, values, outputs);

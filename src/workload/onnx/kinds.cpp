@@ -3,6 +3,7 @@
 #include "base/shared/checked.hpp"
 #include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -18,62 +19,63 @@ namespace {
 
 /// Input positions of an operator type: bit i stands for input i.
 struct Places {
-  std::string_view op_type;
+  OpType op_type;
   std::uint32_t inputs;
 };
 
 /// Positions of settings: floating values read only there are not weights.
 constexpr Places kSettings[]{
-    {"Clip", 0b110},
-    {"DequantizeLinear", 0b110},
-    {"Dropout", 0b110},
-    {"Expand", 0b10},
-    {"OneHot", 0b100},
-    {"Pad", 0b100},
-    {"QLinearConv", 0b101'0010},
-    {"QLinearMatMul", 0b101'0010},
-    {"QuantizeLinear", 0b110},
-    {"Range", 0b111},
-    {"Resize", 0b110},
-    {"SoftmaxCrossEntropyLossGrad", 0b1},
-    {"Upsample", 0b10},
-    {"Where", 0b1},
+    {ops::Clip, 0b110},
+    {ops::DequantizeLinear, 0b110},
+    {ops::Dropout, 0b110},
+    {ops::Expand, 0b10},
+    {ops::OneHot, 0b100},
+    {ops::Pad, 0b100},
+    {ops::QLinearConv, 0b101'0010},
+    {ops::QLinearMatMul, 0b101'0010},
+    {ops::QuantizeLinear, 0b110},
+    {ops::Range, 0b111},
+    {ops::Resize, 0b110},
+    {ops::SoftmaxCrossEntropyLossGrad, 0b1},
+    {ops::Upsample, 0b10},
+    {ops::Where, 0b1},
 };
 
 /// Positions of weights of any element type; quantised networks store integers there.
 constexpr Places kWeights[]{
-    {"Conv", 0b110},
-    {"ConvTranspose", 0b110},
-    {"ConvInteger", 0b10},
-    {"Gemm", 0b110},
-    {"QLinearConv", 0b1'0000'1000},
-    {"MatMulInteger", 0b10},
-    {"QLinearMatMul", 0b1000},
-    {"Gather", 0b1},
-    {"MatMul", 0b11},
-    {"FusedMatMul", 0b11},
-    {"PRelu", 0b10},
-    {"LSTM", 0b1110},
-    {"GRU", 0b1110},
-    {"RNN", 0b1110},
+    {ops::Conv, 0b110},
+    {ops::ConvTranspose, 0b110},
+    {ops::ConvInteger, 0b10},
+    {ops::Gemm, 0b110},
+    {ops::QLinearConv, 0b1'0000'1000},
+    {ops::MatMulInteger, 0b10},
+    {ops::QLinearMatMul, 0b1000},
+    {ops::Gather, 0b1},
+    {ops::MatMul, 0b11},
+    {ops::FusedMatMul, 0b11},
+    {ops::PRelu, 0b10},
+    {ops::LSTM, 0b1110},
+    {ops::GRU, 0b1110},
+    {ops::RNN, 0b1110},
 };
 
-constexpr Places kRunningStatistics[]{{"BatchNormalization", 0b1'1000}};
+constexpr Places kRunningStatistics[]{{ops::BatchNormalization, 0b1'1000}};
 
 /// Positions of initial states: exporters fold a recurrent layer's initial zeros into initialisers.
-constexpr Places kInitialStates[]{{"LSTM", 0b110'0000}, {"GRU", 0b10'0000}, {"RNN", 0b10'0000}};
+constexpr Places kInitialStates[]{
+    {ops::LSTM, 0b110'0000}, {ops::GRU, 0b10'0000}, {ops::RNN, 0b10'0000}};
 
 /// Positions of ones and zeros. Exporters write group normalisation as instance normalisation with
 /// scale 1 and shift 0, and may fold both into initialisers.
-constexpr Places kOnesAndZeros[]{{"InstanceNormalization", 0b110}};
+constexpr Places kOnesAndZeros[]{{ops::InstanceNormalization, 0b110}};
 
-constexpr Places kLabels[]{{"SoftmaxCrossEntropyLoss", 0b10},
-                           {"NegativeLogLikelihoodLoss", 0b10},
-                           {"SoftmaxCrossEntropyLossGrad", 0b100}};
+constexpr Places kLabels[]{{ops::SoftmaxCrossEntropyLoss, 0b10},
+                           {ops::NegativeLogLikelihoodLoss, 0b10},
+                           {ops::SoftmaxCrossEntropyLossGrad, 0b100}};
 
-constexpr Places kScales[]{{"QuantizeLinear", 0b10}, {"DequantizeLinear", 0b10}};
+constexpr Places kScales[]{{ops::QuantizeLinear, 0b10}, {ops::DequantizeLinear, 0b10}};
 
-constexpr Places kGathered[]{{"Gather", 0b1}};
+constexpr Places kGathered[]{{ops::Gather, 0b1}};
 
 bool listed(std::span<const Places> table, const Use& use) {
   return use.input < 32 && std::ranges::any_of(table, [&](const Places& places) {
@@ -122,7 +124,7 @@ void add_readers(const std::vector<Node>& nodes, const Outside& outside, Readers
       for (std::size_t i = 0; i < inner.captured.size(); ++i)
         names[inner.captured[i]] = outer(node.inputs[inner.own_inputs + i]);
       // The graph's inputs are the node's inputs, except a loop's counter and condition.
-      for (std::size_t i = node.op_type == "Loop" ? 2 : 0;
+      for (std::size_t i = node.op_type == ops::Loop ? 2 : 0;
            i < std::min(graph.inputs.size(), inner.own_inputs); ++i)
         names[graph.inputs[i]] = outer(node.inputs[i]);
       add_readers(graph.nodes, names, readers);
@@ -235,14 +237,14 @@ private:
   /// Whether every reader uses the value as a setting, directly or after casts and reshapes.
   bool only_set(std::string_view name, int depth) const {
     constexpr int kDepth = 8;
-    static constexpr std::array<std::string_view, 6> kPass{"Cast",      "Identity", "Reshape",
-                                                           "Unsqueeze", "Squeeze",  "Flatten"};
     const auto found = readers_.find(name);
     return depth < kDepth && found != readers_.end() &&
            std::ranges::all_of(found->second, [&](const Use& use) {
              const Node& node = *use.node;
-             const bool passes = use.input == 0 && node.outputs.size() == 1 &&
-                                 std::ranges::find(kPass, node.op_type) != kPass.end();
+             const bool passes =
+                 use.input == 0 && node.outputs.size() == 1 &&
+                 node.op_type.is_one_of({ops::Cast, ops::Identity, ops::Reshape, ops::Unsqueeze,
+                                         ops::Squeeze, ops::Flatten});
              return listed(kSettings, use) || (passes && only_set(node.outputs[0], depth + 1));
            });
   }
@@ -287,12 +289,12 @@ private:
     if (uses.size() != 1 || uses[0].input != 1)
       return false;
     const Node& node = *uses[0].node;
-    if (node.op_type == "Sub")
+    if (node.op_type == ops::Sub)
       return is_per_channel(value) && is_image(node.inputs[0]);
-    if (node.op_type != "Div" && node.op_type != "Mul")
+    if (node.op_type != ops::Div && node.op_type != ops::Mul)
       return false;
     const auto shifted = std::ranges::find_if(model_.nodes, [&](const Node& n) {
-      return n.op_type == "Sub" && n.inputs.size() == 2 && !n.outputs.empty() &&
+      return n.op_type == ops::Sub && n.inputs.size() == 2 && !n.outputs.empty() &&
              n.outputs[0] == node.inputs[0];
     });
     return shifted != model_.nodes.end() && is_per_channel(value) && is_image(shifted->inputs[0]);
@@ -309,9 +311,9 @@ private:
                                  [&](const Declared& input) { return input.name == value; });
     };
     const auto is_pair = [&](const Node& shift, const Node& division) {
-      return shift.op_type == "Sub" && shift.inputs.size() == 2 && division.op_type == "Div" &&
-             division.inputs.size() == 2 && is_input(shift.inputs[0]) &&
-             division.inputs[0] == shift.outputs[0] &&
+      return shift.op_type == ops::Sub && shift.inputs.size() == 2 &&
+             division.op_type == ops::Div && division.inputs.size() == 2 &&
+             is_input(shift.inputs[0]) && division.inputs[0] == shift.outputs[0] &&
              model_.initializers.count(shift.inputs[1]) != 0 &&
              model_.initializers.count(division.inputs[1]) != 0;
     };

@@ -1,6 +1,7 @@
 // Corrects known exporter errors whose intended meaning is certain; parse.cpp calls it on loop
 // bodies.
 #include "workload/onnx/model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 
@@ -19,7 +20,7 @@ public:
   }
 
   /// Producer of a node's input if it has that type, otherwise null.
-  const Node* input(const Node* node, std::size_t i, std::string_view op_type) const {
+  const Node* input(const Node* node, std::size_t i, OpType op_type) const {
     if (node == nullptr || i >= node->inputs.size())
       return nullptr;
     const auto found = nodes_.find(node->inputs[i]);
@@ -27,7 +28,7 @@ public:
   }
   /// Integers of a Constant that is a node's input.
   Integers integers(const Node* node, std::size_t i) const {
-    const Node* constant = input(node, i, "Constant");
+    const Node* constant = input(node, i, ops::Constant);
     if (constant == nullptr)
       return {};
     const auto tensor = constant->tensors.find("value");
@@ -43,9 +44,9 @@ private:
 /// Axis of a Reshape by [0, .., -1, 0, ..] after a repeat along a new axis that follows it. The
 /// zeros after the -1 refer to the axes before the new axis was added.
 std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node) {
-  const Node* repeated = makers.input(&node, 0, "Expand");
-  const Node* unsqueeze = makers.input(repeated, 0, "Unsqueeze");
-  if (node.op_type != "Reshape" || makers.input(unsqueeze, 0, "SequenceAt") == nullptr)
+  const Node* repeated = makers.input(&node, 0, ops::Expand);
+  const Node* unsqueeze = makers.input(repeated, 0, ops::Unsqueeze);
+  if (node.op_type != ops::Reshape || makers.input(unsqueeze, 0, ops::SequenceAt) == nullptr)
     return std::nullopt;
   const Integers shape = makers.integers(&node, 1);
   const auto open = std::find(shape.begin(), shape.end(), -1);
@@ -66,7 +67,7 @@ void mend_repeat_interleave(InnerGraph& body) {
       continue;
     const std::string axes = node.outputs.at(0) + "/axis";
     body.initializers[axes] = integer_constant({*axis});
-    node.op_type = "Squeeze";
+    node.op_type = ops::Squeeze;
     node.opset = 13;
     node.attributes = {};
     node.inputs[1] = axes;

@@ -54,7 +54,7 @@ struct InnerGraphs;
 
 struct Node {
   std::string name;
-  std::string op_type;
+  OpType op_type;
   std::string domain;
   std::int64_t opset = 0; ///< version of `domain` that the node uses
   std::vector<std::string> inputs;

@@ -4,6 +4,7 @@
 #include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/fold_kernels.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -116,11 +117,11 @@ void affine_grid(Expansion& at) {
   const std::string base = at.constant(
       "grid", {.type = type, .shape = {pixels, axes + 1}, .values = grid, .is_constant = true});
   const std::string turned = at.write.transpose("theta", at.operand(0), {0, 2, 1});
-  const std::string moved = at.write.add("MatMul", "moved", {base, turned});
+  const std::string moved = at.write.add(ops::MatMul, "moved", {base, turned});
   Integers shape{size[0]};
   shape.insert(shape.end(), image.begin(), image.end());
   shape.push_back(axes);
-  at.write.add("Reshape", "whole", {moved, at.write.integers(shape)}, {}, at.result());
+  at.write.add(ops::Reshape, "whole", {moved, at.write.integers(shape)}, {}, at.result());
 }
 
 // --- CenterCropPad ---
@@ -154,9 +155,9 @@ void center_crop_pad(Expansion& at) {
   Integers all(shape.size());
   std::iota(all.begin(), all.end(), 0);
   const std::string cropped = at.write.add(
-      "Slice", "cropped",
+      ops::Slice, "cropped",
       {at.operand(0), at.write.integers(starts), at.write.integers(ends), at.write.integers(all)});
-  at.write.add("Pad", "padded", {cropped, at.write.integers(pads)}, {}, at.result());
+  at.write.add(ops::Pad, "padded", {cropped, at.write.integers(pads)}, {}, at.result());
 }
 
 // --- Col2Im ---
@@ -238,27 +239,27 @@ void col2im(Expansion& at) {
       "places",
       {.type = ElementType::int64, .shape = {values, 1}, .values = to, .is_constant = true});
   const std::string rows =
-      at.write.add("Reshape", "rows", {at.operand(0), at.write.integers({channels, values})});
+      at.write.add(ops::Reshape, "rows", {at.operand(0), at.write.integers({channels, values})});
   const std::string turned = at.write.transpose("by_place", rows, {1, 0});
   const std::string zeros = at.write.zeros("zeros", {pixels + (outside ? 1 : 0), channels}, x.type);
-  std::string sum = at.write.add("ScatterND", "sum", {zeros, places, turned},
+  std::string sum = at.write.add(ops::ScatterND, "sum", {zeros, places, turned},
                                  {{"reduction", std::string("add")}});
   if (outside)
     sum = at.write.add(
-        "Slice", "inside",
+        ops::Slice, "inside",
         {sum, at.write.integers({0}), at.write.integers({pixels}), at.write.integers({0})});
   Integers shape{x.shape[0], x.shape[1] / elements};
   shape.insert(shape.end(), geometry.image.begin(), geometry.image.end());
   const std::string back = at.write.transpose("by_channel", sum, {1, 0});
-  at.write.add("Reshape", "image", {back, at.write.integers(shape)}, {}, at.result());
+  at.write.add(ops::Reshape, "image", {back, at.write.integers(shape)}, {}, at.result());
 }
 
 struct NewerOperator {
-  std::string_view op_type;
+  OpType op_type;
   void (*write)(Expansion&);
 };
 constexpr NewerOperator kNewerOperators[]{
-    {"AffineGrid", affine_grid}, {"CenterCropPad", center_crop_pad}, {"Col2Im", col2im}};
+    {ops::AffineGrid, affine_grid}, {ops::CenterCropPad, center_crop_pad}, {ops::Col2Im, col2im}};
 
 const NewerOperator* newer_operator(const Node& node) {
   const auto* found = std::ranges::find(kNewerOperators, node.op_type, &NewerOperator::op_type);

@@ -3,6 +3,7 @@
 #include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <fmt/core.h>
 
@@ -80,9 +81,9 @@ void legacy_softmax(const Model& model, Node& node, const Values& values) {
 }
 
 void legacy_resize(Node& node, Values& values) {
-  if (node.op_type == "Upsample") {
+  if (node.op_type == ops::Upsample) {
     to_input(node, "scales", 1, values);
-    node.op_type = "Resize";
+    node.op_type = ops::Resize;
   }
   if (node.inputs.size() == 2)
     node.inputs = {node.inputs[0], "", node.inputs[1]};
@@ -96,55 +97,53 @@ void legacy_resize(Node& node, Values& values) {
 /// Attributes that became inputs in a later opset.
 struct BecameInput {
   std::int64_t since;
-  std::string_view op_type;
+  OpType op_type;
   std::string_view attribute;
   std::size_t input;
   bool scalar = false;
 };
 constexpr BecameInput kBecameInputs[]{
-    {5, "Reshape", "shape", 1},
-    {10, "Slice", "axes", 3},
-    {10, "Slice", "ends", 2},
-    {10, "Slice", "starts", 1},
-    {10, "TopK", "k", 1},
-    {11, "Clip", "max", 2, true},
-    {11, "Clip", "min", 1, true},
-    {11, "Pad", "paddings", 1},
-    {11, "Pad", "pads", 1},
-    {11, "Pad", "value", 2, true},
-    {12, "Dropout", "ratio", 1, true},
-    {13, "ReduceSum", "axes", 1},
-    {13, "Split", "split", 1},
-    {13, "Squeeze", "axes", 1},
-    {13, "Unsqueeze", "axes", 1},
+    {5, ops::Reshape, "shape", 1},
+    {10, ops::Slice, "axes", 3},
+    {10, ops::Slice, "ends", 2},
+    {10, ops::Slice, "starts", 1},
+    {10, ops::TopK, "k", 1},
+    {11, ops::Clip, "max", 2, true},
+    {11, ops::Clip, "min", 1, true},
+    {11, ops::Pad, "paddings", 1},
+    {11, ops::Pad, "pads", 1},
+    {11, ops::Pad, "value", 2, true},
+    {12, ops::Dropout, "ratio", 1, true},
+    {13, ops::ReduceSum, "axes", 1},
+    {13, ops::Split, "split", 1},
+    {13, ops::Squeeze, "axes", 1},
+    {13, ops::Unsqueeze, "axes", 1},
 };
 
 void from_older(const Model& model, Node& node, Values& values) {
-  const std::string& op = node.op_type;
-  const auto is = [&](std::initializer_list<const char*> names) {
-    return std::ranges::find(names, op) != names.end();
-  };
+  const OpType op = node.op_type;
   node.attributes = without(node.attributes, {"consumed_inputs"});
-  if (node.opset < 7 && is({"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal",
-                            "Greater", "Less", "PRelu", "Gemm"})) {
-    if (op == "Gemm")
+  if (node.opset < 7 &&
+      op.is_one_of({ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Pow, ops::And, ops::Or, ops::Xor,
+                    ops::Equal, ops::Greater, ops::Less, ops::PRelu, ops::Gemm})) {
+    if (op == ops::Gemm)
       node.attributes = without(node.attributes, {"broadcast"});
     else
       legacy_broadcast(model, node, values);
   }
-  if (node.opset < 13 && is({"Softmax", "LogSoftmax", "Hardmax"}))
+  if (node.opset < 13 && has_trait(node.op_type, OperatorRow::kFlattened))
     legacy_softmax(model, node, values);
-  if (node.opset < 12 && op == "Dropout")
+  if (node.opset < 12 && op == ops::Dropout)
     node.attributes = without(node.attributes, {"is_test"});
   for (const BecameInput& moved : kBecameInputs) {
     if (node.opset < moved.since && op == moved.op_type)
       to_input(node, moved.attribute, moved.input, values, moved.scalar);
   }
-  if (node.opset < 16 && op == "RoiAlign")
+  if (node.opset < 16 && op == ops::RoiAlign)
     node.attributes.set("coordinate_transformation_mode", std::string("output_half_pixel"));
-  if (op == "Upsample" || (node.opset < 11 && op == "Resize"))
+  if (op == ops::Upsample || (node.opset < 11 && op == ops::Resize))
     legacy_resize(node, values);
-  if (node.opset < 14 && op == "BatchNormalization") {
+  if (node.opset < 14 && op == ops::BatchNormalization) {
     node.attributes = without(node.attributes, {"is_test", "spatial"});
     const bool training = node.outputs.size() >= 3;
     node.outputs.resize(training ? 3 : 1); // without the saved statistics
@@ -154,9 +153,8 @@ void from_older(const Model& model, Node& node, Values& values) {
 }
 
 bool is_legacy_softmax(const Node& node) {
-  static constexpr std::array<std::string_view, 3> kNames{"Softmax", "LogSoftmax", "Hardmax"};
   return node.domain.empty() && node.opset < 13 && node.inputs.size() == 1 &&
-         node.outputs.size() == 1 && std::ranges::find(kNames, node.op_type) != kNames.end();
+         node.outputs.size() == 1 && has_trait(node.op_type, OperatorRow::kFlattened);
 }
 
 /// Reshape to rows, softmax over each row, Reshape back. Empty if one axis is normalised.
@@ -176,10 +174,10 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
   const std::string base = node.name + "/rows";
   values[base + "/shape"] = integer_constant(rows);
   values[base + "/shape_back"] = integer_constant(shape);
-  Node to_rows{.name = base, .op_type = "Reshape", .domain = "", .opset = 17};
+  Node to_rows{.name = base, .op_type = ops::Reshape, .domain = "", .opset = 17};
   to_rows.inputs = {node.inputs[0], base + "/shape"};
   to_rows.outputs = {base + "/data"};
-  Node back{.name = base + "/back", .op_type = "Reshape", .domain = "", .opset = 17};
+  Node back{.name = base + "/back", .op_type = ops::Reshape, .domain = "", .opset = 17};
   back.inputs = {base + "/result", base + "/shape_back"};
   back.outputs = node.outputs;
   softmax.inputs = to_rows.outputs;
@@ -191,25 +189,25 @@ std::vector<Node> reshape_legacy_softmax(const Model& model, const Node& node, V
 /// ONNX Runtime's activations in MONET's form: BiasGelu and FastGelu become an addition and a GELU,
 /// QuickGelu becomes x * sigmoid(alpha*x). Empty for other operators.
 std::vector<Node> expand_microsoft(const Node& node) {
-  static constexpr std::array<std::string_view, 4> kNames{"BiasGelu", "FastGelu", "Gelu",
-                                                          "QuickGelu"};
+  static constexpr std::array<OpType, 4> kNames{ops::BiasGelu, ops::FastGelu, ops::Gelu,
+                                                ops::QuickGelu};
   if (node.domain != "com.microsoft" || node.inputs.empty() || node.outputs.size() != 1 ||
       std::ranges::find(kNames, node.op_type) == kNames.end()) {
     return {};
   }
-  Node function{.name = node.name, .op_type = "Gelu", .domain = "", .opset = 20};
+  Node function{.name = node.name, .op_type = ops::Gelu, .domain = "", .opset = 20};
   function.inputs = {node.inputs[0]};
   function.outputs = node.outputs;
-  if (node.op_type == "FastGelu")
+  if (node.op_type == ops::FastGelu)
     function.attributes.set("approximate", std::string("tanh"));
-  if (node.op_type == "QuickGelu") {
-    function.op_type = "Silu";
+  if (node.op_type == ops::QuickGelu) {
+    function.op_type = ops::Silu;
     function.domain = kMonetDomain;
     function.attributes.set("alpha", node.attributes.number("alpha", 1.702));
   }
   if (node.inputs.size() < 2 || node.inputs[1].empty())
     return {function};
-  Node sum{.name = node.name + "/bias", .op_type = "Add", .domain = "", .opset = 17};
+  Node sum{.name = node.name + "/bias", .op_type = ops::Add, .domain = "", .opset = 17};
   sum.inputs = {node.inputs[0], node.inputs[1]};
   sum.outputs = {sum.name + "/sum"};
   function.inputs = sum.outputs;
@@ -240,7 +238,7 @@ namespace {
 
 /// Drops operands without elements from a Concat (a roll by zero); keeps at least one.
 void drop_empty_parts(Node& node, const Values& values) {
-  if (node.op_type != "Concat")
+  if (node.op_type != ops::Concat)
     return;
   const auto is_empty = [&](const std::string& name) {
     const auto part = values.find(name);
@@ -273,7 +271,7 @@ namespace {
 std::vector<Node> slice_one(const Node& node, Values& values) {
   const Value* data = input_value(node, 0, values);
   const Value* index = input_value(node, 1, values);
-  if (!node.domain.empty() || node.op_type != "Gather" || node.outputs.size() != 1 ||
+  if (!node.domain.empty() || node.op_type != ops::Gather || node.outputs.size() != 1 ||
       data == nullptr || data->is_constant || index == nullptr || index->shape.size() > 1 ||
       data->shape.empty())
     return {};
@@ -289,12 +287,12 @@ std::vector<Node> slice_one(const Node& node, Values& values) {
     return {};
   NodeWriter writer(node, values);
   const bool keeps_axis = index->shape.size() == 1;
-  const std::string slice = writer.add("Slice", "slice",
+  const std::string slice = writer.add(ops::Slice, "slice",
                                        {node.inputs[0], writer.integers({first}),
                                         writer.integers({first + 1}), writer.integers({axis})},
                                        {}, keeps_axis ? node.outputs[0] : "");
   if (!keeps_axis)
-    writer.add("Squeeze", "squeeze", {slice, writer.integers({axis})}, {}, node.outputs[0]);
+    writer.add(ops::Squeeze, "squeeze", {slice, writer.integers({axis})}, {}, node.outputs[0]);
   return writer.take();
 }
 

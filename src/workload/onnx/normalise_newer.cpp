@@ -3,6 +3,7 @@
 #include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -226,7 +227,7 @@ void quantize(const Newer& at) {
     at.refuse("quantisation in blocks (attribute 'block_size')");
   const std::int64_t type = at.node.attributes.integer("output_dtype", 0);
   at.drop({"block_size", "output_dtype", "precision", "saturate"});
-  if (type == 0 || at.has(2) || at.node.op_type != "QuantizeLinear")
+  if (type == 0 || at.has(2) || at.node.op_type != ops::QuantizeLinear)
     return;
   const std::optional<ElementType> element = element_type(type);
   const Value* scale = input_value(at.node, 1, at.values);
@@ -280,21 +281,21 @@ void grid_sample(const Newer& at) {
 }
 
 struct NewerRule {
-  std::string_view op_type;
+  OpType op_type;
   void (*rewrite)(const Newer&);
 };
 constexpr NewerRule kNewerRules[]{
-    {"AveragePool", pool},
-    {"Cast", cast},
-    {"CastLike", cast},
-    {"GroupNormalization", group_normalization},
-    {"LpPool", pool},
-    {"Pad", pad},
-    {"DequantizeLinear", quantize},
-    {"Resize", resize},
-    {"Split", split},
-    {"QuantizeLinear", quantize},
-    {"GridSample", grid_sample},
+    {ops::AveragePool, pool},
+    {ops::Cast, cast},
+    {ops::CastLike, cast},
+    {ops::GroupNormalization, group_normalization},
+    {ops::LpPool, pool},
+    {ops::Pad, pad},
+    {ops::DequantizeLinear, quantize},
+    {ops::Resize, resize},
+    {ops::Split, split},
+    {ops::QuantizeLinear, quantize},
+    {ops::GridSample, grid_sample},
 };
 
 /// Range of opsets in which an operator has an attribute; libonnx checks all other attributes.
@@ -306,22 +307,22 @@ struct Dated {
 };
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 constexpr Dated kDated[]{
-    {"AveragePool", "dilations", 19, kNoEnd},
-    {"LpPool", "dilations", 18, kNoEnd},
-    {"LpPool", "ceil_mode", 18, kNoEnd},
+    {ops::AveragePool, "dilations", 19, kNoEnd},
+    {ops::LpPool, "dilations", 18, kNoEnd},
+    {ops::LpPool, "ceil_mode", 18, kNoEnd},
     {"Reduce", "axes", 1, 17}, // later an input
 };
 
 /// Attribute values that exist since an opset.
 struct RenamedAttribute {
-  std::string_view op_type;
+  OpType op_type;
   std::string_view attribute;
   std::string_view word;
   std::int64_t first;
 };
 constexpr RenamedAttribute kWords[]{
-    {"Pad", "mode", "wrap", 19},
-    {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
+    {ops::Pad, "mode", "wrap", 19},
+    {ops::Resize, "coordinate_transformation_mode", "half_pixel_symmetric", 19},
 };
 
 } // namespace
@@ -357,13 +358,11 @@ void from_newer(const Model& model, Node& node, Values& values) {
 namespace {
 
 /// Reductions that return a single element unchanged.
-constexpr std::array<std::string_view, 6> kKeepOneElement{
-    "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"};
 
 } // namespace
 
 void settle_axes(const Model& model, Node& node, Values& values) {
-  if (node.op_type.rfind("Reduce", 0) != 0 || node.inputs.empty())
+  if (!node.op_type.starts_with("Reduce") || node.inputs.empty())
     return;
   Integers axes = node.attributes.integers("axes");
   const bool is_input = node.inputs.size() > 1 && !node.inputs[1].empty();
@@ -378,16 +377,17 @@ void settle_axes(const Model& model, Node& node, Values& values) {
   }
   const bool none = axes.empty() && node.attributes.integer("noop_with_empty_axes", 0) != 0;
   if (none) {
-    if (std::ranges::find(kKeepOneElement, node.op_type) == kKeepOneElement.end())
+    if (!node.op_type.is_one_of({ops::ReduceLogSumExp, ops::ReduceMax, ops::ReduceMean,
+                                 ops::ReduceMin, ops::ReduceProd, ops::ReduceSum}))
       throw InputError(at_node(model, node, "attribute 'noop_with_empty_axes'"),
                        "over no axes, this reduction is not supported");
-    node.op_type = "Identity";
+    node.op_type = ops::Identity;
     node.inputs.resize(1);
     node.attributes = {};
     return;
   }
   node.attributes = without(node.attributes, {"noop_with_empty_axes"});
-  if (node.op_type == "ReduceSum")
+  if (node.op_type == ops::ReduceSum)
     return;
   node.inputs.resize(1);
   if (!axes.empty())

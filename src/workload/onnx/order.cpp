@@ -161,7 +161,7 @@ void inline_functions(Model& model) {
   while (!stack.empty()) {
     Call call = std::move(stack.back());
     stack.pop_back();
-    const auto function = model.functions.find({call.node.domain, call.node.op_type});
+    const auto function = model.functions.find({call.node.domain, call.node.op_type.str()});
     if (function == model.functions.end()) {
       model.nodes.push_back(std::move(call.node));
       continue;

@@ -9,10 +9,10 @@ namespace monet::onnx_file {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kMakeIntegers{"Shape", "Size", "NonZero", "ArgMax"};
-constexpr std::array<std::string_view, 11> kMakeBooleans{
-    "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or",
-    "Xor",   "Not",     "IsNaN",          "IsInf"};
+constexpr std::array<OpType, 4> kMakeIntegers{ops::Shape, ops::Size, ops::NonZero, ops::ArgMax};
+constexpr std::array<OpType, 11> kMakeBooleans{
+    ops::Equal, ops::Greater, ops::GreaterOrEqual, ops::Less, ops::LessOrEqual, ops::And, ops::Or,
+    ops::Xor,   ops::Not,     ops::IsNaN,          ops::IsInf};
 
 class Outline {
 public:
@@ -74,7 +74,7 @@ private:
       return ElementType::boolean;
     // ONNX's numbers of the floating types are 1, 10, 11 and 16.
     const std::int64_t to = node.attributes.integer("to", 1);
-    if (node.op_type == "Cast" && to != 1 && to != 10 && to != 11 && to != 16)
+    if (node.op_type == ops::Cast && to != 1 && to != 10 && to != 11 && to != 16)
       return ElementType::int64;
     const auto floats = [&](const std::optional<TensorId>& id) {
       return id && is_floating(made_.graph.tensor(*id).type);
@@ -82,8 +82,8 @@ private:
     // A gradient is assumed to pass through an unknown operator.
     if (inferred_.unsupported.count(node.name) != 0 && std::ranges::any_of(op.inputs, floats))
       return ElementType::fp32;
-    const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != "Cast" &&
-                       node.op_type != "ConstantOfShape" && node.op_type != "Where";
+    const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != ops::Cast &&
+                       node.op_type != ops::ConstantOfShape && node.op_type != ops::Where;
     return first ? made_.graph.tensor(*op.inputs[0]).type : ElementType::fp32;
   }
 
@@ -115,7 +115,7 @@ private:
       return !tensor || made_.known[tensor->index()];
     };
     return std::ranges::all_of(op.inputs, known) && std::ranges::all_of(op.outputs, known) &&
-           find_rule(op.domain, op.op_type) != nullptr;
+           find_row(op.domain, op.op_type) != nullptr;
   }
 
   const Model& model_;

@@ -3,6 +3,7 @@
 #include "base/shared/checked.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/onnx/proto.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -171,10 +172,10 @@ void add_captured(const InnerGraph& graph, std::unordered_set<std::string_view>&
 }
 
 /// Attribute names of an operator's graphs, in the order of InnerGraphs.
-std::vector<std::string_view> graph_attributes(const std::string& op_type) {
-  if (op_type == "If")
+std::vector<std::string_view> graph_attributes(OpType op_type) {
+  if (op_type == ops::If)
     return {"else_branch", "then_branch"};
-  if (op_type == "Loop" || op_type == "Scan")
+  if (op_type == ops::Loop || op_type == ops::Scan)
     return {"body"};
   return {};
 }

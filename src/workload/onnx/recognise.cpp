@@ -2,6 +2,8 @@
 // recognise_*.cpp. onnx_reader.cpp calls recognise().
 #include "workload/onnx/recognise.hpp"
 
+#include "workload/shared/op_types.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,9 +41,9 @@ bool Chains::is_copy(const Node& node) const {
       values_->count(node.inputs[0]) == 0 || values_->count(node.outputs[0]) == 0) {
     return false;
   }
-  if (node.op_type == "Identity")
+  if (node.op_type == ops::Identity)
     return true;
-  return node.op_type == "Cast" && value(node.inputs[0]).type == value(node.outputs[0]).type;
+  return node.op_type == ops::Cast && value(node.inputs[0]).type == value(node.outputs[0]).type;
 }
 
 std::string Chains::source(const std::string& name, Members& members) const {
@@ -66,8 +68,7 @@ bool Chains::same(const std::string& name, const std::string& of, Members& membe
   return true;
 }
 
-const Node* Chains::made_by(const std::string& name, std::string_view op_type,
-                            Members& members) const {
+const Node* Chains::made_by(const std::string& name, OpType op_type, Members& members) const {
   Members passed;
   const auto made = producer_.find(source(name, passed));
   if (made == producer_.end())
@@ -139,7 +140,7 @@ std::optional<std::pair<std::string, double>> Chains::with_number(const Node& no
     return std::nullopt;
   if (const auto right = number(node.inputs[1]))
     return std::pair(node.inputs[0], *right);
-  const bool commutes = node.op_type == "Add" || node.op_type == "Mul";
+  const bool commutes = node.op_type == ops::Add || node.op_type == ops::Mul;
   if (const auto left = number(node.inputs[0]); left && commutes)
     return std::pair(node.inputs[1], *left);
   return std::nullopt;
@@ -186,11 +187,11 @@ std::string Chains::reshaped(const std::string& from, const Integers& shape, std
   Value result = value(from);
   result.shape = shape;
   const std::string sizes = integers(shape, at);
-  return inserted("Reshape", {from, sizes}, {}, std::move(result), at);
+  return inserted(ops::Reshape, {from, sizes}, {}, std::move(result), at);
 }
 
-std::string Chains::inserted(std::string_view op_type, std::vector<std::string> inputs,
-                             Attributes attributes, Value result, std::size_t at) {
+std::string Chains::inserted(OpType op_type, std::vector<std::string> inputs, Attributes attributes,
+                             Value result, std::size_t at) {
   const std::string base = fmt::format("{}/{}", node(at).name, inserted_.size());
   Node made{.name = fmt::format("{}/{}", base, op_type),
             .op_type = std::string(op_type),
@@ -245,7 +246,7 @@ namespace {
 /// 1/6 in single precision.
 void restore_slope(Node& node) {
   constexpr double kSixth = 1.0 / 6;
-  if (!node.domain.empty() || node.op_type != "HardSigmoid")
+  if (!node.domain.empty() || node.op_type != ops::HardSigmoid)
     return;
   const auto slope = static_cast<float>(node.attributes.number("alpha", 0.2));
   if (slope == static_cast<float>(kSixth))

@@ -29,7 +29,7 @@ public:
 
   /// Producer of the value if it is a standard operator of that type, otherwise null. Skips copies
   /// (Identity, Cast to the same type); adds visited nodes to `members`.
-  const Node* made_by(const std::string& name, std::string_view op_type, Members& members) const;
+  const Node* made_by(const std::string& name, OpType op_type, Members& members) const;
   /// Only reader of the value, after skipping copies; null if there are several or one is a graph
   /// output.
   const Node* only_reader(const std::string& name, Members& members) const;
@@ -55,7 +55,7 @@ public:
   /// Whether only `members` read their values, except those of `result`.
   bool closed(const Members& members, std::size_t result) const;
   struct Replacement {
-    std::string_view op_type;
+    OpType op_type;
     std::string_view domain;
     std::vector<std::string> inputs;
     Attributes attributes = {};
@@ -66,8 +66,8 @@ public:
   /// value.
   std::string reshaped(const std::string& from, const Integers& shape, std::size_t at);
   /// Adds a node before node `at`, inserted by finish(); returns the name of its value.
-  std::string inserted(std::string_view op_type, std::vector<std::string> inputs,
-                       Attributes attributes, Value result, std::size_t at);
+  std::string inserted(OpType op_type, std::vector<std::string> inputs, Attributes attributes,
+                       Value result, std::size_t at);
   /// Adds a constant vector.
   std::string integers(Integers list, std::size_t at);
   /// Adds a constant vector with all elements `number` and the element type of `like`.

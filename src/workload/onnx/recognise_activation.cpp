@@ -1,8 +1,10 @@
-// Recognises x * s(x): GELU (erf and tanh), SiLU, hard swish, Mish. The result is a product of x, a
-// function of x, and an optional number, in any order. The function's argument must be a polynomial
-// of x with the right coefficients, however it is computed.
+// Recognises x * s(x): GELU (erf and tanh), SiLU, hard swish, x * tanh(softplus(x)). The result is
+// a product of x, a function of x, and an optional number, in any order. The function's argument
+// must be a polynomial of x with the right coefficients, however it is computed.
 #include "workload/onnx/recognise.hpp"
+#include "workload/shared/operators.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -27,10 +29,10 @@ void factorise(const Chains& chains, const std::string& name, Product& product,
     return;
   }
   Chains::Members passed;
-  const Node* node = chains.made_by(name, "Mul", passed);
+  const Node* node = chains.made_by(name, ops::Mul, passed);
   const bool divided = node == nullptr;
   if (divided)
-    node = chains.made_by(name, "Div", passed);
+    node = chains.made_by(name, ops::Div, passed);
   const bool inner = depth < kDepth && (depth == 0 || chains.readers(name) == 1);
   const bool by_number = node != nullptr && chains.number(node->inputs[1]).has_value();
   if (node == nullptr || !inner || (divided && !by_number)) {
@@ -77,7 +79,7 @@ public:
     }
     if (depth >= kDepth)
       return std::nullopt;
-    for (const char* op_type : {"Add", "Sub", "Mul", "Div", "Pow", "Neg"}) {
+    for (const OpType op_type : {ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Pow, ops::Neg}) {
       if (const Node* node = chains_.made_by(name, op_type, members_))
         return of(*node, depth + 1);
     }
@@ -92,15 +94,15 @@ private:
     auto left = (*this)(node.inputs[0], depth);
     if (!left)
       return std::nullopt;
-    if (node.op_type == "Neg")
+    if (node.op_type == ops::Neg)
       return times(*left, {-1, 0, 0, 0});
     const auto right = (*this)(node.inputs[1], depth);
     if (!right)
       return std::nullopt;
-    if (node.op_type == "Mul")
+    if (node.op_type == ops::Mul)
       return times(*left, *right);
-    if (node.op_type == "Add" || node.op_type == "Sub") {
-      const double sign = node.op_type == "Add" ? 1 : -1;
+    if (node.op_type == ops::Add || node.op_type == ops::Sub) {
+      const double sign = node.op_type == ops::Add ? 1 : -1;
       for (std::size_t i = 0; i < left->size(); ++i)
         (*left)[i] += sign * (*right)[i];
       return left;
@@ -109,7 +111,7 @@ private:
     trained_ = trained_ || chains_.is_trained(node.inputs[1]);
     if (!number || *number == 0)
       return std::nullopt;
-    if (node.op_type == "Div")
+    if (node.op_type == ops::Div)
       return times(*left, {1 / *number, 0, 0, 0});
     return power(*left, *number);
   }
@@ -130,9 +132,8 @@ private:
 };
 
 struct Found {
-  std::string_view op_type;
-  std::string_view domain;
-  Attributes attributes;
+  OperatorRow::Chain chain;
+  Attributes attributes = {};
 };
 
 /// Product number * x * s, where s is matched by one of the functions below.
@@ -160,13 +161,13 @@ struct Candidate {
 };
 
 std::optional<Found> silu(const Candidate& c, Chains::Members& members) {
-  const Node* sigmoid = c.chains.made_by(c.s, "Sigmoid", members);
+  const Node* sigmoid = c.chains.made_by(c.s, ops::Sigmoid, members);
   if (sigmoid == nullptr || c.number != 1.0)
     return std::nullopt;
   const auto alpha = c.multiple(sigmoid->inputs[0], members);
   if (!alpha || *alpha == 0 || c.trains_multiple(sigmoid->inputs[0]))
     return std::nullopt;
-  Found found{"Silu", kMonetDomain, {}};
+  Found found{OperatorRow::Chain::x_sigmoid};
   if (*alpha != 1.0)
     found.attributes.set("alpha", *alpha);
   return found;
@@ -174,34 +175,34 @@ std::optional<Found> silu(const Candidate& c, Chains::Members& members) {
 
 /// x/2 * (1 + erf(x/sqrt 2)), or x/2 * (1 + tanh(k*(x + 0.044715 x^3))) with k = sqrt(2/pi).
 std::optional<Found> gelu(const Candidate& c, Chains::Members& members) {
-  const Node* sum = c.chains.made_by(c.s, "Add", members);
+  const Node* sum = c.chains.made_by(c.s, ops::Add, members);
   const auto parts = sum ? c.chains.with_number(*sum) : std::nullopt;
   if (!parts || parts->second != 1.0 || !is_near(c.number, 0.5))
     return std::nullopt;
-  if (const Node* erf = c.chains.made_by(parts->first, "Erf", members)) {
+  if (const Node* erf = c.chains.made_by(parts->first, ops::Erf, members)) {
     const auto slope = c.multiple(erf->inputs[0], members);
     if (!slope || !is_near(*slope, std::numbers::sqrt2 / 2))
       return std::nullopt;
-    return Found{"Gelu", "", {}};
+    return Found{OperatorRow::Chain::x_gaussian};
   }
-  const Node* tanh = c.chains.made_by(parts->first, "Tanh", members);
+  const Node* tanh = c.chains.made_by(parts->first, ops::Tanh, members);
   const auto p = tanh ? c.polynomial(tanh->inputs[0], members) : std::nullopt;
   const double k = std::sqrt(2 / std::numbers::pi);
   if (!p || (*p)[0] != 0 || (*p)[2] != 0 || !is_near((*p)[1], k) || !is_near((*p)[3], k * 0.044715))
     return std::nullopt;
-  return Found{"Gelu", "", {{"approximate", std::string("tanh")}}};
+  return Found{OperatorRow::Chain::x_gaussian, {{"approximate", std::string("tanh")}}};
 }
 
 /// x * clip(x/6 + 1/2, 0, 1), with the factor 1/6 inside or outside.
 std::optional<Found> hard_swish(const Candidate& c, Chains::Members& members) {
-  const Found found{"HardSwish", "", {}};
-  if (const Node* hard = c.chains.made_by(c.s, "HardSigmoid", members)) {
+  const Found found{OperatorRow::Chain::x_clipped};
+  if (const Node* hard = c.chains.made_by(c.s, ops::HardSigmoid, members)) {
     const bool same = c.chains.same(hard->inputs[0], c.x, members) && c.number == 1.0 &&
                       is_near(hard->attributes.number("alpha", 0.2), 1.0 / 6) &&
                       is_near(hard->attributes.number("beta", 0.5), 0.5);
     return same ? std::optional(found) : std::nullopt;
   }
-  const Node* clip = c.chains.made_by(c.s, "Clip", members);
+  const Node* clip = c.chains.made_by(c.s, ops::Clip, members);
   if (clip == nullptr || clip->inputs.size() != 3)
     return std::nullopt;
   const auto p = c.polynomial(clip->inputs[0], members);
@@ -214,28 +215,28 @@ std::optional<Found> hard_swish(const Candidate& c, Chains::Members& members) {
 }
 
 /// x * tanh(log(1 + exp(x))).
-std::optional<Found> mish(const Candidate& c, Chains::Members& members) {
-  const Node* tanh = c.chains.made_by(c.s, "Tanh", members);
+std::optional<Found> tanh_softplus(const Candidate& c, Chains::Members& members) {
+  const Node* tanh = c.chains.made_by(c.s, ops::Tanh, members);
   if (tanh == nullptr || c.number != 1.0)
     return std::nullopt;
-  const Node* inner = c.chains.made_by(tanh->inputs[0], "Softplus", members);
+  const Node* inner = c.chains.made_by(tanh->inputs[0], ops::Softplus, members);
   if (inner == nullptr) {
-    const Node* log = c.chains.made_by(tanh->inputs[0], "Log", members);
-    const Node* sum = log ? c.chains.made_by(log->inputs[0], "Add", members) : nullptr;
+    const Node* log = c.chains.made_by(tanh->inputs[0], ops::Log, members);
+    const Node* sum = log ? c.chains.made_by(log->inputs[0], ops::Add, members) : nullptr;
     const auto parts = sum ? c.chains.with_number(*sum) : std::nullopt;
     if (parts && parts->second == 1.0)
-      inner = c.chains.made_by(parts->first, "Exp", members);
+      inner = c.chains.made_by(parts->first, ops::Exp, members);
   }
   if (inner == nullptr || !c.chains.same(inner->inputs[0], c.x, members))
     return std::nullopt;
-  return Found{"Mish", "", {}};
+  return Found{OperatorRow::Chain::x_tanh_softplus};
 }
 
 } // namespace
 
 bool recognise_activation(Chains& chains, std::size_t at) {
   const Node& result = chains.node(at);
-  if (!result.domain.empty() || (result.op_type != "Mul" && result.op_type != "Div"))
+  if (!result.domain.empty() || (result.op_type != ops::Mul && result.op_type != ops::Div))
     return false;
   Product product;
   Chains::Members members;
@@ -243,7 +244,8 @@ bool recognise_activation(Chains& chains, std::size_t at) {
   if (product.factors.size() != 2)
     return false;
   using Pattern = std::optional<Found> (*)(const Candidate&, Chains::Members&);
-  for (const Pattern pattern : {Pattern{silu}, Pattern{gelu}, Pattern{hard_swish}, Pattern{mish}}) {
+  for (const Pattern pattern :
+       {Pattern{silu}, Pattern{gelu}, Pattern{hard_swish}, Pattern{tanh_softplus}}) {
     for (const std::size_t first : {0U, 1U}) {
       const std::string& x = product.factors[first];
       const Value& in = chains.value(x);
@@ -254,7 +256,8 @@ bool recognise_activation(Chains& chains, std::size_t at) {
       const auto found = pattern({chains, product.number, x, product.factors[1 - first]}, all);
       if (!found || !chains.closed(all, at))
         continue;
-      chains.replace(at, all, {found->op_type, found->domain, {x}, found->attributes});
+      const OperatorRow& row = *std::ranges::find(all_rows(), found->chain, &OperatorRow::chain);
+      chains.replace(at, all, {row.op_type, row.domain, {x}, found->attributes});
       return true;
     }
   }

@@ -1,6 +1,7 @@
 // Recognises embedding bags. Exporters write a loop that reads the table bag by bag, which would
 // yield a gradient of the table's size for every bag.
 #include "workload/onnx/recognise.hpp"
+#include "workload/shared/operators.hpp"
 
 #include <array>
 
@@ -10,12 +11,12 @@ namespace {
 
 using Shape = Integers;
 
-constexpr std::array<std::string_view, 3> kModes{"ReduceSum", "ReduceMean", "ReduceMax"};
+constexpr std::array<OpType, 3> kModes{ops::ReduceSum, ops::ReduceMean, ops::ReduceMax};
 
 /// Bag of an embedding: the range [from, to) of a vector of indices, and of a vector of weights if
 /// present.
 struct Bag {
-  std::string op_type; ///< reduction of the rows
+  OpType op_type; ///< reduction of the rows
   std::string table;
   std::string indices;
   std::string weights;
@@ -33,7 +34,7 @@ std::optional<Shape> integers(const Chains& chains, const Node& node, std::size_
 }
 
 /// Producer of `name` if it has that type and only axis `axis`, as an input or an attribute.
-const Node* made_along(const Chains& chains, const std::string& name, std::string_view op_type,
+const Node* made_along(const Chains& chains, const std::string& name, OpType op_type,
                        std::int64_t axis, Chains::Members& members) {
   const Node* node = chains.made_by(name, op_type, members);
   if (node == nullptr)
@@ -46,7 +47,7 @@ const Node* made_along(const Chains& chains, const std::string& name, std::strin
 /// Vector of which `name` is a part; sets the bounds of the part in `bag`.
 std::optional<std::string> part_of(const Chains& chains, const std::string& name, Bag& bag,
                                    Chains::Members& members) {
-  const Node* slice = chains.made_by(name, "Slice", members);
+  const Node* slice = chains.made_by(name, ops::Slice, members);
   if (slice == nullptr || chains.value(slice->inputs[0]).shape.size() != 1)
     return std::nullopt;
   const auto from = integers(chains, *slice, 1);
@@ -60,7 +61,7 @@ std::optional<std::string> part_of(const Chains& chains, const std::string& name
 }
 
 std::optional<Bag> bag_of(const Chains& chains, const std::string& row, Chains::Members& members) {
-  const Node* unsqueezed = made_along(chains, row, "Unsqueeze", 0, members);
+  const Node* unsqueezed = made_along(chains, row, ops::Unsqueeze, 0, members);
   const Node* joined = nullptr;
   Bag bag;
   for (const std::string_view mode : kModes) {
@@ -71,8 +72,8 @@ std::optional<Bag> bag_of(const Chains& chains, const std::string& row, Chains::
     return std::nullopt;
   bag.op_type = joined->op_type;
   std::string rows = joined->inputs[0];
-  if (const Node* weighted = chains.made_by(rows, "Mul", members)) {
-    const Node* column = made_along(chains, weighted->inputs.at(1), "Unsqueeze", 1, members);
+  if (const Node* weighted = chains.made_by(rows, ops::Mul, members)) {
+    const Node* column = made_along(chains, weighted->inputs.at(1), ops::Unsqueeze, 1, members);
     const auto weights =
         column == nullptr ? std::nullopt : part_of(chains, column->inputs[0], bag, members);
     if (!weights)
@@ -81,7 +82,7 @@ std::optional<Bag> bag_of(const Chains& chains, const std::string& row, Chains::
     rows = weighted->inputs[0];
   }
   const std::int64_t from = bag.from;
-  const Node* looked_up = chains.made_by(rows, "Gather", members);
+  const Node* looked_up = chains.made_by(rows, ops::Gather, members);
   if (looked_up == nullptr || looked_up->attributes.integer("axis", 0) != 0 ||
       chains.value(looked_up->inputs[0]).shape.size() != 2)
     return std::nullopt;
@@ -122,18 +123,18 @@ std::string all_rows(Chains& chains, const Bag& bag, std::int64_t count, std::in
   rows.is_constant = false;
   rows.shape = {count, length, rows.shape[1]};
   const std::string found =
-      chains.inserted("Gather", {bag.table, indices}, {{"axis", std::int64_t{0}}}, rows, at);
+      chains.inserted(ops::Gather, {bag.table, indices}, {{"axis", std::int64_t{0}}}, rows, at);
   if (bag.weights.empty())
     return found;
   const std::string weights = chains.reshaped(bag.weights, {count, length, 1}, at);
-  return chains.inserted("Mul", {found, weights}, {}, rows, at);
+  return chains.inserted(ops::Mul, {found, weights}, {}, rows, at);
 }
 
 } // namespace
 
 bool recognise_embedding_bags(Chains& chains, std::size_t at) {
   const Node& node = chains.node(at);
-  if (node.op_type != "Concat" || !node.domain.empty() || node.inputs.size() < 2 ||
+  if (node.op_type != ops::Concat || !node.domain.empty() || node.inputs.size() < 2 ||
       node.attributes.integer("axis", 1) != 0)
     return false;
   Chains::Members members{at};
@@ -153,7 +154,7 @@ bool recognise_embedding_bags(Chains& chains, std::size_t at) {
                              .domain = "",
                              .inputs = {all_rows(chains, bag, count, *length, at)},
                              .attributes = {{"keepdims", std::int64_t{0}}}};
-  if (bag.op_type == "ReduceSum")
+  if (bag.op_type == ops::ReduceSum)
     joined.inputs.push_back(chains.integers({1}, at));
   else
     joined.attributes.set("axes", Shape{1});

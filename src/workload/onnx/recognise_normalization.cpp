@@ -1,6 +1,7 @@
 // Recognises layer normalisation of opsets before 17 and RMS normalisation, from their square root;
 // and group normalisation, which exporters write as instance normalisation of reshaped groups.
 #include "workload/onnx/recognise.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -20,7 +21,7 @@ struct Mean {
 
 std::optional<Mean> mean_over_last_axes(const Chains& chains, const std::string& name,
                                         Chains::Members& members) {
-  const Node* node = chains.made_by(name, "ReduceMean", members);
+  const Node* node = chains.made_by(name, ops::ReduceMean, members);
   if (node == nullptr || node->attributes.integer("keepdims", 1) == 0)
     return std::nullopt;
   const auto rank = static_cast<std::int64_t>(chains.value(node->inputs[0]).shape.size());
@@ -38,10 +39,10 @@ std::optional<Mean> mean_over_last_axes(const Chains& chains, const std::string&
 /// Value whose square `name` is.
 std::optional<std::string> square_root_of(const Chains& chains, const std::string& name,
                                           Chains::Members& members) {
-  if (const Node* power = chains.made_by(name, "Pow", members)) {
+  if (const Node* power = chains.made_by(name, ops::Pow, members)) {
     return chains.number(power->inputs[1]) == 2.0 ? std::optional(power->inputs[0]) : std::nullopt;
   }
-  const Node* product = chains.made_by(name, "Mul", members);
+  const Node* product = chains.made_by(name, ops::Mul, members);
   if (product == nullptr || !chains.same(product->inputs[0], product->inputs[1], members))
     return std::nullopt;
   return product->inputs[0];
@@ -51,7 +52,7 @@ std::optional<std::string> square_root_of(const Chains& chains, const std::strin
 std::optional<std::string> centred(const Chains& chains, const std::string& name,
                                    std::size_t first_axis, Chains::Members& members) {
   Chains::Members passed;
-  const Node* difference = chains.made_by(name, "Sub", passed);
+  const Node* difference = chains.made_by(name, ops::Sub, passed);
   if (difference == nullptr)
     return std::nullopt;
   const auto mean = mean_over_last_axes(chains, difference->inputs[1], passed);
@@ -77,7 +78,7 @@ std::optional<Row> row_below(const Chains& chains, const std::string& under_root
                              Chains::Members& members) {
   Row row;
   std::string mean_square = under_root;
-  if (const Node* sum = chains.made_by(under_root, "Add", members)) {
+  if (const Node* sum = chains.made_by(under_root, ops::Add, members)) {
     const auto parts = chains.with_number(*sum);
     if (!parts || chains.is_trained(sum->inputs[0]) || chains.is_trained(sum->inputs[1]))
       return std::nullopt;
@@ -105,8 +106,8 @@ const Node* scaled_by_root(const Chains& chains, const Node& root, bool inverse,
     return nullptr;
   std::string by = root.outputs[0];
   if (!inverse) {
-    const bool divides_one = reader->op_type == "Div" && chains.number(reader->inputs[0]) == 1.0;
-    if (reader->op_type == "Reciprocal" || divides_one) {
+    const bool divides_one = reader->op_type == ops::Div && chains.number(reader->inputs[0]) == 1.0;
+    if (reader->op_type == ops::Reciprocal || divides_one) {
       by = reader->outputs[0];
       inverse = true;
       reader = chains.only_reader(by, members);
@@ -115,12 +116,12 @@ const Node* scaled_by_root(const Chains& chains, const Node& root, bool inverse,
     }
   }
   if (!inverse) {
-    if (reader->op_type != "Div" || !chains.same(reader->inputs[1], by, members))
+    if (reader->op_type != ops::Div || !chains.same(reader->inputs[1], by, members))
       return nullptr;
     numerator = reader->inputs[0];
     return reader;
   }
-  if (reader->op_type != "Mul")
+  if (reader->op_type != ops::Mul)
     return nullptr;
   const bool second = chains.same(reader->inputs[1], by, members);
   numerator = reader->inputs[second ? 0 : 1];
@@ -129,8 +130,8 @@ const Node* scaled_by_root(const Chains& chains, const Node& root, bool inverse,
 
 /// Follows a result into its only reader, a Mul or Add with a fitting operand. Returns the operand
 /// and moves `result` to the reader.
-std::optional<std::string> applied(const Chains& chains, const Node*& result,
-                                   std::string_view op_type, Chains::Members& members,
+std::optional<std::string> applied(const Chains& chains, const Node*& result, OpType op_type,
+                                   Chains::Members& members,
                                    const std::function<bool(const std::string&)>& fits) {
   Chains::Members passed;
   const Node* reader = chains.only_reader(result->outputs[0], passed);
@@ -161,10 +162,10 @@ std::string ones_like(Chains& chains, const std::string& x, const Shape& shape, 
 
 bool recognise_row_normalization(Chains& chains, std::size_t at) {
   const Node& root = chains.node(at);
-  const bool power = root.op_type == "Pow" && root.inputs.size() == 2;
+  const bool power = root.op_type == ops::Pow && root.inputs.size() == 2;
   const double exponent = power ? chains.number(root.inputs[1]).value_or(0) : 0;
   const bool inverse = exponent == -0.5;
-  if (!root.domain.empty() || !(root.op_type == "Sqrt" || inverse || exponent == 0.5))
+  if (!root.domain.empty() || !(root.op_type == ops::Sqrt || inverse || exponent == 0.5))
     return false;
   Chains::Members members{at};
   const auto row = row_below(chains, root.inputs[0], members);
@@ -184,9 +185,9 @@ bool recognise_row_normalization(Chains& chains, std::size_t at) {
   const Value& x = chains.value(row->x);
   const Shape tail(x.shape.begin() + static_cast<std::ptrdiff_t>(row->first_axis), x.shape.end());
   const auto of_row = [&](const std::string& name) { return chains.value(name).shape == tail; };
-  const auto scale = applied(chains, result, "Mul", members, of_row);
+  const auto scale = applied(chains, result, ops::Mul, members, of_row);
   const bool biased = row->centred;
-  const auto bias = biased ? applied(chains, result, "Add", members, of_row) : std::nullopt;
+  const auto bias = biased ? applied(chains, result, ops::Add, members, of_row) : std::nullopt;
   const std::size_t last = chains.index_of(*result);
   const Value& out = chains.value(result->outputs[0]);
   if (out.shape != x.shape || out.type != x.type || !chains.closed(members, last))
@@ -200,22 +201,22 @@ bool recognise_row_normalization(Chains& chains, std::size_t at) {
   if (bias)
     inputs.push_back(*bias);
   chains.replace(last, members,
-                 {row->centred ? "LayerNormalization" : "RMSNormalization", "", std::move(inputs),
-                  attributes});
+                 {row->centred ? ops::LayerNormalization : ops::RMSNormalization, "",
+                  std::move(inputs), attributes});
   return true;
 }
 
 bool recognise_group_normalization(Chains& chains, std::size_t at) {
   const Node& normalised = chains.node(at);
-  if (!normalised.domain.empty() || normalised.op_type != "InstanceNormalization" ||
+  if (!normalised.domain.empty() || normalised.op_type != ops::InstanceNormalization ||
       normalised.inputs.size() != 3 || !chains.filled_with(normalised.inputs[1], 1.0) ||
       !chains.filled_with(normalised.inputs[2], 0.0)) {
     return false;
   }
   Chains::Members members{at};
-  const Node* gathered = chains.made_by(normalised.inputs[0], "Reshape", members);
+  const Node* gathered = chains.made_by(normalised.inputs[0], ops::Reshape, members);
   const Node* result = chains.only_reader(normalised.outputs[0], members);
-  if (gathered == nullptr || result == nullptr || result->op_type != "Reshape")
+  if (gathered == nullptr || result == nullptr || result->op_type != ops::Reshape)
     return false;
   const std::string x = gathered->inputs[0];
   const Shape& shape = chains.value(x).shape;
@@ -237,8 +238,8 @@ bool recognise_group_normalization(Chains& chains, std::size_t at) {
     }
     return true;
   };
-  const auto scale = applied(chains, result, "Mul", members, of_channels);
-  const auto bias = applied(chains, result, "Add", members, of_channels);
+  const auto scale = applied(chains, result, ops::Mul, members, of_channels);
+  const auto bias = applied(chains, result, ops::Add, members, of_channels);
   const std::size_t last = chains.index_of(*result);
   if (!chains.closed(members, last))
     return false;
@@ -252,7 +253,7 @@ bool recognise_group_normalization(Chains& chains, std::size_t at) {
   }
   const Attributes attributes{{"num_groups", grouped[1]},
                               {"epsilon", normalised.attributes.number("epsilon", 1e-5)}};
-  chains.replace(last, members, {"GroupNormalization", "", std::move(inputs), attributes});
+  chains.replace(last, members, {ops::GroupNormalization, "", std::move(inputs), attributes});
   return true;
 }
 

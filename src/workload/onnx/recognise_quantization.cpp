@@ -2,6 +2,7 @@
 // quantisation-aware training, which rounds numbers to a grid and keeps them real.
 #include "base/shared/checked.hpp"
 #include "workload/onnx/recognise.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -48,12 +49,12 @@ bool same_setting(const Chains& chains, const Node& a, const Node& b, std::size_
 
 bool recognise_fake_quantization(Chains& chains, std::size_t at) {
   const Node& back = chains.node(at);
-  if (!back.domain.empty() || back.op_type != "DequantizeLinear")
+  if (!back.domain.empty() || back.op_type != ops::DequantizeLinear)
     return false;
   auto range = range_of(chains.value(back.inputs[0]).type);
   Chains::Members members{at};
   std::string rounded = back.inputs[0];
-  if (const Node* clip = chains.made_by(rounded, "Clip", members); clip && range) {
+  if (const Node* clip = chains.made_by(rounded, ops::Clip, members); clip && range) {
     const auto low = clip->inputs.size() > 1 ? chains.number(clip->inputs[1]) : std::nullopt;
     const auto high = clip->inputs.size() > 2 ? chains.number(clip->inputs[2]) : std::nullopt;
     range->low =
@@ -62,12 +63,12 @@ bool recognise_fake_quantization(Chains& chains, std::size_t at) {
                                          high ? saturated_integer(std::round(*high)) : range->high);
     rounded = clip->inputs[0];
   }
-  const Node* forth = chains.made_by(rounded, "QuantizeLinear", members);
+  const Node* forth = chains.made_by(rounded, ops::QuantizeLinear, members);
   if (!range || forth == nullptr || !same_setting(chains, *forth, back, 1) ||
       !same_setting(chains, *forth, back, 2) ||
       forth->attributes.integer("axis", 1) != back.attributes.integer("axis", 1))
     return false;
-  Chains::Replacement by{"FakeQuantize",
+  Chains::Replacement by{ops::FakeQuantize,
                          kMonetDomain,
                          forth->inputs,
                          {{"axis", forth->attributes.integer("axis", 1)},

@@ -4,6 +4,7 @@
 #include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/gate_order.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -19,8 +20,8 @@ namespace {
 /// Maximum number of steps in all directions; a larger graph would not be usable.
 constexpr std::int64_t kMaxSteps = 20'000;
 
-constexpr std::array<std::string_view, 7> kActivations{
-    "Sigmoid", "Tanh", "Relu", "HardSigmoid", "Elu", "Softplus", "LeakyRelu"};
+constexpr std::array<OpType, 7> kActivations{
+    ops::Sigmoid, ops::Tanh, ops::Relu, ops::HardSigmoid, ops::Elu, ops::Softplus, ops::LeakyRelu};
 
 class Unrolling {
 public:
@@ -64,7 +65,7 @@ private:
   void read_sizes() {
     if (!has(0) || !has(1) || !has(2))
       refuse("inputs X, W and R are needed");
-    gates_ = node_.op_type == "LSTM" ? 4 : node_.op_type == "GRU" ? 3 : 1;
+    gates_ = node_.op_type == ops::LSTM ? 4 : node_.op_type == ops::GRU ? 3 : 1;
     batch_first_ = node_.attributes.integer("layout", 0) != 0;
     const auto& x = shape(0);
     const auto& w = shape(1);
@@ -124,9 +125,9 @@ private:
 
   std::vector<std::string> activations(std::int64_t direction) const {
     std::vector<std::string> own{"Sigmoid", "Tanh", "Tanh"};
-    if (node_.op_type == "GRU")
+    if (node_.op_type == ops::GRU)
       own = {"Sigmoid", "Tanh"};
-    if (node_.op_type == "RNN")
+    if (node_.op_type == ops::RNN)
       own = {"Tanh"};
     const auto found = node_.attributes.all().find("activations");
     const auto* given = found == node_.attributes.all().end()
@@ -165,7 +166,7 @@ private:
         }
       }
     }
-    if (node_.op_type == "GRU" && place && place->back() != 2)
+    if (node_.op_type == ops::GRU && place && place->back() != 2)
       return; // h~ has a separate weight, which must be the last rows
     sources_ = std::move(found);
     place_ = *place;
@@ -181,7 +182,7 @@ private:
   std::string pick(const std::string& tensor, std::int64_t direction, std::string_view what) {
     std::string part = tensor;
     if (directions_ > 1)
-      part = write_.add("Slice", named(direction, fmt::format("{}_part", what)),
+      part = write_.add(ops::Slice, named(direction, fmt::format("{}_part", what)),
                         {tensor, write_.integers({direction}), write_.integers({direction + 1}),
                          write_.integers({0})});
     return write_.squeeze(named(direction, what), part, 0);
@@ -199,7 +200,7 @@ private:
   }
 
   bool resets_late() const {
-    return node_.op_type == "GRU" && node_.attributes.integer("linear_before_reset", 0) != 0;
+    return node_.op_type == ops::GRU && node_.attributes.integer("linear_before_reset", 0) != 0;
   }
 
   /// Sum of both biases. The recurrent bias of h~ is separate if the reset gate applies to it.
@@ -210,24 +211,26 @@ private:
     const std::string both = pick(node_.inputs[3], direction, "B");
     if (!resets_late()) {
       const auto parts = write_.split(named(direction, "B_parts"), both, 0, {width, width});
-      return write_.add("Add", named(direction, "bias"), parts);
+      return write_.add(ops::Add, named(direction, "bias"), parts);
     }
     const auto parts = write_.split(named(direction, "B_parts"), both, 0,
                                     {2 * hidden_, hidden_, 2 * hidden_, hidden_});
     weights.late_bias = parts[3];
-    const std::string early = write_.add("Add", named(direction, "bias_zr"), {parts[0], parts[2]});
+    const std::string early =
+        write_.add(ops::Add, named(direction, "bias_zr"), {parts[0], parts[2]});
     return write_.concat(named(direction, "bias"), {early, parts[1]}, 0);
   }
 
   std::string bias_of_sources(std::int64_t direction, Weights& weights) {
     const Sources& own = sources_[static_cast<std::size_t>(direction)];
     if (!resets_late())
-      return write_.add("Add", named(direction, "bias"), {own[2], own[3]});
+      return write_.add(ops::Add, named(direction, "bias"), {own[2], own[3]});
     const Integers sizes{2 * hidden_, hidden_};
     const auto input = write_.split(named(direction, "W_b_parts"), own[2], 0, sizes);
     const auto state = write_.split(named(direction, "R_b_parts"), own[3], 0, sizes);
     weights.late_bias = state[1];
-    const std::string early = write_.add("Add", named(direction, "bias_zr"), {input[0], state[0]});
+    const std::string early =
+        write_.add(ops::Add, named(direction, "bias_zr"), {input[0], state[0]});
     return write_.concat(named(direction, "bias"), {early, input[1]}, 0);
   }
 
@@ -240,10 +243,10 @@ private:
   /// X * W^T + bias for every step, each [B, gates * H].
   std::vector<std::string> project(const std::string& x, std::int64_t direction, Weights& weights) {
     const std::string w = matrix(1, direction, "W");
-    std::string all = write_.add("MatMul", named(direction, "X_W"),
+    std::string all = write_.add(ops::MatMul, named(direction, "X_W"),
                                  {x, write_.transpose(named(direction, "W_T"), w, {1, 0})});
     if (has(3))
-      all = write_.add("Add", named(direction, "X_W_b"), {all, bias(direction, weights)});
+      all = write_.add(ops::Add, named(direction, "X_W_b"), {all, bias(direction, weights)});
     const auto parts = write_.split(named(direction, "X_steps"), all, 0,
                                     Integers(static_cast<std::size_t>(steps_), 1));
     std::vector<std::string> steps;
@@ -258,7 +261,7 @@ private:
     const std::vector<std::string> inputs = project(x, direction, weights);
     const std::string r = matrix(2, direction, "R");
     weights.recurrent = write_.transpose(named(direction, "R_T"), r, {1, 0});
-    if (node_.op_type == "GRU" && !resets_late()) {
+    if (node_.op_type == ops::GRU && !resets_late()) {
       const auto parts =
           write_.split(named(direction, "R_parts"), weights.recurrent, 1, {2 * hidden_, hidden_});
       weights.recurrent = parts[0];
@@ -267,18 +270,19 @@ private:
     Track track;
     track.states.resize(inputs.size());
     std::string h = initial_state(5, direction, "h0");
-    std::string c = node_.op_type == "LSTM" ? initial_state(6, direction, "c0") : "";
+    std::string c = node_.op_type == ops::LSTM ? initial_state(6, direction, "c0") : "";
     const bool reversed = backwards_ || direction == 1;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::size_t t = reversed ? inputs.size() - 1 - i : i;
       prefix_ = named(direction, fmt::format("step_{}", t));
-      if (node_.op_type == "LSTM")
+      if (node_.op_type == ops::LSTM)
         lstm_step(inputs[t], weights, h, c);
-      else if (node_.op_type == "GRU")
+      else if (node_.op_type == ops::GRU)
         gru_step(inputs[t], weights, h);
       else
-        h = step("h", weights.activations[0],
-                 {step("sum", "Add", {inputs[t], step("h_R", "MatMul", {h, weights.recurrent})})});
+        h = step(
+            "h", weights.activations[0],
+            {step("sum", ops::Add, {inputs[t], step("h_R", ops::MatMul, {h, weights.recurrent})})});
       track.states[t] = h;
     }
     track.last = h;
@@ -286,8 +290,7 @@ private:
     return track;
   }
 
-  std::string step(std::string_view name, const std::string& op_type,
-                   std::vector<std::string> inputs) {
+  std::string step(std::string_view name, OpType op_type, std::vector<std::string> inputs) {
     return write_.add(op_type, fmt::format("{}/{}", prefix_, name), std::move(inputs));
   }
   std::vector<std::string> step_parts(std::string_view name, const std::string& tensor,
@@ -329,21 +332,23 @@ private:
 
   /// c = f * c + i * g; h = o * tanh(c).
   void lstm_step(const std::string& x, const Weights& weights, std::string& h, std::string& c) {
-    const std::string sum = step("sum", "Add", {x, step("h_R", "MatMul", {h, weights.recurrent})});
+    const std::string sum =
+        step("sum", ops::Add, {x, step("h_R", ops::MatMul, {h, weights.recurrent})});
     const auto [input, output, forget, candidate] = lstm_gates(sum, weights);
-    c = step("c", "Add", {step("f_c", "Mul", {forget, c}), step("i_g", "Mul", {input, candidate})});
-    h = step("h", "Mul", {output, step("act_c", weights.activations[2], {c})});
+    c = step("c", ops::Add,
+             {step("f_c", ops::Mul, {forget, c}), step("i_g", ops::Mul, {input, candidate})});
+    h = step("h", ops::Mul, {output, step("act_c", weights.activations[2], {c})});
   }
 
   /// h = (1 - z) * h~ + z * h, written h~ + z * (h - h~).
   void gru_step(const std::string& x, const Weights& weights, std::string& h) {
     const auto from_x = step_parts("x_parts", x, {2 * hidden_, hidden_});
-    const std::string product = step("h_R", "MatMul", {h, weights.recurrent});
+    const std::string product = step("h_R", ops::MatMul, {h, weights.recurrent});
     std::vector<std::string> from_h{product};
     if (resets_late())
       from_h = step_parts("h_parts", product, {2 * hidden_, hidden_});
     const std::string open =
-        step("zr", weights.activations[0], {step("zr_sum", "Add", {from_x[0], from_h[0]})});
+        step("zr", weights.activations[0], {step("zr_sum", ops::Add, {from_x[0], from_h[0]})});
     const auto by_row = step_parts("gates", open, {hidden_, hidden_});
     const std::string& update = by_row[static_cast<std::size_t>(place_[0])];
     const std::string& reset = by_row[static_cast<std::size_t>(place_[1])];
@@ -351,15 +356,16 @@ private:
     if (resets_late()) {
       inner = from_h[1];
       if (!weights.late_bias.empty())
-        inner = step("h_R_b", "Add", {inner, weights.late_bias});
-      inner = step("r_h", "Mul", {reset, inner});
+        inner = step("h_R_b", ops::Add, {inner, weights.late_bias});
+      inner = step("r_h", ops::Mul, {reset, inner});
     } else {
-      inner = step("r_h_R", "MatMul", {step("r_h", "Mul", {reset, h}), weights.recurrent_late});
+      inner =
+          step("r_h_R", ops::MatMul, {step("r_h", ops::Mul, {reset, h}), weights.recurrent_late});
     }
     const std::string candidate =
-        step("n", weights.activations[1], {step("n_sum", "Add", {from_x[1], inner})});
-    h = step("h", "Add",
-             {candidate, step("z_d", "Mul", {update, step("d", "Sub", {h, candidate})})});
+        step("n", weights.activations[1], {step("n_sum", ops::Add, {from_x[1], inner})});
+    h = step("h", ops::Add,
+             {candidate, step("z_d", ops::Mul, {update, step("d", ops::Sub, {h, candidate})})});
   }
 
   bool wants(std::size_t output) const {

@@ -3,6 +3,7 @@
 #include "workload/onnx/control.hpp"
 #include "workload/onnx/expand.hpp"
 #include "workload/onnx/proto.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -18,9 +19,9 @@ namespace {
 constexpr std::size_t kMaxStored = 50'000'000;
 constexpr std::int64_t kMaxParts = 100'000;
 
-constexpr std::array<std::string_view, 8> kOperators{
-    "SequenceEmpty", "SequenceConstruct", "SequenceInsert",     "SequenceErase",
-    "SequenceAt",    "SequenceLength",    "ConcatFromSequence", "SplitToSequence"};
+constexpr std::array<OpType, 8> kOperators{
+    ops::SequenceEmpty, ops::SequenceConstruct, ops::SequenceInsert,     ops::SequenceErase,
+    ops::SequenceAt,    ops::SequenceLength,    ops::ConcatFromSequence, ops::SplitToSequence};
 
 } // namespace
 
@@ -66,7 +67,7 @@ struct Sequences::Context {
 bool Sequences::handles(const Node& node) const {
   if (!node.domain.empty())
     return false;
-  if (node.op_type == "Identity")
+  if (node.op_type == ops::Identity)
     return node.inputs.size() == 1 && has(node.inputs[0]);
   return std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
 }
@@ -95,7 +96,7 @@ void Sequences::set(const Context& context, List list) {
 /// Resolves SequenceEmpty and SequenceConstruct.
 Sequences::Resolved Sequences::make(const Context& context) {
   List made;
-  if (context.node.op_type == "SequenceEmpty") {
+  if (context.node.op_type == ops::SequenceEmpty) {
     const auto type = element_type(context.node.attributes.integer("dtype", 1));
     if (!type)
       context.refuse("this element type is not supported", "attribute 'dtype'");
@@ -119,7 +120,7 @@ Sequences::Resolved Sequences::change(const Context& context) {
   const auto place = [&](std::size_t at) {
     return made.tensors.begin() + static_cast<std::ptrdiff_t>(at);
   };
-  if (context.node.op_type == "SequenceInsert") {
+  if (context.node.op_type == ops::SequenceInsert) {
     if (count > 0 && context.tensor(1).type != made.type)
       context.refuse("the tensor is not of the sequence's element type");
     made.type = context.tensor(1).type;
@@ -128,7 +129,7 @@ Sequences::Resolved Sequences::change(const Context& context) {
                                                std::vector{static_cast<std::int64_t>(count)};
     made.tensors.insert(place(at_end ? count : context.position(2, count)),
                         number_of(context.node.inputs[1]));
-  } else if (context.node.op_type == "SequenceErase") {
+  } else if (context.node.op_type == ops::SequenceErase) {
     if (count == 0)
       context.refuse("the sequence is empty");
     made.tensors.erase(place(context.has(1) ? context.position(1, count) : count - 1));
@@ -141,7 +142,7 @@ Sequences::Resolved Sequences::change(const Context& context) {
 Sequences::Resolved Sequences::look_up(const Context& context) {
   const List& from = list(context);
   const std::size_t count = from.tensors.size();
-  if (context.node.op_type == "SequenceAt")
+  if (context.node.op_type == ops::SequenceAt)
     return {{}, names_[from.tensors[context.position(1, count)]]};
   context.values[context.node.outputs[0]] = {.type = ElementType::int64,
                                              .values =
@@ -211,14 +212,14 @@ Sequences::Resolved Sequences::resolve(const Model& model, const Node& node, Val
   const Context context{model, node, values};
   if (node.outputs.size() != 1 || node.outputs[0].empty())
     context.refuse("one output is expected");
-  const std::string& op = node.op_type;
-  if (op == "SequenceEmpty" || op == "SequenceConstruct")
+  const OpType op = node.op_type;
+  if (op == ops::SequenceEmpty || op == ops::SequenceConstruct)
     return make(context);
-  if (op == "SequenceAt" || op == "SequenceLength")
+  if (op == ops::SequenceAt || op == ops::SequenceLength)
     return look_up(context);
-  if (op == "ConcatFromSequence")
+  if (op == ops::ConcatFromSequence)
     return join(context);
-  return op == "SplitToSequence" ? split(context) : change(context);
+  return op == ops::SplitToSequence ? split(context) : change(context);
 }
 
 } // namespace monet::onnx_file

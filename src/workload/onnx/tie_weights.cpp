@@ -2,6 +2,7 @@
 // onnx_reader.cpp calls it after parsing.
 #include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -55,7 +56,7 @@ public:
   WeightTying(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {
     for (const Node& node : model.nodes) {
       for (const std::string& input : node.inputs) {
-        if (node.op_type != "Identity")
+        if (node.op_type != ops::Identity)
           readers_.try_emplace(input, scope_of(node.name));
       }
     }
@@ -113,7 +114,7 @@ private:
   }
 
   bool is_copy(const Node& node) const {
-    if (model_.producer != "pytorch" || node.op_type != "Identity" || !node.domain.empty() ||
+    if (model_.producer != "pytorch" || node.op_type != ops::Identity || !node.domain.empty() ||
         node.inputs.size() != 1 || node.outputs.size() != 1)
       return false;
     const std::string& name = node.outputs[0];
@@ -149,7 +150,7 @@ private:
   Node transpose(const EqualWeights& pair) const {
     Node node;
     node.name = fmt::format("{}/tied", pair.name);
-    node.op_type = "Transpose";
+    node.op_type = ops::Transpose;
     node.opset = model_.opsets.at("");
     node.inputs = {pair.of};
     node.outputs = {pair.name};

@@ -57,6 +57,8 @@ AttentionAxes attention_axes(const Graph& graph, const Operator& op, LoopNestBui
   return axes;
 }
 
+} // namespace
+
 LoopNest build_attention(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::mac);
   const AttentionAxes axes = attention_axes(graph, op, nest, 0);
@@ -86,15 +88,6 @@ LoopNest build_attention_grad(const Graph& graph, const Operator& op) {
   nest.product("O", kScores, "W");
   nest.product("dK", kScores, "Q");
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> attention_rules() {
-  return {
-      {kMonetDomain, "Attention", build_attention},
-      {kMonetDomain, "AttentionGrad", build_attention_grad},
-  };
 }
 
 } // namespace monet

@@ -8,18 +8,6 @@ namespace monet {
 
 namespace {
 
-/// (x) -> sum or maximum of x over the ranks.
-LoopNest build_all_reduce(const Graph& graph, const Operator& op) {
-  const auto& shape = output_shape(graph, op, 0);
-  if (input_shape(graph, op, 0) != shape)
-    fail(graph, op, "what is reduced keeps its shape");
-  LoopNestBuilder nest(graph, op, ComputeKind::copy);
-  const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  nest.output(0, "O", axes_of(loops));
-  nest.input(0, "I", axes_of(loops));
-  return nest.finish();
-}
-
 std::int64_t positive(const Graph& graph, const Operator& op, std::string_view attribute) {
   const std::int64_t value = op.attributes.integer(attribute, 1);
   if (value < 1)
@@ -71,18 +59,32 @@ std::vector<AxisExpr> axes_around(LoopNestBuilder& nest, const Integers& shape, 
   return axes;
 }
 
+} // namespace
+
+/// (x) -> sum or maximum of x over the ranks.
+LoopNest build_all_reduce(const Graph& graph, const Operator& op) {
+  const auto& shape = output_shape(graph, op, 0);
+  if (input_shape(graph, op, 0) != shape)
+    fail(graph, op, "what is reduced keeps its shape");
+  LoopNestBuilder nest(graph, op, ComputeKind::copy);
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", axes_of(loops));
+  return nest.finish();
+}
+
 /// AllGather: (part) -> whole. Otherwise (whole) -> part, reduced over the ranks or only selected.
-template <bool kGathers>
 LoopNest build_cut(const Graph& graph, const Operator& op) {
-  const auto& whole = kGathers ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
+  const bool gathers = op.op_type == ops::AllGather;
+  const auto& whole = gathers ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const CutAxis cut = cut_axis(graph, op, nest, whole, "");
   std::vector<LoopIndex> loops;
   const std::int64_t parts = op.attributes.integer("parts", 1);
   const auto of_whole = axes_around(nest, whole, cut.dim, cut.whole(parts), loops);
   const auto of_part = axes_around(nest, whole, cut.dim, cut.part(), loops);
-  nest.output(0, "O", kGathers ? of_whole : of_part);
-  nest.input(0, "I", kGathers ? of_part : of_whole);
+  nest.output(0, "O", gathers ? of_whole : of_part);
+  nest.input(0, "I", gathers ? of_part : of_whole);
   return nest.finish();
 }
 
@@ -116,18 +118,6 @@ LoopNest build_all_to_all(const Graph& graph, const Operator& op) {
   nest.output(0, "O", std::move(into));
   nest.input(0, "I", std::move(from));
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> collective_rules() {
-  return {
-      {kMonetDomain, "AllReduce", build_all_reduce},
-      {kMonetDomain, "AllGather", build_cut<true>},
-      {kMonetDomain, "ReduceScatter", build_cut<false>},
-      {kMonetDomain, "TakeShard", build_cut<false>},
-      {kMonetDomain, "AllToAll", build_all_to_all},
-  };
 }
 
 } // namespace monet

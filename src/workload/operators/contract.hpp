@@ -1,6 +1,6 @@
 // Operand contracts: the count, kinds of numbers, and non-emptiness that an operator requires.
-// Relations between shapes are checked when the loop nest is built, or by check_relations() where
-// the nest cannot prove them.
+// Relations between shapes are checked when the loop nest is built, or by a row's `check` where the
+// nest cannot prove them.
 #pragma once
 
 #include "monet/workload/graph.hpp"
@@ -27,24 +27,14 @@ struct OperandContract {
   bool may_be_empty = false; ///< sizes and axes may be empty
 };
 
-/// Row of the table of contracts.
+/// Operands of an operator.
 struct Contract {
-  std::string_view domain;
-  std::string_view op_type;
   std::vector<OperandContract> inputs;
   std::vector<OperandContract> outputs;
 };
 
-/// Contract of an operator; null if it is not in the table.
-const Contract* contract_of(const Operator& op);
-
 /// Checks an operator's operands; throws InputError with node, operand and expectation. `op` needs
 /// no nest.
 void check_contract(const Graph& graph, const Operator& op);
-
-/// Checks relations between operand shapes that the nest cannot prove: for views, which have no
-/// nest, and for operands that are opaque or read beyond their edges. Throws InputError with node
-/// and expectation. The contract must hold, and no view may be folded into the operator yet.
-void check_relations(const Graph& graph, const Operator& op);
 
 } // namespace monet

@@ -57,6 +57,8 @@ LoopNest build_conv_with(const Graph& graph, const Operator& op, std::size_t wei
   return nest.finish();
 }
 
+} // namespace
+
 LoopNest build_conv(const Graph& graph, const Operator& op) {
   return build_conv_with(graph, op, 1, 2);
 }
@@ -69,16 +71,6 @@ LoopNest build_conv_integer(const Graph& graph, const Operator& op) {
 /// (x, scale, zero point, w, scale, zero point, scale, zero point of y, bias).
 LoopNest build_qlinear_conv(const Graph& graph, const Operator& op) {
   return build_conv_with(graph, op, 3, 8);
-}
-
-} // namespace
-
-std::vector<OperatorRule> conv_rules() {
-  return {
-      {"", "Conv", build_conv},
-      {"", "ConvInteger", build_conv_integer},
-      {"", "QLinearConv", build_qlinear_conv},
-  };
 }
 
 } // namespace monet

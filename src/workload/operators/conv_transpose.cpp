@@ -34,6 +34,8 @@ Integers pads_of(const Graph& graph, const Operator& op, const ConvGeometry& geo
   return pads;
 }
 
+} // namespace
+
 LoopNest build_conv_transpose(const Graph& graph, const Operator& op) {
   const auto& x = input_shape(graph, op, 0);
   const auto& w = input_shape(graph, op, 1);
@@ -82,14 +84,6 @@ LoopNest build_conv_transpose(const Graph& graph, const Operator& op) {
   nest.input(1, "W", std::move(weight));
   nest.input(2, "bias", {channel(k)});
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> conv_transpose_rules() {
-  return {
-      {"", "ConvTranspose", build_conv_transpose},
-  };
 }
 
 } // namespace monet

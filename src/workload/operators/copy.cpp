@@ -5,8 +5,6 @@
 
 namespace monet {
 
-namespace {
-
 LoopNest build_copy(const Graph& graph, const Operator& op) {
   const auto& in = input_shape(graph, op, 0);
   const auto& out = output_shape(graph, op, 0);
@@ -37,32 +35,12 @@ LoopNest build_move(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-} // namespace
-
-std::vector<OperatorRule> copy_rules() {
-  return {{kMonetDomain, "Copy", build_copy},
-          {kMonetDomain, "Fetch", build_move},
-          {kMonetDomain, "Offload", build_move}};
-}
-
-/// Rules of operators that only rename or rearrange storage. fold_views() composes them into their
-/// readers.
-std::vector<OperatorRule> view_rules() {
-  const auto view = [](std::string_view op_type) {
-    return OperatorRule{"", op_type, nullptr, true};
-  };
-  return {
-      view("Expand"), view("Flatten"), view("Identity"),  view("Reshape"),   view("Slice"),
-      view("Split"),  view("Squeeze"), view("Transpose"), view("Unsqueeze"),
-  };
-}
-
 bool is_offload(const Operator& op) {
-  return op.domain == kMonetDomain && op.op_type == "Offload";
+  return op.domain == kMonetDomain && op.op_type == ops::Offload;
 }
 
 bool is_fetch(const Operator& op) {
-  return op.domain == kMonetDomain && op.op_type == "Fetch";
+  return op.domain == kMonetDomain && op.op_type == ops::Fetch;
 }
 
 bool lies_in_host(const Graph& graph, TensorId tensor) {

@@ -19,6 +19,8 @@ void check_shapes(const Graph& graph, const Operator& op) {
     fail(graph, op, "log-probabilities are [T, B, C], labels [B, S]");
 }
 
+} // namespace
+
 /// (log-probabilities [T, B, C], labels [B, S]) -> (loss [], negative log-likelihoods [B],
 /// logarithms of the forward variables [B, T, L]).
 LoopNest build_ctc(const Graph& graph, const Operator& op) {
@@ -57,12 +59,6 @@ LoopNest build_ctc_grad(const Graph& graph, const Operator& op) {
   nest.input(2, "likelihood", {axis(b)});
   nest.input(3, "alpha", {axis(b), axis(t), axis_data_dependent()});
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> ctc_rules() {
-  return {{kMonetDomain, "CtcLoss", build_ctc}, {kMonetDomain, "CtcLossGrad", build_ctc_grad}};
 }
 
 } // namespace monet

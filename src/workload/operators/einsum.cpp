@@ -45,6 +45,8 @@ std::vector<AxisExpr> operand_axes(const std::string& letters, const Integers& s
   return axes;
 }
 
+} // namespace
+
 LoopNest build_einsum(const Graph& graph, const Operator& op) {
   std::vector<std::size_t> ranks;
   std::vector<Integers> shapes;
@@ -88,12 +90,6 @@ LoopNest build_einsum(const Graph& graph, const Operator& op) {
   if (shapes.size() == 2)
     nest.input(1, "W", operand_axes(equation.operands[1], shapes[1], loops, nest));
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> einsum_rules() {
-  return {{"", "Einsum", build_einsum}};
 }
 
 } // namespace monet

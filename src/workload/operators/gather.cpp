@@ -41,6 +41,8 @@ std::optional<Progression> progression(const Integers& shape, Integers indices,
   return found;
 }
 
+} // namespace
+
 LoopNest build_gather(const Graph& graph, const Operator& op) {
   const auto& data = input_shape(graph, op, 0);
   const auto& indices = input_shape(graph, op, 1);
@@ -124,21 +126,6 @@ LoopNest build_scatter(const Graph& graph, const Operator& op) {
   nest.opaque_input(1, "indices");
   nest.opaque_input(2, "updates");
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> gather_rules() {
-  return {
-      {"", "Gather", build_gather},
-      {"", "GatherElements", build_gather_elements},
-      {kMonetDomain, "ShardGather", build_gather},
-      {"", "GatherND", build_gather_nd},
-      {"", "Scatter", build_scatter},
-      {"", "ScatterElements", build_scatter},
-      {"", "ScatterND", build_scatter},
-      {"", "NonZero", build_nonzero},
-  };
 }
 
 } // namespace monet

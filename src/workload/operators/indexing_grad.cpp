@@ -5,8 +5,6 @@
 
 namespace monet {
 
-namespace {
-
 /// (dY, indices) -> dX: adds rows of dY to the indexed rows of a dense gradient.
 LoopNest build_gather_grad(const Graph& graph, const Operator& op) {
   const auto& dy = input_shape(graph, op, 0);
@@ -57,7 +55,7 @@ LoopNest build_gather_nd_grad(const Graph& graph, const Operator& op) {
 /// (dY[, indices]) -> dX: every element of a window compares its position with the index (max), or
 /// receives its share (average). No scatter is needed, so any vector lanes suffice.
 LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
-  const bool is_max = op.op_type == "MaxPoolGrad";
+  const bool is_max = op.op_type == ops::MaxPoolGrad;
   const auto& dy = input_shape(graph, op, 0);
   const auto& dx = output_shape(graph, op, 0);
   const VectorWork work = is_max ? VectorWork{1, 0, 0, 1, 0, 0} : VectorWork{1, 1, 0, 0, 0, 0};
@@ -68,19 +66,6 @@ LoopNest build_pool_grad(const Graph& graph, const Operator& op) {
   if (is_max)
     nest.input(1, "indices", axes.places);
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> indexing_grad_rules() {
-  return {
-      {kMonetDomain, "GatherGrad", build_gather_grad},
-      {kMonetDomain, "ShardGatherGrad", build_gather_grad},
-      {kMonetDomain, "GatherElementsGrad", build_gather_elements_grad},
-      {kMonetDomain, "GatherNDGrad", build_gather_nd_grad},
-      {kMonetDomain, "MaxPoolGrad", build_pool_grad},
-      {kMonetDomain, "AveragePoolGrad", build_pool_grad},
-  };
 }
 
 } // namespace monet

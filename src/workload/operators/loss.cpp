@@ -10,17 +10,19 @@ constexpr VectorWork kPickAndAdd{1, 0, 0, 0, 0, 0};
 constexpr VectorWork kPickedGrad{0, 1, 0, 1, 0, 0};       // class == label ? dY * w : 0
 constexpr VectorWork kCrossEntropyGrad{1, 1, 0, 1, 0, 1}; // (exp(logp) - (class == label)) / n
 constexpr VectorWork kSmoothing{1, 1, 0, 1, 0, 0};        // logp * (e/classes, more at the label)
-constexpr VectorWork kMse{2, 1, 0, 0, 0, 0};
-constexpr VectorWork kMseGrad{1, 1, 0, 0, 0, 0};
-constexpr VectorWork kBce{4, 1, 0, 2, 0, 2};     // max(x,0) - x*t + log(1 + exp(-|x|))
-constexpr VectorWork kBceGrad{2, 1, 1, 0, 0, 1}; // (sigmoid(x) - t) / n
-constexpr VectorWork kAbsolute{2, 0, 0, 1, 0, 0};
-constexpr VectorWork kBent{3, 2, 0, 2, 0, 0};     // smooth L1, Huber
-constexpr VectorWork kSignGrad{1, 1, 0, 2, 0, 0}; // gradient of the losses above: clamp(x - t) / n
-constexpr VectorWork kEntropy{4, 2, 0, 2, 0, 2};  // t*log(x) + (1 - t)*log(1 - x), bounded
-constexpr VectorWork kEntropyGrad{2, 2, 1, 1, 0, 0};
-constexpr VectorWork kDivergence{2, 1, 0, 1, 0, 1}; // t*(log(t) - x)
 constexpr VectorWork kScaled{0, 1, 0, 0, 0, 0};
+
+/// Axes of the labels: those of the scores without the class axis.
+std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
+                                 std::span<const LoopIndex> loops, std::size_t class_axis) {
+  if (input_shape(graph, op, 1).size() + 1 != loops.size())
+    fail(graph, op, "log-probabilities have one axis more than labels");
+  std::vector<AxisExpr> axes = axes_of(loops);
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(class_axis));
+  return axes;
+}
+
+} // namespace
 
 /// (log-probabilities [N, C, ...], labels [N, ...], class weights [C]) -> (loss [], or [N, ...] if
 /// not reduced; divisor []): selects one element per row.
@@ -41,16 +43,6 @@ LoopNest build_nll(const Graph& graph, const Operator& op) {
   nest.input(1, "labels", axes_of(loops));
   nest.input(2, "weight", {axis_data_dependent()});
   return nest.finish();
-}
-
-/// Axes of the labels: those of the scores without the class axis.
-std::vector<AxisExpr> label_axes(const Graph& graph, const Operator& op,
-                                 std::span<const LoopIndex> loops, std::size_t class_axis) {
-  if (input_shape(graph, op, 1).size() + 1 != loops.size())
-    fail(graph, op, "log-probabilities have one axis more than labels");
-  std::vector<AxisExpr> axes = axes_of(loops);
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(class_axis));
-  return axes;
 }
 
 /// (dY, labels [N, ...], class weights [C], divisor of the mean) -> gradient of the
@@ -104,9 +96,8 @@ LoopNest build_cross_entropy_grad(const Graph& graph, const Operator& op) {
 
 /// (prediction, target, weight) -> loss [] or gradient of the prediction. L1 also outputs the
 /// difference's sign as int8 if its gradient is required.
-template <const VectorWork& kWork>
 LoopNest build_elementwise_loss(const Graph& graph, const Operator& op) {
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, row_of(op).work);
   const std::vector<LoopIndex> loops = nest.loops_over(input_shape(graph, op, 0));
   nest.output(0, "O", nest.broadcast(output_shape(graph, op, 0), loops));
   if (has_output(op, 1))
@@ -123,31 +114,6 @@ LoopNest build_scaled_grad(const Graph& graph, const Operator& op) {
   nest.output(0, "O", axes_of(loops));
   nest.input(0, "labels", axes_of(loops));
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> loss_rules() {
-  return {
-      {"", "NegativeLogLikelihoodLoss", build_nll},
-      {kMonetDomain, "NegativeLogLikelihoodLossGrad", build_nll_grad},
-      {kMonetDomain, "LabelSmoothingLoss", build_label_smoothing},
-      {kMonetDomain, "SoftmaxCrossEntropyGrad", build_cross_entropy_grad},
-      {kMonetDomain, "MseLoss", build_elementwise_loss<kMse>},
-      {kMonetDomain, "MseLossGrad", build_elementwise_loss<kMseGrad>},
-      {kMonetDomain, "BceWithLogitsLoss", build_elementwise_loss<kBce>},
-      {kMonetDomain, "BceWithLogitsLossGrad", build_elementwise_loss<kBceGrad>},
-      {kMonetDomain, "L1Loss", build_elementwise_loss<kAbsolute>},
-      {kMonetDomain, "L1LossGrad", build_scaled_grad},
-      {kMonetDomain, "SmoothL1Loss", build_elementwise_loss<kBent>},
-      {kMonetDomain, "SmoothL1LossGrad", build_elementwise_loss<kSignGrad>},
-      {kMonetDomain, "HuberLoss", build_elementwise_loss<kBent>},
-      {kMonetDomain, "HuberLossGrad", build_elementwise_loss<kSignGrad>},
-      {kMonetDomain, "BceLoss", build_elementwise_loss<kEntropy>},
-      {kMonetDomain, "BceLossGrad", build_elementwise_loss<kEntropyGrad>},
-      {kMonetDomain, "KlDivLoss", build_elementwise_loss<kDivergence>},
-      {kMonetDomain, "KlDivLossGrad", build_scaled_grad},
-  };
 }
 
 } // namespace monet

@@ -55,18 +55,18 @@ bool visits_each_once(const Access& access, const LoopNest& nest, const Integers
   return true;
 }
 
-constexpr char kConv[] = "Conv";
-constexpr char kConvTranspose[] = "ConvTranspose";
-constexpr char kMatMul[] = "MatMul";
-constexpr char kGemm[] = "Gemm";
-constexpr char kEinsum[] = "Einsum";
-constexpr std::array kForwards{kConv, kConvTranspose, kMatMul, kGemm, kEinsum};
+constexpr std::array kGradients{
+    ProductGradients{ops::Conv, ops::ConvGradInput, ops::ConvGradWeight},
+    ProductGradients{ops::ConvTranspose, ops::ConvTransposeGradInput, ops::ConvTransposeGradWeight},
+    ProductGradients{ops::MatMul, ops::MatMulGradA, ops::MatMulGradB},
+    ProductGradients{ops::Gemm, ops::GemmGradA, ops::GemmGradB},
+    ProductGradients{ops::Einsum, ops::EinsumGradA, ops::EinsumGradB},
+};
 
 /// Nest of a gradient: `operand` 0 or 1 is the forward input it belongs to. An Einsum may have a
 /// single operand.
-LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forward_type,
-                 std::size_t operand) {
-  const std::size_t operands = forward_type == kEinsum ? op.inputs.size() : 2;
+LoopNest adjoint(const Graph& graph, const Operator& op, OpType forward_type, std::size_t operand) {
+  const std::size_t operands = forward_type == ops::Einsum ? op.inputs.size() : 2;
   if (!has_output(op, 0) || operands <= operand)
     fail(graph, op, "two inputs and one output are needed");
   for (std::size_t i = 0; i < operands; ++i) {
@@ -74,15 +74,13 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
       fail(graph, op, "two inputs and one output are needed");
   }
   Operator forward{.name = op.name,
-                   .op_type = std::string(forward_type),
+                   .op_type = forward_type,
                    .attributes = op.attributes,
                    .inputs = op.inputs,
                    .outputs = {op.inputs[operand]}};
   forward.inputs.resize(operands);
   forward.inputs[operand] = op.outputs[0];
-  const OperatorRule* rule = find_rule("", forward_type);
-  internal_check(rule != nullptr && rule->build != nullptr, "no forward operator for a gradient");
-  LoopNest nest = rule->build(graph, forward);
+  LoopNest nest = row_of(forward).nest(graph, forward);
   internal_check(nest.operands.size() == 1 + operands, "a product has its operands and a result");
   Access& result = nest.operands[0];
   Access& target = nest.operands[1 + operand];
@@ -94,18 +92,19 @@ LoopNest adjoint(const Graph& graph, const Operator& op, std::string_view forwar
   return nest;
 }
 
-/// Rule of the forward product in attribute `forward`, whose two gradients are computed together.
-const OperatorRule& forward_of_pair(const Graph& graph, const Operator& op) {
-  const std::string type = op.attributes.text("forward", "");
-  const bool known = std::ranges::any_of(kForwards, [&](const char* name) { return type == name; });
-  if (!known)
-    fail(graph, op, fmt::format("'{}' is not a product", type), "attribute 'forward'");
-  return *find_rule("", type);
+/// Type of the forward product in attribute `forward`, whose two gradients are computed together.
+OpType forward_of_pair(const Graph& graph, const Operator& op) {
+  const OpType type = op.attributes.text("forward", "");
+  if (std::ranges::find(kGradients, type, &ProductGradients::forward) == kGradients.end())
+    fail(graph, op, fmt::format("'{}' is not a product", type.name()), "attribute 'forward'");
+  return type;
 }
+
+} // namespace
 
 /// ProductGrad (A, B, dY) -> (dA, dB): the loops of the forward product; both products read dY.
 LoopNest build_product_grad(const Graph& graph, const Operator& op) {
-  const OperatorRule& rule = forward_of_pair(graph, op);
+  const OpType forward_type = forward_of_pair(graph, op);
   for (std::size_t i = 0; i < 3; ++i) {
     if (!has_input(op, i) || (i < 2 && !has_output(op, i)))
       fail(graph, op, "three inputs and two outputs are needed");
@@ -113,11 +112,11 @@ LoopNest build_product_grad(const Graph& graph, const Operator& op) {
       fail(graph, op, fmt::format("output {} has not the shape of input {}", i, i));
   }
   const Operator forward{.name = op.name,
-                         .op_type = std::string(rule.op_type),
+                         .op_type = forward_type,
                          .attributes = op.attributes,
                          .inputs = {op.inputs[0], op.inputs[1]},
                          .outputs = {op.inputs[2]}};
-  LoopNest nest = rule.build(graph, forward);
+  LoopNest nest = row_of(forward).nest(graph, forward);
   internal_check(nest.operands.size() == 3, "a product has two operands and a result");
   if (nest.compute != ComputeKind::mac)
     fail(graph, op, "nothing is summed", "attribute 'forward'");
@@ -139,35 +138,12 @@ LoopNest build_product_grad(const Graph& graph, const Operator& op) {
   return nest;
 }
 
-template <const char* kForward, std::size_t kOperand>
 LoopNest build_mac_grad(const Graph& graph, const Operator& op) {
-  return adjoint(graph, op, kForward, kOperand);
-}
-
-constexpr std::array kGradients{
-    ProductGradients{"Conv", "ConvGradInput", "ConvGradWeight"},
-    ProductGradients{"ConvTranspose", "ConvTransposeGradInput", "ConvTransposeGradWeight"},
-    ProductGradients{"MatMul", "MatMulGradA", "MatMulGradB"},
-    ProductGradients{"Gemm", "GemmGradA", "GemmGradB"},
-    ProductGradients{"Einsum", "EinsumGradA", "EinsumGradB"},
-};
-
-} // namespace
-
-std::vector<OperatorRule> mac_grad_rules() {
-  return {
-      {kMonetDomain, "ConvGradInput", build_mac_grad<kConv, 0>},
-      {kMonetDomain, "ConvGradWeight", build_mac_grad<kConv, 1>},
-      {kMonetDomain, "ConvTransposeGradInput", build_mac_grad<kConvTranspose, 0>},
-      {kMonetDomain, "ConvTransposeGradWeight", build_mac_grad<kConvTranspose, 1>},
-      {kMonetDomain, "EinsumGradA", build_mac_grad<kEinsum, 0>},
-      {kMonetDomain, "EinsumGradB", build_mac_grad<kEinsum, 1>},
-      {kMonetDomain, "MatMulGradA", build_mac_grad<kMatMul, 0>},
-      {kMonetDomain, "MatMulGradB", build_mac_grad<kMatMul, 1>},
-      {kMonetDomain, "GemmGradA", build_mac_grad<kGemm, 0>},
-      {kMonetDomain, "GemmGradB", build_mac_grad<kGemm, 1>},
-      {kMonetDomain, "ProductGrad", build_product_grad},
-  };
+  for (const ProductGradients& product : kGradients) {
+    if (op.op_type == product.first || op.op_type == product.second)
+      return adjoint(graph, op, product.forward, op.op_type == product.second ? 1 : 0);
+  }
+  throw InternalError("no forward operator for a gradient");
 }
 
 std::span<const ProductGradients> product_gradients() {
@@ -177,7 +153,7 @@ std::span<const ProductGradients> product_gradients() {
 std::optional<GradientTensors> gradient_tensors(const Operator& op) {
   if (op.domain != kMonetDomain)
     return std::nullopt;
-  const auto is = [&](std::string_view ProductGradients::*type) {
+  const auto is = [&](OpType ProductGradients::*type) {
     return std::ranges::find(kGradients, op.op_type, type) != kGradients.end();
   };
   if (op.op_type == kProductGrad)

@@ -123,6 +123,8 @@ bool unset(const char*) {
   return false;
 }
 
+} // namespace
+
 LoopNest build_matmul(const Graph& graph, const Operator& op) {
   return build_matmul_of(graph, op, 0, 1, unset);
 }
@@ -147,19 +149,6 @@ LoopNest build_gemm(const Graph& graph, const Operator& op) {
 LoopNest build_fused_matmul(const Graph& graph, const Operator& op) {
   return build_matmul_of(graph, op, 0, 1,
                          [&](const char* name) { return op.attributes.integer(name, 0) != 0; });
-}
-
-} // namespace
-
-std::vector<OperatorRule> matmul_rules() {
-  return {
-      {"", "Gemm", build_gemm},
-      {"", "MatMul", build_matmul},
-      {"", "MatMulInteger", build_matmul},
-      {"", "QLinearMatMul", build_qlinear_matmul},
-      {"com.microsoft", "FusedMatMul", build_fused_matmul},
-      {"com.microsoft", "TransposeMatMul", build_fused_matmul},
-  };
 }
 
 } // namespace monet

@@ -7,8 +7,6 @@
 
 namespace monet {
 
-namespace {
-
 /// (dY scalar, log-probabilities, labels) -> gradient of the scores. The class axis is the one that
 /// the labels lack: the last axis if the labels' shape implies it, otherwise axis 1.
 LoopNest build_microsoft_cross_entropy_grad(const Graph& graph, const Operator& op) {
@@ -26,30 +24,6 @@ LoopNest build_microsoft_cross_entropy_grad(const Graph& graph, const Operator& 
   nest.input(1, "I", axes_of(loops));
   nest.input(2, "labels", sample);
   return nest.finish();
-}
-
-/// Nest of an operator with an equal definition in MONET's domain.
-LoopNest as_monet(const Graph& graph, const Operator& op, std::string_view op_type) {
-  const OperatorRule* rule = find_rule(kMonetDomain, op_type);
-  internal_check(rule != nullptr && rule->build != nullptr, "the delegate has no rule");
-  return rule->build(graph, op);
-}
-LoopNest build_average_pool_grad(const Graph& graph, const Operator& op) {
-  return as_monet(graph, op, "AveragePoolGrad");
-}
-LoopNest build_microsoft_softmax_grad(const Graph& graph, const Operator& op) {
-  return as_monet(graph, op, "SoftmaxGrad");
-}
-
-} // namespace
-
-std::vector<OperatorRule> microsoft_rules() {
-  return {
-      {"com.microsoft", "AveragePoolGrad", build_average_pool_grad},
-      {"com.microsoft", "SoftmaxCrossEntropyLossGrad", build_microsoft_cross_entropy_grad},
-      {"com.microsoft", "SoftmaxGrad", build_microsoft_softmax_grad},
-      {"com.microsoft", "SoftmaxGrad_13", build_microsoft_softmax_grad},
-  };
 }
 
 } // namespace monet

@@ -5,8 +5,6 @@
 
 namespace monet {
 
-namespace {
-
 /// Concat: each input is read where the output's index is in its part; clipping of the access
 /// expresses this.
 LoopNest build_concat(const Graph& graph, const Operator& op) {
@@ -98,7 +96,7 @@ LoopNest build_tile(const Graph& graph, const Operator& op) {
 /// DepthToSpace and SpaceToDepth: exchange channels [block, block, C] (or [C, block, block]) and
 /// block x block positions.
 LoopNest build_depth_space(const Graph& graph, const Operator& op) {
-  const bool to_space = op.op_type == "DepthToSpace";
+  const bool to_space = op.op_type == ops::DepthToSpace;
   const auto& deep = to_space ? input_shape(graph, op, 0) : output_shape(graph, op, 0);
   const auto& wide = to_space ? output_shape(graph, op, 0) : input_shape(graph, op, 0);
   const std::int64_t block = op.attributes.integer("blocksize", 1);
@@ -132,7 +130,7 @@ LoopNest build_fill(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::copy);
   const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
   nest.output(0, "O", axes_of(loops));
-  if (op.op_type == "Trilu")
+  if (op.op_type == ops::Trilu)
     nest.input(0, "I", axes_of(loops));
   return nest.finish();
 }
@@ -157,26 +155,6 @@ LoopNest build_permuted(const Graph& graph, const Operator& op) {
   nest.opaque_input(0, "I");
   nest.opaque_input(1, "indices");
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> movement_rules() {
-  return {
-      {"", "Concat", build_concat},
-      {"", "DepthToSpace", build_depth_space},
-      {"", "EyeLike", build_fill},
-      {"", "OneHot", build_one_hot},
-      {"", "Pad", build_pad},
-      {"", "RandomNormal", build_fill},
-      {"", "RandomUniform", build_fill},
-      {kMonetDomain, "PadGrad", build_pad_grad},
-      {"", "ReverseSequence", build_permuted},
-      {kMonetDomain, "SliceGrad", build_slice_grad},
-      {"", "SpaceToDepth", build_depth_space},
-      {"", "Tile", build_tile},
-      {"", "Trilu", build_fill},
-  };
 }
 
 } // namespace monet

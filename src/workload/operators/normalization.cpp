@@ -10,12 +10,9 @@ namespace {
 // row (division by the count, root) is not counted.
 constexpr VectorWork kScaleAndShift{1, 1, 0, 0, 0, 0}; // x * a + b, a and b known per channel
 constexpr VectorWork kStatistics{5, 4, 0, 0, 0, 0};    // sum, sum of squares; (x-m)*i, *g, +b
-constexpr VectorWork kSoftmax{2, 0, 1, 1, 0, 1};       // max; x-max, exp, sum; divide
-constexpr VectorWork kLogSoftmax{3, 0, 0, 1, 0, 1};    // max; x-max, exp, sum; minus its logarithm
-constexpr VectorWork kHardmax{0, 0, 0, 2, 0, 0};       // max; equal
-constexpr VectorWork kLpNormalization{1, 1, 1, 0, 0, 0};
-constexpr VectorWork kMeanVariance{4, 3, 0, 0, 0, 0};
-constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1}; // log-softmax; pick the label's
+constexpr VectorWork kCrossEntropy{3, 0, 0, 2, 0, 1};  // log-softmax; pick the label's
+
+} // namespace
 
 /// (X, scale, bias, running mean, running variance) -> (Y, running mean, running variance), in
 /// MONET's training steps also (batch mean, inverse standard deviation). All but X and Y have one
@@ -58,15 +55,14 @@ LoopNest build_layer_normalization(const Graph& graph, const Operator& op) {
 }
 
 /// One input and one output of equal shape, with two sweeps over the input.
-template <const VectorWork& kWork>
 LoopNest build_rows(const Graph& graph, const Operator& op) {
   const auto& shape = input_shape(graph, op, 0);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, kWork);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, row_of(op).work);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
   const bool several = op.attributes.has("axes"); // MeanVarianceNormalization
   const Integers axes =
       several ? op.attributes.integers("axes") : Integers{op.attributes.integer("axis", -1)};
-  if (op.op_type == "MeanVarianceNormalization" && !several) {
+  if (op.op_type == ops::MeanVarianceNormalization && !several) {
     for (std::size_t d = 0; d < loops.size(); ++d) {
       if (d != 1)
         nest.couple(loops[d]);
@@ -96,22 +92,6 @@ LoopNest build_cross_entropy(const Graph& graph, const Operator& op) {
   nest.input(1, "labels", sample);
   nest.input(2, "class_weights", {axis(loops[1])});
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> normalization_rules() {
-  return {
-      {"", "BatchNormalization", build_batch_normalization},
-      {kMonetDomain, "BatchNormalization", build_batch_normalization},
-      {"", "Hardmax", build_rows<kHardmax>},
-      {"", "LayerNormalization", build_layer_normalization},
-      {"", "LogSoftmax", build_rows<kLogSoftmax>},
-      {"", "LpNormalization", build_rows<kLpNormalization>},
-      {"", "MeanVarianceNormalization", build_rows<kMeanVariance>},
-      {"", "Softmax", build_rows<kSoftmax>},
-      {"", "SoftmaxCrossEntropyLoss", build_cross_entropy},
-  };
 }
 
 } // namespace monet

@@ -24,6 +24,8 @@ std::vector<LoopIndex> channel_loops(const Graph& graph, const Operator& op, Loo
   return nest.loops_over(shape);
 }
 
+} // namespace
+
 /// (dY, X, scale, mean, inverse standard deviation) -> (dX, dscale, dbias). Needs two sweeps over X
 /// and dY if dX is an output.
 LoopNest build_batch_norm_grad(const Graph& graph, const Operator& op) {
@@ -94,10 +96,10 @@ LoopNest build_layer_norm_grad_weight(const Graph& graph, const Operator& op) {
 
 /// (dY, Y or X) -> dX; sweeps a row for the sum, then for the result.
 LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
-  const bool logarithmic = op.op_type == "LogSoftmaxGrad";
-  const VectorWork& work = op.op_type == "LpNormalizationGrad" ? kLpBackward
-                           : logarithmic                       ? kLogSoftmaxBackward
-                                                               : kSoftmaxBackward;
+  const bool logarithmic = op.op_type == ops::LogSoftmaxGrad;
+  const VectorWork& work = op.op_type == ops::LpNormalizationGrad ? kLpBackward
+                           : logarithmic                          ? kLogSoftmaxBackward
+                                                                  : kSoftmaxBackward;
   LoopNestBuilder nest(graph, op, ComputeKind::vector, work);
   const auto& shape = input_shape(graph, op, 0);
   const std::vector<LoopIndex> loops = nest.loops_over(shape);
@@ -107,21 +109,6 @@ LoopNest build_softmax_grad(const Graph& graph, const Operator& op) {
   nest.input(0, "I", axes_of(loops), 2);
   nest.input(1, "W", axes_of(loops), logarithmic ? 1 : 2);
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> normalization_grad_rules() {
-  return {
-      {kMonetDomain, "BatchNormGrad", build_batch_norm_grad},
-      {kMonetDomain, "BatchNormInferenceGrad", build_fixed_batch_norm_grad},
-      {kMonetDomain, "BatchNormInferenceGradWeight", build_fixed_batch_norm_grad_weight},
-      {kMonetDomain, "LayerNormGrad", build_layer_norm_grad},
-      {kMonetDomain, "LayerNormGradWeight", build_layer_norm_grad_weight},
-      {kMonetDomain, "SoftmaxGrad", build_softmax_grad},
-      {kMonetDomain, "LogSoftmaxGrad", build_softmax_grad},
-      {kMonetDomain, "LpNormalizationGrad", build_softmax_grad},
-  };
 }
 
 } // namespace monet

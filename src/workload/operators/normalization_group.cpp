@@ -74,6 +74,18 @@ void add_per_channel(const Graph& graph, const Operator& op, LoopNestBuilder& ne
   nest.input(input, std::move(role), {per_group ? loops.statistics[1] : loops.channel});
 }
 
+/// Loops over the first input; those that `statistics` lacks are coupled.
+std::vector<LoopIndex> row_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest) {
+  const auto& shape = input_shape(graph, op, 0);
+  const std::size_t first = normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
+  const std::vector<LoopIndex> loops = nest.loops_over(shape);
+  for (std::size_t d = first; d < loops.size(); ++d)
+    nest.couple(loops[d]);
+  return loops;
+}
+
+} // namespace
+
 /// (X, scale, bias) -> (Y, mean, inverse standard deviation); the last two are [N, groups].
 LoopNest build_group_norm(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kGroupForward);
@@ -124,16 +136,6 @@ LoopNest build_group_norm_grad_weight(const Graph& graph, const Operator& op) {
   return nest.finish();
 }
 
-/// Loops over the first input; those that `statistics` lacks are coupled.
-std::vector<LoopIndex> row_loops(const Graph& graph, const Operator& op, LoopNestBuilder& nest) {
-  const auto& shape = input_shape(graph, op, 0);
-  const std::size_t first = normal_axis(graph, op, op.attributes.integer("axis", -1), shape.size());
-  const std::vector<LoopIndex> loops = nest.loops_over(shape);
-  for (std::size_t d = first; d < loops.size(); ++d)
-    nest.couple(loops[d]);
-  return loops;
-}
-
 /// (X, scale) -> (Y, 1 / root mean square); the latter has size 1 on normalised axes.
 LoopNest build_rms_norm(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRms);
@@ -163,20 +165,6 @@ LoopNest build_rms_norm_grad_weight(const Graph& graph, const Operator& op) {
   nest.inputs(0, {"I", "W"}, axes_of(loops));
   nest.inputs_over(loops, 2, {"inv_std"});
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> group_normalization_rules() {
-  return {
-      {"", "GroupNormalization", build_group_norm},
-      {"", "InstanceNormalization", build_group_norm},
-      {"", "RMSNormalization", build_rms_norm},
-      {kMonetDomain, "GroupNormGrad", build_group_norm_grad},
-      {kMonetDomain, "GroupNormGradWeight", build_group_norm_grad_weight},
-      {kMonetDomain, "RMSNormGrad", build_rms_norm_grad},
-      {kMonetDomain, "RMSNormGradWeight", build_rms_norm_grad_weight},
-  };
 }
 
 } // namespace monet

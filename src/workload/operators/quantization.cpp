@@ -31,6 +31,8 @@ void read_settings(const Graph& graph, const Operator& op, LoopNestBuilder& nest
   }
 }
 
+} // namespace
+
 /// (X, scale, zero point) -> (Y, mask of elements not clamped).
 LoopNest build_fake_quantize(const Graph& graph, const Operator& op) {
   LoopNestBuilder nest(graph, op, ComputeKind::vector, kRound);
@@ -53,13 +55,6 @@ LoopNest build_grad_scale(const Graph& graph, const Operator& op) {
   nest.input(1, "I", axes_of(loops));
   read_settings(graph, op, nest, loops, 2);
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> quantization_rules() {
-  return {{kMonetDomain, "FakeQuantize", build_fake_quantize},
-          {kMonetDomain, "FakeQuantizeGradScale", build_grad_scale}};
 }
 
 } // namespace monet

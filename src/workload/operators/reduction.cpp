@@ -6,33 +6,11 @@ namespace monet {
 
 namespace {
 
-struct Reduction {
-  std::string_view op_type;
-  VectorWork work; ///< per input element
-  int passes = 1;
-};
-
-// Order of work: add, multiply, divide, compare, square_root, transcendental.
-constexpr Reduction kReductions[]{
-    {"ArgMax", {0, 0, 0, 1, 0, 0}},
-    {"ArgMin", {0, 0, 0, 1, 0, 0}},
-    {"ReduceL1", {1, 0, 0, 1, 0, 0}},
-    {"ReduceL2", {1, 1, 0, 0, 0, 0}},
-    {"ReduceLogSum", {1, 0, 0, 0, 0, 0}},
-    {"ReduceLogSumExp", {2, 0, 0, 1, 0, 1}, 2}, // subtracts the maximum first
-    {"ReduceMax", {0, 0, 0, 1, 0, 0}},
-    {"ReduceMean", {1, 0, 0, 0, 0, 0}},
-    {"ReduceMin", {0, 0, 0, 1, 0, 0}},
-    {"ReduceProd", {0, 1, 0, 0, 0, 0}},
-    {"ReduceSum", {1, 0, 0, 0, 0, 0}},
-    {"ReduceSumSquare", {1, 1, 0, 0, 0, 0}},
-};
-
 /// Axes from the attribute or constant input 1; nullopt if they are an input with unknown values.
 std::optional<std::vector<bool>> named_axes(const Graph& graph, const Operator& op,
                                             std::size_t rank) {
   Integers axes = op.attributes.integers("axes");
-  if (op.op_type.rfind("Arg", 0) == 0) {
+  if (op.op_type.starts_with("Arg")) {
     axes = {op.attributes.integer("axis", 0)};
   } else if (has_input(op, 1)) {
     const auto constant = known_integers(graph, op, 1);
@@ -61,8 +39,10 @@ std::vector<bool> axes_from_shapes(const Integers& in, const Integers& out, bool
   return reduced;
 }
 
+} // namespace
+
 LoopNest build_reduction(const Graph& graph, const Operator& op) {
-  const Reduction& row = row_of(kReductions, op);
+  const OperatorRow& row = row_of(op);
   const auto& in = input_shape(graph, op, 0);
   const auto& out = output_shape(graph, op, 0);
   const bool keepdims = op.attributes.integer("keepdims", 1) != 0;
@@ -106,15 +86,6 @@ LoopNest build_top_k(const Graph& graph, const Operator& op) {
   nest.opaque_output(1, "indices");
   nest.opaque_input(0, "I");
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> reduction_rules() {
-  std::vector<OperatorRule> rules = rules_of(kReductions, "", build_reduction);
-  rules.push_back({"", "CumSum", build_running_sum});
-  rules.push_back({"", "TopK", build_top_k});
-  return rules;
 }
 
 } // namespace monet

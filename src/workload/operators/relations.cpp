@@ -66,6 +66,49 @@ void check_transpose(const Graph& graph, const Operator& op, const ViewStep& ste
   expect_shape(graph, op, out, expected, "output 0");
 }
 
+// --- partitioned, concatenated and padded ---
+
+void check_padding(const Graph& graph, const Operator& op, const Shape& inside, const Shape& padded,
+                   const Shape& pads) {
+  constexpr std::array<std::string_view, 4> modes{"constant", "edge", "reflect", "wrap"};
+  const std::string mode = op.attributes.text("mode", "constant");
+  expect(graph, op, std::find(modes.begin(), modes.end(), mode) != modes.end(),
+         fmt::format("'{}' is not a padding mode", mode), "attribute 'mode'");
+  const std::size_t rank = inside.size();
+  expect(graph, op, pads.size() == 2 * rank && padded.size() == rank,
+         "two pads for every axis are expected");
+  Shape expected = inside;
+  for (std::size_t i = 0; i < rank; ++i)
+    expected[i] = checked_add(inside[i], checked_add(pads[i], pads[rank + i]));
+  expect_shape(graph, op, padded, expected, "the padded tensor");
+}
+
+// --- indexed ---
+
+/// Checks operators with index vectors along the last axis of `indices`. They index the data's axes
+/// after `batch_dims` common axes; the remaining axes of the data follow in `picked`.
+void check_slices(const Graph& graph, const Operator& op, const Shape& data, const Shape& indices,
+                  const Shape& picked) {
+  const std::int64_t batch_dims = op.attributes.integer("batch_dims", 0);
+  const auto rank = static_cast<std::int64_t>(std::min(data.size(), indices.size()));
+  expect(graph, op, batch_dims >= 0 && batch_dims < rank, "it leaves no axis",
+         "attribute 'batch_dims'");
+  const auto batch = static_cast<std::size_t>(batch_dims);
+  const auto room = static_cast<std::int64_t>(data.size() - batch);
+  expect(graph, op, indices.back() >= 1 && indices.back() <= room,
+         fmt::format("{} axes of {} are indexed", indices.back(), room), "input 1");
+  expect(
+      graph, op,
+      std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(batch), indices.begin()),
+      "its first axes are not those of the data", "input 1");
+  Shape expected(indices.begin(), indices.end() - 1);
+  expected.insert(expected.end(),
+                  data.begin() + static_cast<std::ptrdiff_t>(batch) + indices.back(), data.end());
+  expect_shape(graph, op, picked, expected, "what is picked");
+}
+
+} // namespace
+
 /// Checks views and Copy, each output separately.
 void check_views(const Graph& graph, const Operator& op) {
   const Shape& in = input_shape(graph, op, 0);
@@ -96,8 +139,6 @@ void check_views(const Graph& graph, const Operator& op) {
   }
 }
 
-// --- partitioned, concatenated and padded ---
-
 void check_concat(const Graph& graph, const Operator& op) {
   Shape joined = input_shape(graph, op, 0);
   const std::size_t at = normal_axis(graph, op, op.attributes.integer("axis", 0), joined.size());
@@ -110,21 +151,6 @@ void check_concat(const Graph& graph, const Operator& op) {
     expect_shape(graph, op, part, joined, fmt::format("input {}", i));
   }
   expect_shape(graph, op, output_shape(graph, op, 0), joined, "output 0");
-}
-
-void check_padding(const Graph& graph, const Operator& op, const Shape& inside, const Shape& padded,
-                   const Shape& pads) {
-  constexpr std::array<std::string_view, 4> modes{"constant", "edge", "reflect", "wrap"};
-  const std::string mode = op.attributes.text("mode", "constant");
-  expect(graph, op, std::find(modes.begin(), modes.end(), mode) != modes.end(),
-         fmt::format("'{}' is not a padding mode", mode), "attribute 'mode'");
-  const std::size_t rank = inside.size();
-  expect(graph, op, pads.size() == 2 * rank && padded.size() == rank,
-         "two pads for every axis are expected");
-  Shape expected = inside;
-  for (std::size_t i = 0; i < rank; ++i)
-    expected[i] = checked_add(inside[i], checked_add(pads[i], pads[rank + i]));
-  expect_shape(graph, op, padded, expected, "the padded tensor");
 }
 
 void check_pad(const Graph& graph, const Operator& op) {
@@ -153,30 +179,6 @@ void check_trilu(const Graph& graph, const Operator& op) {
 
 void check_one_hot(const Graph& graph, const Operator& op) {
   expect_shape(graph, op, input_shape(graph, op, 2), {2}, "input 2");
-}
-
-// --- indexed ---
-
-/// Checks operators with index vectors along the last axis of `indices`. They index the data's axes
-/// after `batch_dims` common axes; the remaining axes of the data follow in `picked`.
-void check_slices(const Graph& graph, const Operator& op, const Shape& data, const Shape& indices,
-                  const Shape& picked) {
-  const std::int64_t batch_dims = op.attributes.integer("batch_dims", 0);
-  const auto rank = static_cast<std::int64_t>(std::min(data.size(), indices.size()));
-  expect(graph, op, batch_dims >= 0 && batch_dims < rank, "it leaves no axis",
-         "attribute 'batch_dims'");
-  const auto batch = static_cast<std::size_t>(batch_dims);
-  const auto room = static_cast<std::int64_t>(data.size() - batch);
-  expect(graph, op, indices.back() >= 1 && indices.back() <= room,
-         fmt::format("{} axes of {} are indexed", indices.back(), room), "input 1");
-  expect(
-      graph, op,
-      std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(batch), indices.begin()),
-      "its first axes are not those of the data", "input 1");
-  Shape expected(indices.begin(), indices.end() - 1);
-  expected.insert(expected.end(),
-                  data.begin() + static_cast<std::ptrdiff_t>(batch) + indices.back(), data.end());
-  expect_shape(graph, op, picked, expected, "what is picked");
 }
 
 void check_gather_nd(const Graph& graph, const Operator& op) {
@@ -238,48 +240,6 @@ void check_gradients(const Graph& graph, const Operator& op) {
 /// Checks the inputs (dY, B), (dY, A, B) or (dY, omitted, B).
 void check_product_gradients(const Graph& graph, const Operator& op) {
   expect(graph, op, op.inputs.size() > 1 && op.inputs.back(), "it reads no factor");
-}
-
-struct Relation {
-  std::string_view domain;
-  std::string_view op_type;
-  void (*check)(const Graph&, const Operator&);
-};
-
-constexpr Relation kRelations[]{
-    {"", "Concat", check_concat},
-    {"", "Expand", check_views},
-    {"", "Flatten", check_views},
-    {"", "GatherND", check_gather_nd},
-    {"", "Identity", check_views},
-    {"", "OneHot", check_one_hot},
-    {"", "Pad", check_pad},
-    {"", "Reshape", check_views},
-    {"", "ReverseSequence", check_reverse_sequence},
-    {"", "Scatter", check_scatter_elements},
-    {"", "ScatterElements", check_scatter_elements},
-    {"", "ScatterND", check_scatter_nd},
-    {"", "Slice", check_views},
-    {"", "Split", check_views},
-    {"", "Squeeze", check_views},
-    {"", "TopK", check_top_k},
-    {"", "Transpose", check_views},
-    {"", "Trilu", check_trilu},
-    {"", "Unsqueeze", check_views},
-    {kMonetDomain, "Copy", check_views},
-    {kMonetDomain, "GatherNDGrad", check_gather_nd_grad},
-    {kMonetDomain, "MaxGrad", check_gradients},
-    {kMonetDomain, "MinGrad", check_gradients},
-    {kMonetDomain, "MulGrad", check_product_gradients},
-    {kMonetDomain, "PadGrad", check_pad_grad},
-    {kMonetDomain, "SliceGrad", check_slice_grad},
-};
-
-} // namespace
-
-void check_relations(const Graph& graph, const Operator& op) {
-  if (const Relation* row = find_by_operator(kRelations, op.domain, op.op_type))
-    row->check(graph, op);
 }
 
 } // namespace monet

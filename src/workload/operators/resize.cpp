@@ -106,24 +106,17 @@ LoopNest build_interpolation(const Graph& graph, const Operator& op, const Integ
   }
   return nest.finish();
 }
+} // namespace
 
 LoopNest build_resize(const Graph& graph, const Operator& op) {
   return build_interpolation(graph, op, input_shape(graph, op, 0), output_shape(graph, op, 0),
                              true);
 }
+
 /// (dY) -> dX; attribute `scales` is set if the forward operator has scales.
 LoopNest build_resize_grad(const Graph& graph, const Operator& op) {
   return build_interpolation(graph, op, output_shape(graph, op, 0), input_shape(graph, op, 0),
                              false);
-}
-
-} // namespace
-
-std::vector<OperatorRule> resize_rules() {
-  return {
-      {"", "Resize", build_resize},
-      {kMonetDomain, "ResizeGrad", build_resize_grad},
-  };
 }
 
 } // namespace monet

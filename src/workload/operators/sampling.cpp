@@ -72,54 +72,6 @@ void read_coordinates(LoopNestBuilder& nest, std::size_t grid, std::vector<AxisE
   nest.input(grid, "y", place);
 }
 
-LoopNest build_grid_sample(const Graph& graph, const Operator& op) {
-  const Shape& image = input_shape(graph, op, 0);
-  const Shape& out = output_shape(graph, op, 0);
-  check_grid(graph, op, image, input_shape(graph, op, 1), out);
-  const int taps = grid_taps(graph, op);
-  LoopNestBuilder nest(graph, op, taps > 1 ? ComputeKind::vector : ComputeKind::copy,
-                       taps > 1 ? weighted_sum(taps) : VectorWork{});
-  const auto loops = nest.loops_over(out);
-  nest.output(0, "O", axes_of(loops));
-  nest.input(0, "I", pixels_of(axis(loops[0]), loops[1]), taps);
-  read_coordinates(nest, 1, {axis(loops[0]), axis(loops[2]), axis(loops[3])});
-  return nest.finish();
-}
-
-/// (dY, grid) -> dX: every sample adds to its pixels.
-LoopNest build_grid_sample_grad_input(const Graph& graph, const Operator& op) {
-  const Shape& dy = input_shape(graph, op, 0);
-  check_grid(graph, op, output_shape(graph, op, 0), input_shape(graph, op, 1), dy);
-  const int taps = grid_taps(graph, op);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, weighted_sum(taps));
-  const auto loops = nest.loops_over(dy);
-  nest.output(0, "O", pixels_of(axis(loops[0]), loops[1]), AccessMode::accumulate, taps);
-  nest.input(0, "I", axes_of(loops));
-  read_coordinates(nest, 1, {axis(loops[0]), axis(loops[2]), axis(loops[3])});
-  return nest.finish();
-}
-
-/// (dY, X, grid) -> dgrid: derivative of the sample along coordinate D, times dY, summed over
-/// channels. Both coordinates read the same pixels, so each is charged half of them.
-LoopNest build_grid_sample_grad_grid(const Graph& graph, const Operator& op) {
-  const Shape& dy = input_shape(graph, op, 0);
-  const Shape& image = input_shape(graph, op, 1);
-  const Shape& grid = input_shape(graph, op, 2);
-  check_grid(graph, op, image, grid, dy);
-  const int taps = grid_taps(graph, op);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, {taps, 2 * taps, 0, 0, 0, 0});
-  const LoopIndex n = nest.loop("N", grid[0]);
-  const LoopIndex h = nest.loop("H", grid[1]);
-  const LoopIndex w = nest.loop("W", grid[2]);
-  const LoopIndex d = nest.loop("D", grid[3]);
-  const LoopIndex c = nest.loop("C", image[1]);
-  nest.output(0, "O", {axis(n), axis(h), axis(w), axis(d)});
-  nest.input(0, "I", {axis(n), axis(c), axis(h), axis(w)});
-  nest.input(1, "X", pixels_of(axis(n), c), std::max(taps / 2, 1));
-  read_coordinates(nest, 2, {axis(n), axis(h), axis(w)});
-  return nest.finish();
-}
-
 // --- RoiAlign ---
 
 /// Samples of a bin along one axis.
@@ -176,6 +128,56 @@ VectorWork region_work(const Operator& op, int samples) {
   return work;
 }
 
+} // namespace
+
+LoopNest build_grid_sample(const Graph& graph, const Operator& op) {
+  const Shape& image = input_shape(graph, op, 0);
+  const Shape& out = output_shape(graph, op, 0);
+  check_grid(graph, op, image, input_shape(graph, op, 1), out);
+  const int taps = grid_taps(graph, op);
+  LoopNestBuilder nest(graph, op, taps > 1 ? ComputeKind::vector : ComputeKind::copy,
+                       taps > 1 ? weighted_sum(taps) : VectorWork{});
+  const auto loops = nest.loops_over(out);
+  nest.output(0, "O", axes_of(loops));
+  nest.input(0, "I", pixels_of(axis(loops[0]), loops[1]), taps);
+  read_coordinates(nest, 1, {axis(loops[0]), axis(loops[2]), axis(loops[3])});
+  return nest.finish();
+}
+
+/// (dY, grid) -> dX: every sample adds to its pixels.
+LoopNest build_grid_sample_grad_input(const Graph& graph, const Operator& op) {
+  const Shape& dy = input_shape(graph, op, 0);
+  check_grid(graph, op, output_shape(graph, op, 0), input_shape(graph, op, 1), dy);
+  const int taps = grid_taps(graph, op);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, weighted_sum(taps));
+  const auto loops = nest.loops_over(dy);
+  nest.output(0, "O", pixels_of(axis(loops[0]), loops[1]), AccessMode::accumulate, taps);
+  nest.input(0, "I", axes_of(loops));
+  read_coordinates(nest, 1, {axis(loops[0]), axis(loops[2]), axis(loops[3])});
+  return nest.finish();
+}
+
+/// (dY, X, grid) -> dgrid: derivative of the sample along coordinate D, times dY, summed over
+/// channels. Both coordinates read the same pixels, so each is charged half of them.
+LoopNest build_grid_sample_grad_grid(const Graph& graph, const Operator& op) {
+  const Shape& dy = input_shape(graph, op, 0);
+  const Shape& image = input_shape(graph, op, 1);
+  const Shape& grid = input_shape(graph, op, 2);
+  check_grid(graph, op, image, grid, dy);
+  const int taps = grid_taps(graph, op);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, {taps, 2 * taps, 0, 0, 0, 0});
+  const LoopIndex n = nest.loop("N", grid[0]);
+  const LoopIndex h = nest.loop("H", grid[1]);
+  const LoopIndex w = nest.loop("W", grid[2]);
+  const LoopIndex d = nest.loop("D", grid[3]);
+  const LoopIndex c = nest.loop("C", image[1]);
+  nest.output(0, "O", {axis(n), axis(h), axis(w), axis(d)});
+  nest.input(0, "I", {axis(n), axis(c), axis(h), axis(w)});
+  nest.input(1, "X", pixels_of(axis(n), c), std::max(taps / 2, 1));
+  read_coordinates(nest, 2, {axis(n), axis(h), axis(w)});
+  return nest.finish();
+}
+
 LoopNest build_roi_align(const Graph& graph, const Operator& op) {
   const Shape& bins = output_shape(graph, op, 0);
   check_regions(graph, op, input_shape(graph, op, 0), input_shape(graph, op, 1),
@@ -209,18 +211,6 @@ LoopNest build_roi_align_grad(const Graph& graph, const Operator& op) {
   if (is_max)
     nest.input(3, "X", axes.image, 4 * samples);
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> sampling_rules() {
-  return {
-      {"", "GridSample", build_grid_sample},
-      {kMonetDomain, "GridSampleGradInput", build_grid_sample_grad_input},
-      {kMonetDomain, "GridSampleGradGrid", build_grid_sample_grad_grid},
-      {"", "RoiAlign", build_roi_align},
-      {kMonetDomain, "RoiAlignGrad", build_roi_align_grad},
-  };
 }
 
 } // namespace monet

@@ -28,6 +28,8 @@ std::vector<AxisExpr> leading_axes(const Graph& graph, const Operator& op, std::
   return axes_of(loops.first(shape.size()));
 }
 
+} // namespace
+
 /// (X, scale) -> (X in the result's type, maxima of magnitudes).
 LoopNest build_scaled_cast(const Graph& graph, const Operator& op) {
   if (!has_input(op, 1) || !input_shape(graph, op, 1).empty())
@@ -124,18 +126,6 @@ LoopNest build_amax_update(const Graph& graph, const Operator& op) {
   for (std::size_t i = 2; i < op.inputs.size(); ++i)
     nest.opaque_input(i, "amax");
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> scaled_cast_rules() {
-  return {{kMonetDomain, "ScaledCast", build_scaled_cast},
-          {kMonetDomain, "BlockCast", build_block_cast},
-          {kMonetDomain, "Quantise", build_quantise},
-          {kMonetDomain, "Requantise", build_quantise},
-          {kMonetDomain, "Amax", build_amax},
-          {kMonetDomain, "AmaxScale", build_amax_scale},
-          {kMonetDomain, "AmaxUpdate", build_amax_update}};
 }
 
 } // namespace monet

@@ -19,19 +19,6 @@ std::string output_role(const Operator& op, std::size_t i) {
   return update_role(op, kUpdateFirstState + (updates_rows(op) ? 1 : 0) + i - 1);
 }
 
-LoopNest build_update(const Graph& graph, const Operator& op) {
-  const UpdateFormula formula = update_formula(graph, op);
-  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
-  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
-  for (std::size_t i = 0; i < op.outputs.size(); ++i)
-    nest.output(i, output_role(op, i), nest.broadcast(output_shape(graph, op, i), loops));
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (has_input(op, i))
-      nest.input(i, update_role(op, i), nest.broadcast(input_shape(graph, op, i), loops));
-  }
-  return nest.finish();
-}
-
 /// Axes of a table in which the loops access one data-dependent row per row of `rows`.
 std::vector<AxisExpr> table_axes(const Graph& graph, const Operator& op, const Integers& table,
                                  const Integers& rows, std::span<const LoopIndex> loops) {
@@ -62,6 +49,21 @@ void check_real(const Graph& graph, const Operator& op) {
         fail(graph, op, "updates rows of real numbers");
     }
   }
+}
+
+} // namespace
+
+LoopNest build_update(const Graph& graph, const Operator& op) {
+  const UpdateFormula formula = update_formula(graph, op);
+  LoopNestBuilder nest(graph, op, ComputeKind::vector, work_of(formula));
+  const std::vector<LoopIndex> loops = nest.loops_over(output_shape(graph, op, 0));
+  for (std::size_t i = 0; i < op.outputs.size(); ++i)
+    nest.output(i, output_role(op, i), nest.broadcast(output_shape(graph, op, i), loops));
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (has_input(op, i))
+      nest.input(i, update_role(op, i), nest.broadcast(input_shape(graph, op, i), loops));
+  }
+  return nest.finish();
 }
 
 /// Sparse update with one iteration per element of the gradient's rows. The indexed rows of weight
@@ -157,21 +159,6 @@ LoopNest build_loss_scale(const Graph& graph, const Operator& op) {
   nest.outputs(0, {"O", "steps"}, {});
   nest.inputs(0, {"I", "steps", "skip"}, {});
   return nest.finish();
-}
-
-} // namespace
-
-std::vector<OperatorRule> update_rules() {
-  std::vector<OperatorRule> rules{{kMonetDomain, "NonFinite", build_non_finite},
-                                  {kMonetDomain, "LossScaleUpdate", build_loss_scale},
-                                  {kMonetDomain, "DistinctIndices", build_distinct},
-                                  {kMonetDomain, "TakeRows", build_take_rows},
-                                  {kMonetDomain, "PutRows", build_put_rows}};
-  for (const std::string_view op_type : formula_operators()) {
-    const bool rows = updates_rows({.op_type = std::string(op_type), .domain = "ai.monet"});
-    rules.push_back({kMonetDomain, op_type, rows ? build_row_update : build_update});
-  }
-  return rules;
 }
 
 } // namespace monet

@@ -4,6 +4,7 @@
 #include "workload/shared/update_formula.hpp"
 
 #include "workload/operators/formula_writer.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -268,35 +269,35 @@ void average(FormulaWriter& u) {
 // ---- the table ----------------------------------------------------------------------------------
 
 struct Update {
-  std::string_view op_type;
+  OpType op_type;
   void (*write)(FormulaWriter& writer);
   std::array<std::string_view, 4> roles; ///< roles of states, from kUpdateFirstState on
   bool rows = false;                     ///< see kUpdateRows
 };
 
 constexpr std::array kUpdates{
-    Update{"SgdUpdate", sgd, {}},
-    Update{"MomentumUpdate", momentum, {"momentum"}},
-    Update{"AdamUpdate", adam, {"first_moment", "second_moment", "largest_second_moment"}},
-    Update{"AdamWUpdate", adamw, {"first_moment", "second_moment", "largest_second_moment"}},
-    Update{"RmspropUpdate", rmsprop, {"second_moment", "state_1", "state_2"}},
-    Update{"AdagradUpdate", adagrad, {"sum"}},
-    Update{"LionUpdate", lion, {"momentum"}},
-    Update{"LambDirection", lamb_direction, {"first_moment", "second_moment"}},
-    Update{"LambUpdate", lamb_update, {"weight_norm", "direction_norm"}},
-    Update{"AdafactorMoment", adafactor_moment, {"moment"}},
-    Update{"AdafactorVector", adafactor_vector, {"second_moment"}},
-    Update{"AdafactorDirection", adafactor_direction, {"rows", "columns", "mean"}},
-    Update{"AdafactorUpdate", adafactor_update, {"squares", "state_1", "state_2"}},
-    Update{"MuonMomentum", muon_momentum, {"momentum"}},
-    Update{"MuonNormalise", muon_normalise, {"norm"}},
-    Update{"MuonUpdate", muon_update, {}},
-    Update{"WeightedSum", weighted_sum, {}},
-    Update{"SparseSgdUpdate", sgd, {}, true},
-    Update{"SparseAdamUpdate", sparse_adam, {"first_moment", "second_moment"}, true},
-    Update{"SparseAdagradUpdate", adagrad, {"sum"}, true},
-    Update{"ClippedGradient", clipped_gradient, {}},
-    Update{"AverageUpdate", average, {"average"}},
+    Update{ops::SgdUpdate, sgd, {}},
+    Update{ops::MomentumUpdate, momentum, {"momentum"}},
+    Update{ops::AdamUpdate, adam, {"first_moment", "second_moment", "largest_second_moment"}},
+    Update{ops::AdamWUpdate, adamw, {"first_moment", "second_moment", "largest_second_moment"}},
+    Update{ops::RmspropUpdate, rmsprop, {"second_moment", "state_1", "state_2"}},
+    Update{ops::AdagradUpdate, adagrad, {"sum"}},
+    Update{ops::LionUpdate, lion, {"momentum"}},
+    Update{ops::LambDirection, lamb_direction, {"first_moment", "second_moment"}},
+    Update{ops::LambUpdate, lamb_update, {"weight_norm", "direction_norm"}},
+    Update{ops::AdafactorMoment, adafactor_moment, {"moment"}},
+    Update{ops::AdafactorVector, adafactor_vector, {"second_moment"}},
+    Update{ops::AdafactorDirection, adafactor_direction, {"rows", "columns", "mean"}},
+    Update{ops::AdafactorUpdate, adafactor_update, {"squares", "state_1", "state_2"}},
+    Update{ops::MuonMomentum, muon_momentum, {"momentum"}},
+    Update{ops::MuonNormalise, muon_normalise, {"norm"}},
+    Update{ops::MuonUpdate, muon_update, {}},
+    Update{ops::WeightedSum, weighted_sum, {}},
+    Update{ops::SparseSgdUpdate, sgd, {}, true},
+    Update{ops::SparseAdamUpdate, sparse_adam, {"first_moment", "second_moment"}, true},
+    Update{ops::SparseAdagradUpdate, adagrad, {"sum"}, true},
+    Update{ops::ClippedGradient, clipped_gradient, {}},
+    Update{ops::AverageUpdate, average, {"average"}},
 };
 
 const Update& update_of(const Operator& op) {
@@ -307,12 +308,12 @@ const Update& update_of(const Operator& op) {
 
 } // namespace
 
-std::span<const std::string_view> formula_operators() {
+std::span<const OpType> formula_operators() {
   static constexpr auto kNames = [] {
-    std::array<std::string_view, kUpdates.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      names[i] = kUpdates[i].op_type;
-    return names;
+    return []<std::size_t... kAt>(std::index_sequence<kAt...>) {
+      return std::array{kUpdates[kAt].op_type...};
+    }
+    (std::make_index_sequence<kUpdates.size()>());
   }();
   return kNames;
 }

@@ -344,7 +344,7 @@ bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
 bool is_view(const Graph& graph, const Operator& op) {
   if (op.inputs.empty() || !op.inputs[0])
     return false;
-  if (op.domain.empty() && op.op_type == "Cast") {
+  if (op.domain.empty() && op.op_type == ops::Cast) {
     return !op.outputs.empty() && op.outputs[0] &&
            graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
   }
@@ -407,10 +407,10 @@ std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::
   return step;
 }
 
-constexpr std::array<std::string_view, 4> kStepNames{"Reshape", "Transpose", "Slice", "Expand"};
+constexpr std::array<OpType, 4> kStepNames{ops::Reshape, ops::Transpose, ops::Slice, ops::Expand};
 
 std::optional<ViewStep> copied_step(const Operator& op) {
-  const std::string view = op.attributes.text("view", "Reshape");
+  const std::string view = op.attributes.text("view", ops::Reshape);
   const auto name = std::ranges::find(kStepNames, view);
   if (name == kStepNames.end())
     return std::nullopt;
@@ -439,19 +439,19 @@ bool fits(const ViewStep& step, std::size_t rank) {
 std::optional<ViewStep> view_step(const Graph& graph, const Operator& op, std::size_t output) {
   const std::size_t rank = graph.tensor(*op.inputs[0]).shape.size();
   std::optional<ViewStep> step = ViewStep{};
-  if (op.op_type == "Copy" && op.domain == kMonetDomain) {
+  if (op.op_type == ops::Copy && op.domain == kMonetDomain) {
     step = copied_step(op);
-  } else if (op.op_type == "Transpose") {
+  } else if (op.op_type == ops::Transpose) {
     step->kind = ViewStep::Kind::transpose;
     step->perm = op.attributes.integers("perm");
     for (std::size_t i = rank; step->perm.size() < rank && i-- > 0;) {
       step->perm.push_back(static_cast<std::int64_t>(i));
     }
-  } else if (op.op_type == "Slice") {
+  } else if (op.op_type == ops::Slice) {
     step = slice_step(graph, op);
-  } else if (op.op_type == "Split") {
+  } else if (op.op_type == ops::Split) {
     step = split_step(graph, op, output);
-  } else if (op.op_type == "Expand") {
+  } else if (op.op_type == ops::Expand) {
     step->kind = ViewStep::Kind::expand;
   }
   return step && fits(*step, rank) ? step : std::nullopt;

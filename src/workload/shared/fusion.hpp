@@ -22,7 +22,5 @@ std::string_view name_of(Fusion fusion);
 
 /// Restriction due to a loop nest.
 Fusion fusion_of(const LoopNest& nest);
-/// Most severe restriction of an operator type, whatever the attributes and shapes.
-Fusion usual_fusion(std::string_view op_type);
 
 } // namespace monet

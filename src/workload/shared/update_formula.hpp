@@ -59,7 +59,7 @@ struct UpdateFormula {
 };
 
 /// Operator types with a formula, all in the domain ai.monet.
-std::span<const std::string_view> formula_operators();
+std::span<const OpType> formula_operators();
 /// Formula of such an operator, by its attributes and inputs. Throws InputError located at the node
 /// if inputs or outputs are missing.
 UpdateFormula update_formula(const Graph& graph, const Operator& op);

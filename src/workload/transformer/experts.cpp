@@ -8,6 +8,7 @@
 //   dispatch    [g,s,e,c] = 1 where c is the place
 //   combine     [g,s,e,c] = dispatch * probabilities
 //   result        [g,s,h] = combine * experts(dispatch * x)
+#include "workload/shared/op_types.hpp"
 #include "workload/transformer/writer.hpp"
 
 #include <fmt/format.h>
@@ -28,20 +29,17 @@ public:
     const std::int64_t g = shape_.batch;
     const std::int64_t s = shape_.sequence;
     const TensorId weight = writer_.parameter(name_ + ".router.weight", {shape_.hidden, experts_});
-    const TensorId scores = writer_.add(
-        {.name = name_ + ".router", .op_type = "MatMul", .inputs = {x, weight}}, {g, s, experts_});
-    const TensorId probabilities = writer_.add({.name = name_ + ".probabilities",
-                                                .op_type = "Softmax",
-                                                .inputs = {scores},
-                                                .attributes = {{"axis", std::int64_t{-1}}}},
-                                               {g, s, experts_});
+    const TensorId scores =
+        writer_.add({.name = name_ + ".router", .op_type = ops::MatMul, .inputs = {x, weight}},
+                    {g, s, experts_});
+    const TensorId probabilities = writer_.softmax(name_ + ".probabilities", scores);
     const TensorId dispatch = dispatch_of(choose(probabilities));
     const TensorId column =
         writer_.add({.name = name_ + ".weights",
-                     .op_type = "Unsqueeze",
+                     .op_type = ops::Unsqueeze,
                      .inputs = {probabilities, writer_.shape_of("last of four axes", {3})}},
                     {g, s, experts_, 1});
-    const TensorId combine = writer_.with(name_ + ".combine", "Mul", dispatch, column);
+    const TensorId combine = writer_.with(name_ + ".combine", ops::Mul, dispatch, column);
     const TensorId taken = writer_.einsum(name_ + ".dispatched", "gsec,gsh->egch", dispatch, x,
                                           {experts_, g, capacity_, shape_.hidden});
     const TensorId made =
@@ -63,11 +61,11 @@ private:
       const std::string name = fmt::format("{}.choice_{}", name_, k);
       if (chosen)
         left = writer_.add({.name = name + ".left",
-                            .op_type = "Where",
+                            .op_type = ops::Where,
                             .inputs = {*chosen, writer_.number("minus one", -1.0), probabilities}},
                            extents);
       const TensorId expert = writer_.add({.name = name + ".expert",
-                                           .op_type = "ArgMax",
+                                           .op_type = ops::ArgMax,
                                            .inputs = {left},
                                            .attributes = {{"axis", std::int64_t{-1}},
                                                           {"keepdims", std::int64_t{0}},
@@ -78,7 +76,7 @@ private:
                                    writer_.integers("false, true", {0, 1}, ElementType::boolean),
                                    ElementType::boolean);
       chosen = chosen ? writer_.add({.name = name + ".chosen",
-                                     .op_type = "Or",
+                                     .op_type = ops::Or,
                                      .inputs = {*chosen, one},
                                      .type = ElementType::boolean},
                                     extents)
@@ -94,7 +92,7 @@ private:
     const TensorId of_depth =
         writer_.integer(fmt::format("depth {}", depth), depth, ElementType::int64);
     return writer_.add({.name = name,
-                        .op_type = "OneHot",
+                        .op_type = ops::OneHot,
                         .inputs = {indices, of_depth, values},
                         .attributes = {{"axis", std::int64_t{-1}}},
                         .type = type},
@@ -106,21 +104,21 @@ private:
     const Extents extents = writer_.shape(chosen);
     constexpr ElementType kPlaces = ElementType::int32;
     const TensorId counts = writer_.add({.name = name_ + ".counts",
-                                         .op_type = "Cast",
+                                         .op_type = ops::Cast,
                                          .inputs = {chosen},
                                          .attributes = {{"to", std::int64_t{6}}}, // INT32 of ONNX
                                          .type = kPlaces},
                                         extents);
     const TensorId before =
         writer_.add({.name = name_ + ".before",
-                     .op_type = "CumSum",
+                     .op_type = ops::CumSum,
                      .inputs = {counts, writer_.integer("axis of tokens", 1, ElementType::int64)},
                      .attributes = {{"exclusive", std::int64_t{1}}, {"reverse", std::int64_t{0}}},
                      .type = kPlaces},
                     extents);
     const TensorId none = writer_.integer(fmt::format("beyond {}", capacity_), capacity_, kPlaces);
     const TensorId place = writer_.add({.name = name_ + ".place",
-                                        .op_type = "Where",
+                                        .op_type = ops::Where,
                                         .inputs = {chosen, before, none},
                                         .type = kPlaces},
                                        extents);
@@ -137,7 +135,7 @@ private:
         writer_.einsum(name, "egch,ehf->egcf", rows, weight, {from[0], from[1], from[2], columns});
     if (!shape_.biases)
       return y;
-    return writer_.with(name + ".sum", "Add", y,
+    return writer_.with(name + ".sum", ops::Add, y,
                         writer_.parameter(name + ".bias", {from[0], 1, 1, columns}));
   }
 

@@ -2,6 +2,7 @@
 // heads that share keys and values, r queries per group, d elements per head.
 #include "monet/workload/transformer.hpp"
 
+#include "workload/shared/op_types.hpp"
 #include "workload/transformer/writer.hpp"
 
 #include <fmt/format.h>
@@ -45,12 +46,12 @@ public:
 private:
   TensorId embed(TensorId tokens, TensorId table) {
     TensorId x = writer_.add({.name = "wte",
-                              .op_type = "Gather",
+                              .op_type = ops::Gather,
                               .inputs = {table, tokens},
                               .attributes = {{"axis", std::int64_t{0}}}},
                              rows_);
     if (shape_.positions == TransformerShape::Positions::learned)
-      x = writer_.with("embedding", "Add", x,
+      x = writer_.with("embedding", ops::Add, x,
                        writer_.parameter("wpe.weight", {shape_.sequence, shape_.hidden}));
     return add_dropout(writer_, shape_.dropout, "embedding.dropout", x);
   }
@@ -73,7 +74,7 @@ private:
 
   TensorId add_branch(const std::string& name, TensorId x, TensorId branch) {
     const TensorId kept = add_dropout(writer_, shape_.dropout, name + ".dropout", branch);
-    return writer_.with(name + ".residual", "Add", x, kept);
+    return writer_.with(name + ".residual", ops::Add, x, kept);
   }
 
   TensorId linear(const std::string& name, TensorId x, std::int64_t columns) {
@@ -81,10 +82,10 @@ private:
     const TensorId weight = writer_.parameter(name + ".weight", {to.back(), columns});
     to.back() = columns;
     const TensorId y =
-        writer_.add({.name = name, .op_type = "MatMul", .inputs = {x, weight}}, std::move(to));
+        writer_.add({.name = name, .op_type = ops::MatMul, .inputs = {x, weight}}, std::move(to));
     if (!shape_.biases)
       return y;
-    return writer_.with(name + ".sum", "Add", y, writer_.parameter(name + ".bias", {columns}));
+    return writer_.with(name + ".sum", ops::Add, y, writer_.parameter(name + ".bias", {columns}));
   }
 
   TensorId attention(const std::string& name, TensorId x) {
@@ -92,30 +93,27 @@ private:
     Extents scores_shape = writer_.shape(heads.queries);
     scores_shape.back() = shape_.sequence;
     TensorId scores = writer_.add({.name = name + ".scores",
-                                   .op_type = "MatMul",
+                                   .op_type = ops::MatMul,
                                    .inputs = {heads.queries, heads.keys_transposed}},
                                   scores_shape);
     const double scale = 1.0 / std::sqrt(static_cast<double>(shape_.size_of_head()));
-    scores = writer_.with(name + ".scaled", "Mul", scores, writer_.number("scale", scale));
+    scores = writer_.with(name + ".scaled", ops::Mul, scores, writer_.number("scale", scale));
     if (shape_.causal)
       scores = writer_.add(
           {.name = name + ".masked",
-           .op_type = "Where",
+           .op_type = ops::Where,
            .inputs = {mask(), writer_.number("forbidden", -std::numeric_limits<double>::infinity()),
                       scores}},
           scores_shape);
-    TensorId probabilities = writer_.add({.name = name + ".probabilities",
-                                          .op_type = "Softmax",
-                                          .inputs = {scores},
-                                          .attributes = {{"axis", std::int64_t{-1}}}},
-                                         scores_shape);
+    TensorId probabilities = writer_.softmax(name + ".probabilities", scores);
     const bool own = shape_.attention_dropout.has_value();
     probabilities = add_dropout(writer_, own ? *shape_.attention_dropout : shape_.dropout,
                                 name + ".probabilities.dropout", probabilities,
                                 own ? "attention_dropout" : "dropout");
-    const TensorId context = writer_.add(
-        {.name = name + ".context", .op_type = "MatMul", .inputs = {probabilities, heads.values}},
-        writer_.shape(heads.queries));
+    const TensorId context = writer_.add({.name = name + ".context",
+                                          .op_type = ops::MatMul,
+                                          .inputs = {probabilities, heads.values}},
+                                         writer_.shape(heads.queries));
     return linear(name + ".proj", join_heads(name, context), shape_.hidden);
   }
 
@@ -134,7 +132,7 @@ private:
     };
     const std::vector<TensorId> parts =
         writer_.add_all({.name = name + ".split",
-                         .op_type = "Split",
+                         .op_type = ops::Split,
                          .inputs = {grouped, writer_.shape_of("parts of a group", {r, 1, 1})},
                          .attributes = {{"axis", std::int64_t{3}}}},
                         {part(r), part(1), part(1)});
@@ -169,7 +167,7 @@ private:
     const TensorId weight = shape_.tied
                                 ? writer_.transpose("wte.transposed", table, {1, 0})
                                 : writer_.parameter("lm_head.weight", {shape_.hidden, columns});
-    return writer_.add({.name = "logits", .op_type = "MatMul", .inputs = {x, weight}},
+    return writer_.add({.name = "logits", .op_type = ops::MatMul, .inputs = {x, weight}},
                        {shape_.batch, shape_.sequence, columns});
   }
 

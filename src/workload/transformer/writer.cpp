@@ -96,9 +96,17 @@ TensorId GraphWriter::add(Node node, Extents shape) {
   return add_all(std::move(node), {std::move(shape)}).front();
 }
 
-TensorId GraphWriter::with(const std::string& name, std::string_view op_type, TensorId tensor,
+TensorId GraphWriter::with(const std::string& name, OpType op_type, TensorId tensor,
                            TensorId other) {
   return add({.name = name, .op_type = op_type, .inputs = {tensor, other}}, shape(tensor));
+}
+
+TensorId GraphWriter::softmax(const std::string& name, TensorId tensor) {
+  return add({.name = name,
+              .op_type = ops::Softmax,
+              .inputs = {tensor},
+              .attributes = {{"axis", std::int64_t{-1}}}},
+             Extents(shape(tensor)));
 }
 
 TensorId GraphWriter::transpose(const std::string& name, TensorId tensor, const Extents& perm) {
@@ -107,7 +115,7 @@ TensorId GraphWriter::transpose(const std::string& name, TensorId tensor, const 
   for (const std::int64_t axis : perm)
     to.push_back(from.at(static_cast<std::size_t>(axis)));
   return add({.name = name,
-              .op_type = "Transpose",
+              .op_type = ops::Transpose,
               .inputs = {tensor},
               .attributes = {{"perm", perm}},
               .type = graph_.tensor(tensor).type},
@@ -117,7 +125,7 @@ TensorId GraphWriter::transpose(const std::string& name, TensorId tensor, const 
 TensorId GraphWriter::reshape(const std::string& name, TensorId tensor, const Extents& shape) {
   const TensorId wanted = shape_of(fmt::format("shape [{}]", text_of(shape)), shape);
   return add({.name = name,
-              .op_type = "Reshape",
+              .op_type = ops::Reshape,
               .inputs = {tensor, wanted},
               .attributes = {{"allowzero", std::int64_t{0}}},
               .type = graph_.tensor(tensor).type},
@@ -127,7 +135,7 @@ TensorId GraphWriter::reshape(const std::string& name, TensorId tensor, const Ex
 TensorId GraphWriter::einsum(const std::string& name, const std::string& letters, TensorId first,
                              TensorId second, Extents shape) {
   return add({.name = name,
-              .op_type = "Einsum",
+              .op_type = ops::Einsum,
               .inputs = {first, second},
               .attributes = {{"equation", letters}}},
              std::move(shape));
@@ -137,7 +145,7 @@ TensorId add_norm(GraphWriter& writer, const TransformerShape& shape, const std:
                   TensorId x) {
   const bool centred = shape.norm == TransformerShape::Norm::layer;
   Node node{.name = name,
-            .op_type = centred ? "LayerNormalization" : "RMSNormalization",
+            .op_type = centred ? ops::LayerNormalization : ops::RMSNormalization,
             .inputs = {x, writer.parameter(name + ".weight", {shape.hidden})},
             .attributes = {{"axis", std::int64_t{-1}}, {"epsilon", kEpsilon}}};
   if (centred)
@@ -150,7 +158,7 @@ TensorId add_dropout(GraphWriter& writer, double share, const std::string& name,
   if (share == 0.0)
     return x;
   return writer.add(
-      {.name = name, .op_type = "Dropout", .inputs = {x, writer.number(ratio, share)}},
+      {.name = name, .op_type = ops::Dropout, .inputs = {x, writer.number(ratio, share)}},
       writer.shape(x));
 }
 
@@ -165,17 +173,17 @@ TensorId add_feed_forward(GraphWriter& writer, const TransformerShape& shape,
   TensorId inner;
   switch (shape.activation) {
   case TransformerShape::Activation::gelu:
-    inner = activated({.op_type = "Gelu",
+    inner = activated({.op_type = ops::Gelu,
                        .inputs = {linear("fc", x, wide)},
                        .attributes = {{"approximate", std::string("tanh")}}});
     break;
   case TransformerShape::Activation::relu:
-    inner = activated({.op_type = "Relu", .inputs = {linear("fc", x, wide)}});
+    inner = activated({.op_type = ops::Relu, .inputs = {linear("fc", x, wide)}});
     break;
   case TransformerShape::Activation::swiglu: {
-    const TensorId gate =
-        activated({.op_type = "Silu", .inputs = {linear("gate", x, wide)}, .domain = kMonetDomain});
-    inner = writer.with(name + ".gated", "Mul", gate, linear("up", x, wide));
+    const TensorId gate = activated(
+        {.op_type = ops::Silu, .inputs = {linear("gate", x, wide)}, .domain = kMonetDomain});
+    inner = writer.with(name + ".gated", ops::Mul, gate, linear("up", x, wide));
     break;
   }
   }

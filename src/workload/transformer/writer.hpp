@@ -20,7 +20,7 @@ using Extents = Integers;
 /// suffixes /1, /2, ...
 struct Node {
   std::string name;
-  std::string_view op_type;
+  OpType op_type;
   std::vector<TensorId> inputs;
   Attributes attributes = {};
   ElementType type = ElementType::fp32; ///< element type of its results
@@ -49,7 +49,9 @@ public:
 
   const Extents& shape(TensorId tensor) const { return graph_.tensor(tensor).shape; }
   /// Element-wise operator with another tensor, which is broadcast to this one.
-  TensorId with(const std::string& name, std::string_view op_type, TensorId tensor, TensorId other);
+  TensorId with(const std::string& name, OpType op_type, TensorId tensor, TensorId other);
+  /// Softmax over the last axis.
+  TensorId softmax(const std::string& name, TensorId tensor);
   TensorId transpose(const std::string& name, TensorId tensor, const Extents& perm);
   TensorId reshape(const std::string& name, TensorId tensor, const Extents& shape);
   /// Einsum with `letters` as its equation: "egch,ehf->egcf".

@@ -62,8 +62,8 @@ TensorId memory(const Graph& graph, TensorId id) {
     if (tensor.alias_of) {
       id = *tensor.alias_of;
     } else if (tensor.producer &&
-               find_rule(graph.op(*tensor.producer).domain, graph.op(*tensor.producer).op_type)
-                   ->is_view) {
+               find_row(graph.op(*tensor.producer).domain, graph.op(*tensor.producer).op_type)
+                   ->view) {
       id = *graph.op(*tensor.producer).inputs[0];
     } else {
       return id;
@@ -158,7 +158,7 @@ TEST(Liveness, OperandsThatDieAreWrittenOver) {
       ++reused;
       const Operator& op = step.graph.op(*step.graph.tensor(buffer.tensor).producer);
       EXPECT_TRUE(op.op_type != "MatMul" && op.op_type != "Softmax" && op.op_type != "Transpose")
-          << op.op_type;
+          << op.op_type.name();
       const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& input) {
         return input && shared.buffer_of[input->index()] == in;
       });

@@ -25,7 +25,7 @@ std::vector<std::string> equation_parts(std::string equation) {
 class EinsumParser {
 public:
   explicit EinsumParser(const ParseContext& context)
-      : context_(context), layer_(context, context.op.op_type),
+      : context_(context), layer_(context, context.op.op_type.str()),
         parts_(equation_parts(context.op.attributes.text("equation", ""))),
         inputs_(context.op.inputs.size()) {}
 

@@ -73,7 +73,7 @@ ParsedLayer reduction(const ParseContext& context, const char* type, bool keeps_
 } // namespace
 
 ParsedLayer parse_one_input(const ParseContext& context) {
-  ParsedLayer layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type.str());
   const Shape output = output_shape(context);
   if (input_shape(context, 0) != output)
     note(context, "broadcast", "the first input has another shape than the result");
@@ -88,7 +88,7 @@ ParsedLayer parse_one_input(const ParseContext& context) {
 }
 
 ParsedLayer parse_two_inputs(const ParseContext& context) {
-  ParsedLayer layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type.str());
   const Shape output = output_shape(context);
   const Shape first = input_shape(context, 0);
   const Shape second = input_shape(context, 1);

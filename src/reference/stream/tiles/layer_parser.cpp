@@ -2,6 +2,8 @@
 // (network.cpp) calls parse_layers().
 #include "reference/stream/tiles/layer_parser.hpp"
 
+#include "workload/shared/operators.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -150,7 +152,7 @@ std::vector<ParsedLayer> parse_layers(const ParseContext& context) {
   };
   // The reference selects by operator type only, regardless of the domain.
   std::vector<ParsedLayer> layers;
-  if (context.op.op_type == "Softmax")
+  if (has_trait(context.op.op_type, OperatorRow::kProbabilities))
     layers = parse_softmax(context);
   for (const auto& [type, parser] : kParsers) {
     if (context.op.op_type == type)

@@ -1,6 +1,7 @@
 // Parses convolutions, pooling and matrix products into layers. The table of parsers
 // (layer_parser.cpp) calls this.
 #include "reference/stream/tiles/layer_parser.hpp"
+#include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>
 
@@ -91,7 +92,7 @@ ParsedLayer parse_conv(const ParseContext& context) {
   const std::size_t rank = output.size() - 2;
   Shape kernel = context.op.attributes.integers("kernel_shape");
   if (kernel.size() != rank) {
-    const Shape weight = input_shape(context, context.op.op_type == "QLinearConv" ? 3 : 1);
+    const Shape weight = input_shape(context, context.op.op_type == ops::QLinearConv ? 3 : 1);
     kernel.assign(weight.size() > 2 ? weight.begin() + 2 : weight.end(), weight.end());
     kernel.resize(rank, 1);
     note(context, "kernel-shape", "no kernel_shape: the weight's shape is used");
@@ -162,7 +163,7 @@ ParsedLayer parse_pool(const ParseContext& context) {
 }
 
 ParsedLayer parse_product(const ParseContext& context) {
-  ParsedLayer layer(context, context.op.op_type);
+  ParsedLayer layer(context, context.op.op_type.str());
   Shape input = input_shape(context, 0);
   Shape output = output_shape(context);
   if (input.size() < 2 || output.size() < 2) {
