@@ -14,63 +14,11 @@ import numpy as np
 from monet import _monet, arguments, pictures
 from monet.calls import File, run_command
 from monet.columns import Columns
+from monet.figures import LAYER_COLUMNS, StepFigures
 from monet.plots import Plots
 from monet.warning import MonetWarning
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
-
-
-class Energy(dict[str, float]):
-    """Energy in pJ by part, with the JSON's names as keys, and as attributes."""
-
-    @property
-    def compute(self) -> float:
-        return self["compute_pj"]
-
-    @property
-    def on_chip(self) -> float:
-        return self["onchip_memory_pj"]
-
-    @property
-    def links(self) -> float:
-        return self["links_pj"]
-
-    @property
-    def off_chip(self) -> float:
-        return self["offchip_pj"]
-
-    @property
-    def leakage(self) -> float:
-        return self["leakage_pj"]
-
-
-class Memory(dict[str, int]):
-    """Bytes by owner at the peak, with the JSON's names as keys, and as attributes."""
-
-    @property
-    def parameters(self) -> int:
-        return self["parameters_bytes"]
-
-    @property
-    def gradients(self) -> int:
-        return self["gradients_bytes"]
-
-    @property
-    def optimizer_state(self) -> int:
-        return self["optimizer_state_bytes"]
-
-    @property
-    def stored_activations(self) -> int:
-        return self["stored_activations_bytes"]
-
-    @property
-    def temporaries(self) -> int:
-        return self["temporaries_bytes"]
-
-    @property
-    def peak(self) -> int:
-        """Total bytes of all owners."""
-        return self.parameters + self.gradients + self.optimizer_state + self.stored_activations + self.temporaries
 
 
 class _Kept(NamedTuple):
@@ -110,7 +58,7 @@ class _Kept(NamedTuple):
         return page
 
 
-class Result:
+class Result(StepFigures):
     """A step modelled on a chip: figures, columns, and all output of the command line.
 
     For a training step, `to_dict()["inference"]` has the figures of inference alone."""
@@ -129,7 +77,7 @@ class Result:
         return self._handle.json()
 
     @cached_property
-    def _figures(self) -> dict[str, Any]:
+    def _figures(self) -> dict[str, Any]:  # type: ignore[override]
         return dict(json.loads(self._json))
 
     def to_json(self) -> str:
@@ -146,60 +94,18 @@ class Result:
         assumed."""
         return [MonetWarning(one["where"], one["message"], one["hint"]) for one in self._figures.get("warnings", [])]
 
-    @property
-    def latency_cycles(self) -> int:
-        return int(self._figures["latency_cycles"])
-
-    @property
-    def latency_seconds(self) -> float | None:
-        """Latency in seconds; None if the chip has no frequency."""
-        return self._figures.get("latency_seconds")
-
-    @property
-    def energy_pj(self) -> float:
-        return float(self._figures["energy_pj"])
-
-    @property
-    def energy(self) -> Energy:
-        """Energy in pJ by part: compute, on_chip, links, off_chip, leakage."""
-        return Energy(self._figures["energy"])
-
-    @property
-    def peak_memory_bytes(self) -> int:
-        """Maximum of live bytes, with every tensor counted whole."""
-        return int(self._figures["peak_memory_bytes"])
-
-    @property
-    def peak_memory_by_slices_bytes(self) -> int | None:
-        """Maximum of live bytes, with fused tensors counted slice by slice; None if nothing is
-        fused."""
-        return self._figures.get("peak_memory_by_slices_bytes")
-
-    @property
-    def memory(self) -> Memory:
-        """Bytes by owner at the peak, and their sum, `peak`."""
-        return Memory(self._figures["memory"])
-
-    @property
-    def macs(self) -> dict[str, int]:
-        return dict(self._figures["macs"])
-
     @cached_property
     def layers(self) -> Columns:
-        """One row per operator: name, op_type, phase, operator (its index in `operators`), macs,
-        critical_path_cycles, span_cycles (first start to last end), energy_pj, start_cycle,
-        end_cycle, offchip_bytes. Sorted by critical_path_cycles, the most first; they add up to
-        latency_cycles."""
-        rows = [{**row, "operator": i} for i, row in enumerate(self._figures["layers"])]
-        rows.sort(key=lambda row: -row["critical_path_cycles"])
-        texts = ("name", "op_type", "phase")
-        numbers = {"operator": np.int64, "macs": np.int64, "critical_path_cycles": np.int64, "span_cycles": np.int64,
-                   "energy_pj": np.float64, "start_cycle": np.int64, "end_cycle": np.int64,
-                   "offchip_bytes": np.int64}  # fmt: skip
-        columns: dict[str, np.ndarray[Any, Any]] = {
-            key: np.array([row[key] for row in rows], dtype=object) for key in texts
-        }
-        columns |= {key: np.array([row[key] for row in rows], dtype=kind) for key, kind in numbers.items()}
+        """One row per operator: the keys of LAYER_COLUMNS, described in docs/reference/result.md, and
+        `operator`, its index in `operators`. Sorted by critical_path_cycles, the most first; they
+        add up to latency_cycles."""
+        rows = list(enumerate(self._figures["layers"]))
+        rows.sort(key=lambda row: -int(row[1]["critical_path_cycles"]))
+        columns: dict[str, np.ndarray[Any, Any]] = {}
+        for key, kind in LAYER_COLUMNS.items():
+            if kind is not object and "operator" not in columns:  # after the texts
+                columns["operator"] = np.array([i for i, _ in rows], dtype=np.int64)
+            columns[key] = np.array([row[key] for _, row in rows], dtype=kind)
         return Columns(columns)
 
     @cached_property

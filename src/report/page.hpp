@@ -1,4 +1,4 @@
-// Files of web/dist, embedded into the library at build time (embed_page.cmake).
+// Files of web/dist, embedded into the library at build time (embed.cmake).
 #pragma once
 
 #include <string_view>

@@ -5,6 +5,7 @@
 #include "report/ledger.hpp"
 #include "report/shared/text.hpp"
 #include "report/timeline_json.hpp"
+#include "report/written.hpp"
 #include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
@@ -393,7 +394,7 @@ Json result_json(const std::string& name, const StepResult& step, const StepResu
   if (Json bypassed = bypassed_json(step, chip); !bypassed.empty())
     json["bypassed"] = std::move(bypassed);
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::result, std::move(json));
 }
 
 } // namespace monet

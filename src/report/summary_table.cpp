@@ -16,29 +16,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct TableRow {
-  std::string label;
-  std::string where; ///< JSON pointer
+  const char* label;
+  const char* where;   ///< JSON pointer
+  const char* of_step; ///< pointer for a whole step, if it differs
   enum class Unit { count, energy, bytes } unit;
-  std::string of_step; ///< pointer for a whole step, if it differs
 };
 
-std::vector<TableRow> rows_of_table() {
-  return {
-      {"latency (cycles)", "/latency_cycles", TableRow::Unit::count},
-      {"critical path (cycles)", "/critical_path_cycles", TableRow::Unit::count, "/latency_cycles"},
-      {"energy", "/energy_pj", TableRow::Unit::energy},
-      {"  compute", "/energy/compute_pj", TableRow::Unit::energy},
-      {"  on-chip memory", "/energy/onchip_memory_pj", TableRow::Unit::energy},
-      {"  links", "/energy/links_pj", TableRow::Unit::energy},
-      {"  off-chip", "/energy/offchip_pj", TableRow::Unit::energy},
-      {"peak memory", "/peak_memory_bytes", TableRow::Unit::bytes},
-      {"  parameters", "/memory/parameters_bytes", TableRow::Unit::bytes},
-      {"  gradients", "/memory/gradients_bytes", TableRow::Unit::bytes},
-      {"  optimizer state", "/memory/optimizer_state_bytes", TableRow::Unit::bytes},
-      {"  stored activations", "/memory/stored_activations_bytes", TableRow::Unit::bytes},
-      {"  temporaries", "/memory/temporaries_bytes", TableRow::Unit::bytes},
-      {"offloaded activations", "/memory/offloaded_activations_bytes", TableRow::Unit::bytes}};
-}
+#include "report/summary_rows.inc"
 
 std::string cell(const Json& value, TableRow::Unit unit) {
   switch (unit) {
@@ -216,14 +200,14 @@ std::string summary_table(const Json& result) {
     for (const auto& [label, column] : columns)
       table.back().push_back(group_digits(recomputed(*column)));
   }
-  for (const TableRow& row : rows_of_table()) {
+  for (const TableRow& row : kSummaryRows) {
     std::vector<std::string> line{row.label};
     const Json::json_pointer where(row.where);
     if (!columns.front().second->contains(where)) // not in every step
       continue;
     const Json::json_pointer of_step(row.of_step);
     for (const auto& [label, column] : columns) {
-      const bool has = column->contains(where) || row.of_step.empty();
+      const bool has = column->contains(where) || of_step.empty();
       line.push_back(cell(column->value(has ? where : of_step, Json(0)), row.unit));
     }
     table.push_back(std::move(line));

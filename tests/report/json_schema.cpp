@@ -34,11 +34,12 @@ public:
                                              "required",
                                              "properties",
                                              "additionalProperties",
+                                             "unevaluatedProperties",
                                              "items",
                                              "prefixItems",
                                              "minItems"};
     for (const auto& [keyword, unused] : schema.items()) {
-      if (!known.contains(keyword))
+      if (!known.contains(keyword) && !keyword.starts_with("x-")) // annotations
         fail(path, "the schema uses unknown keyword " + keyword);
     }
     if (schema.contains("$ref"))
@@ -109,6 +110,12 @@ private:
     }
   }
 
+  /// Whether the schema, or one that it refers to, describes a property.
+  bool describes(const Json& schema, const std::string& key) const {
+    return (schema.contains("properties") && schema["properties"].contains(key)) ||
+           (schema.contains("$ref") && describes(resolve(schema["$ref"]), key));
+  }
+
   void check_object(const Json& schema, const Json& value, const std::string& path) {
     for (const Json& key : schema.value("required", Json::array())) {
       if (!value.contains(key.get<std::string>()))
@@ -121,6 +128,8 @@ private:
         check(properties[key], member, at);
       } else if (schema.contains("additionalProperties")) {
         check(schema["additionalProperties"], member, at);
+      } else if (schema.contains("unevaluatedProperties") && !describes(schema, key)) {
+        check(schema["unevaluatedProperties"], member, at);
       }
     }
   }

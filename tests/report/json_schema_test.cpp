@@ -39,6 +39,16 @@ TEST(JsonSchema, AValueMayHaveOneOfSeveralTypes) {
   EXPECT_EQ(schema_violations(schema, "text").size(), 1U);
 }
 
+TEST(JsonSchema, UnevaluatedPropertiesAreThoseThatNoReferenceDescribes) {
+  const Json schema = Json::parse(R"({
+    "$ref": "#/$defs/base", "unevaluatedProperties": false, "properties": {"a": {"x-unit": "cycles"}},
+    "$defs": {"base": {"properties": {"b": true}}}
+  })");
+  EXPECT_TRUE(schema_violations(schema, Json::parse(R"({"a": 1, "b": 1})")).empty());
+  EXPECT_EQ(schema_violations(schema, Json::parse(R"({"c": 1})")),
+            std::vector<std::string>{"/c: is not allowed"});
+}
+
 TEST(JsonSchema, RefusesKeywordsItDoesNotKnow) {
   EXPECT_EQ(schema_violations(Json::parse(R"({"pattern": "a"})"), "b"),
             std::vector<std::string>{": the schema uses unknown keyword pattern"});

@@ -1,6 +1,6 @@
 // A step on a cluster as its page uses it: every absent or malformed part becomes an empty one. docs/cluster.schema.json
 // describes the file.
-import { list, number, numbers, object, text, type Json } from "./data";
+import { list, number, numbers, object, text, type Json } from "./json";
 
 export interface Pass {
   stage: number;

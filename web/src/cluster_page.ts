@@ -1,6 +1,6 @@
 // The page of a step on a cluster: key figures, stages over time, where time and memory go, what blocks cost.
 import { nanoseconds, picojoules, read_cluster_step, type ClusterStep } from "./cluster_data";
-import { list, number, object, text, type Json } from "./data";
+import { list, number, object, text, type Json } from "./json";
 import { h, shown, type Child } from "./dom";
 import { exact, table_bytes as bytes } from "./format";
 import { legend, panel, stacked_bars, table, type Part } from "./parts";

@@ -1,5 +1,5 @@
 // Two runs of explorations over each other: their fronts in one scatter, hypervolumes, which dominate which.
-import { list, number, object, text, type Json } from "./data";
+import { list, number, object, text, type Json } from "./json";
 import { h, shown } from "./dom";
 import { front_of, kObjectives, objective_axis, type Axis, type Objective } from "./explore_data";
 import { table } from "./parts";

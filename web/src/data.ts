@@ -1,11 +1,20 @@
 // The result as the viewer uses it. docs/reference/result.md describes the file; here every absent or malformed part becomes an
 // empty one, so that the views need no checks of their own.
-
-export const kOwners = ["parameters", "gradients", "optimizer_state", "stored_activations", "temporaries"] as const;
-export type Owner = (typeof kOwners)[number];
-
-export const kComponents = ["compute", "onchip_memory", "links", "offchip", "leakage"] as const;
-export type Component = (typeof kComponents)[number];
+import {
+  kOwners,
+  read_core_figures,
+  read_layer_figures,
+  read_link_figures,
+  read_phase_figures,
+  read_step_figures,
+  type CoreFigures,
+  type LayerFigures,
+  type LinkFigures,
+  type Owner,
+  type PhaseFigures,
+  type StepFigures,
+} from "./figures";
+import { list, maybe, number, numbers, object, text, type Json } from "./json";
 
 export const kTransferKinds = ["fetch", "stream", "write-back", "spill"] as const;
 
@@ -23,63 +32,18 @@ export interface GradientRow {
   bytes: Record<Moved, number>;
 }
 
-export type ByOwner = Record<Owner, number>;
-export type ByComponent = Record<Component, number>;
-
-export interface Phase {
-  phase: string;
+export interface Phase extends PhaseFigures {
   start_cycle: number; // phases follow one another without gap
-  latency_cycles: number;
-  critical_path_cycles: number; // of the step's latency
-  busy_cycles: number;
-  energy_pj: number;
-  macs: number;
-  peak_memory_bytes: number;
-  memory: ByOwner;
-  energy: ByComponent;
 }
 
-export interface Core {
-  id: number;
-  name: string;
-  kind: string;
-  busy_cycles: number;
-  utilisation: number;
-  energy_pj: number;
-  tiles: number;
-  peak_memory_bytes: number;
-  capacity_bytes: number;
+export interface Layer extends LayerFigures {
+  index: number;
+  dims: [string, number][];
 }
 
 /// Cores of one kind share a name; links and layers speak of cores by number.
-export function core_label(core: Core): string {
+export function core_label(core: CoreFigures): string {
   return `${core.id} ${core.name}`;
-}
-
-export interface Link {
-  id: number;
-  name: string;
-  busy_cycles: number;
-  utilisation: number;
-  bits: number;
-  energy_pj: number;
-}
-
-export interface Layer {
-  index: number;
-  name: string;
-  op_type: string;
-  phase: string;
-  macs: number;
-  critical_path_cycles: number; // of the step's latency
-  span_cycles: number; // from its first start to its last end
-  energy_pj: number;
-  start_cycle: number;
-  end_cycle: number;
-  cores: number[];
-  offchip_bytes: number;
-  energy: ByComponent;
-  dims: [string, number][];
 }
 
 export interface Run {
@@ -129,22 +93,12 @@ export interface MemorySteps {
   bytes: Record<Owner, number[]>;
 }
 
-export interface Step {
-  kind: string;
-  latency_cycles: number;
-  latency_seconds: number | null;
-  energy_pj: number;
-  peak_memory_bytes: number;
+export interface Step extends StepFigures {
   peak_cycle: number;
-  area_mm2: number;
-  parameters: number;
-  macs: { forward: number; backward_input: number; backward_weight: number; total: number };
-  memory: ByOwner;
-  energy: ByComponent;
   phases: Phase[];
-  cores: Core[];
-  links: Link[];
-  ports: Link[]; // of the off-chip memory
+  cores: CoreFigures[];
+  links: LinkFigures[];
+  ports: LinkFigures[]; // of the off-chip memory
   bounds: Bounds;
   limits: Record<Limit, number>; // cycles of the critical path
   segments: Segment[];
@@ -166,105 +120,30 @@ export interface Result {
   provenance: [string, [string, string][] | string][];
 }
 
-export type Json = Record<string, unknown>;
-
-export function object(value: unknown): Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
-}
-
-export function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function number(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
-}
-
-export function numbers(value: unknown): number[] {
-  return list(value).map(number);
-}
-
-export function text(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-function by_owner(value: unknown): ByOwner {
-  const from = object(value);
-  return Object.fromEntries(kOwners.map((owner) => [owner, number(from[owner + "_bytes"])])) as ByOwner;
-}
-
-function by_component(value: unknown): ByComponent {
-  const from = object(value);
-  return Object.fromEntries(kComponents.map((part) => [part, number(from[part + "_pj"])])) as ByComponent;
-}
-
 function read_phases(value: unknown): Phase[] {
   let start_cycle = 0;
   return list(value).map((item) => {
-    const from = object(item);
-    const phase: Phase = {
-      phase: text(from["phase"]),
-      start_cycle,
-      latency_cycles: number(from["latency_cycles"]),
-      critical_path_cycles: number(from["critical_path_cycles"]),
-      busy_cycles: number(from["busy_cycles"]),
-      energy_pj: number(from["energy_pj"]),
-      macs: number(from["macs"]),
-      peak_memory_bytes: number(from["peak_memory_bytes"]),
-      memory: by_owner(from["memory"]),
-      energy: by_component(from["energy"]),
-    };
+    const phase: Phase = { ...read_phase_figures(item), start_cycle };
     start_cycle += phase.latency_cycles;
     return phase;
   });
 }
 
-function read_core(value: unknown, index: number): Core {
-  const from = object(value);
-  return {
-    id: typeof from["id"] === "number" ? from["id"] : index,
-    name: text(from["name"]) || `core ${index}`,
-    kind: text(from["kind"]),
-    busy_cycles: number(from["busy_cycles"]),
-    utilisation: number(from["utilisation"]),
-    energy_pj: number(from["energy_pj"]),
-    tiles: number(from["tiles"]),
-    peak_memory_bytes: number(from["peak_memory_bytes"]),
-    capacity_bytes: number(from["capacity_bytes"]),
+/// Figures with a number and a name, which are those of their place if they are absent.
+function numbered<Figures extends { id: number; name: string }>(read: (value: unknown) => Figures, kind: string) {
+  return (value: unknown, index: number): Figures => {
+    const id = object(value)["id"];
+    const figures = read(value);
+    return { ...figures, id: typeof id === "number" ? id : index, name: figures.name || `${kind} ${index}` };
   };
 }
 
-function read_link(value: unknown, index: number): Link {
-  const from = object(value);
-  return {
-    id: typeof from["id"] === "number" ? from["id"] : index,
-    name: text(from["name"]) || `link ${index}`,
-    busy_cycles: number(from["busy_cycles"]),
-    utilisation: number(from["utilisation"]),
-    bits: number(from["bits"]),
-    energy_pj: number(from["energy_pj"]),
-  };
-}
+const read_core = numbered(read_core_figures, "core");
+const read_link = numbered(read_link_figures, "link");
 
 function read_layer(value: unknown, index: number): Layer {
-  const from = object(value);
-  return {
-    index,
-    name: text(from["name"]),
-    op_type: text(from["op_type"]),
-    phase: text(from["phase"]),
-    macs: number(from["macs"]),
-    critical_path_cycles: number(from["critical_path_cycles"]),
-    span_cycles: number(from["span_cycles"]),
-    energy_pj: number(from["energy_pj"]),
-    start_cycle: number(from["start_cycle"]),
-    end_cycle: number(from["end_cycle"]),
-    cores: numbers(from["cores"]),
-    offchip_bytes: number(from["offchip_bytes"]),
-    energy: by_component(from["energy"]),
-    dims: Object.entries(object(from["dims"])).map(([key, size]) => [key, number(size)]),
-  };
+  const dims = Object.entries(object(object(value)["dims"])).map(([key, size]): [string, number] => [key, number(size)]);
+  return { ...read_layer_figures(value), index, dims };
 }
 
 function read_gradients(value: unknown): GradientRow {
@@ -294,10 +173,6 @@ function read_transfer(value: unknown): Transfer {
   };
 }
 
-function maybe(value: unknown): number | null {
-  return typeof value === "number" ? value : null;
-}
-
 function read_segment(value: unknown): Segment {
   const row = list(value);
   return {
@@ -312,7 +187,7 @@ function read_segment(value: unknown): Segment {
   };
 }
 
-function read_bounds(value: unknown, cores: Core[]): Bounds {
+function read_bounds(value: unknown, cores: CoreFigures[]): Bounds {
   const from = object(value);
   const core = (id: unknown) => cores.find((at) => at.id === id);
   const name = (id: unknown) => (core(id) === undefined ? "" : ` (core ${core_label(core(id)!)})`);
@@ -353,28 +228,13 @@ function read_steps(value: unknown): MemorySteps {
 
 function read_step(value: unknown): Step {
   const from = object(value);
-  const macs = object(from["macs"]);
   const timeline = object(from["timeline"]);
   const path = object(from["critical_path"]);
   const cores = list(from["cores"]).map(read_core);
   const links = list(from["links"]).map(read_link);
   return {
-    kind: text(from["kind"]),
-    latency_cycles: number(from["latency_cycles"]),
-    latency_seconds: typeof from["latency_seconds"] === "number" ? from["latency_seconds"] : null,
-    energy_pj: number(from["energy_pj"]),
-    peak_memory_bytes: number(from["peak_memory_bytes"]),
+    ...read_step_figures(from),
     peak_cycle: number(object(from["memory"])["peak_cycle"]),
-    area_mm2: number(from["area_mm2"]),
-    parameters: number(from["parameters"]),
-    macs: {
-      forward: number(macs["forward"]),
-      backward_input: number(macs["backward_input"]),
-      backward_weight: number(macs["backward_weight"]),
-      total: number(macs["total"]),
-    },
-    memory: by_owner(from["memory"]),
-    energy: by_component(from["energy"]),
     phases: read_phases(from["phases"]),
     cores,
     links,

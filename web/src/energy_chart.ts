@@ -1,5 +1,6 @@
 // Energy by phase and component: stacked bars, one row per phase.
-import { kComponents, type ByComponent, type Step } from "./data";
+import type { Step } from "./data";
+import { kComponents, type ByComponent } from "./figures";
 import { h, shown, svg } from "./dom";
 import { energy, label, percent, ticks } from "./format";
 import { component_variable } from "./theme";

@@ -1,6 +1,6 @@
 // An exploration as the viewer uses it: explore.json as columns. docs/reference/exploration-result.md describes the file; absent or
 // malformed parts become empty ones.
-import { list, number, object, text, type Json } from "./data";
+import { list, number, object, text, type Json } from "./json";
 import { bytes, energy, seconds, si } from "./format";
 
 export const kObjectives = ["latency", "energy", "memory", "area", "power", "error"] as const;

@@ -1,6 +1,6 @@
 // The page of an exploration: scatters of the runs side by side, parallel coordinates whose brushes filter them, the
 // designs of a front, the best ones, what each parameter decides, and why designs are infeasible.
-import type { Json } from "./data";
+import type { Json } from "./json";
 import { DesignTable, design_name, design_parameters } from "./design_table";
 import { h, shown } from "./dom";
 import { axis_of, front_of, kObjectives, position, read_exploration, type Axis, type Exploration, type Objective } from "./explore_data";

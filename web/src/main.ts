@@ -3,7 +3,8 @@
 import { bound_panel } from "./bound_panel";
 import { cluster_page } from "./cluster_page";
 import { compare_page } from "./compare_page";
-import { last_cycle, list, object, read_provenance, read_result, type Result, type Step } from "./data";
+import { last_cycle, read_provenance, read_result, type Result, type Step } from "./data";
+import { list, object } from "./json";
 import { h, shown } from "./dom";
 import { energy_chart } from "./energy_chart";
 import { explore_page } from "./explore_page";

@@ -1,5 +1,6 @@
 // Memory over time, stacked by owner or by tensor, on the Gantt chart's time axis.
-import { kOwners, type Step } from "./data";
+import type { Step } from "./data";
+import { kOwners } from "./figures";
 import { h, shown } from "./dom";
 import { byte_ticks, bytes, exact, label } from "./format";
 import { kAxis, kFont, Surface, type Frame } from "./surface";

@@ -1,7 +1,7 @@
 // The page of a search for a parallel strategy: what was found, as time against memory.
 import { nanoseconds, picojoules, read_plan, type Plan } from "./cluster_data";
 import { rate } from "./cluster_page";
-import { list, number, object, text, type Json } from "./data";
+import { list, number, object, text, type Json } from "./json";
 import { h, shown, svg, type Child } from "./dom";
 import { exact, table_bytes as bytes } from "./format";
 import { drawing, legend, panel, table } from "./parts";

@@ -1,5 +1,5 @@
 // Tables, legends and bars that several pages are made of.
-import { object, text } from "./data";
+import { object, text } from "./json";
 import { h, shown, svg, type Child } from "./dom";
 
 /// A part of a whole in a bar, and its colour, a variable of report.css.

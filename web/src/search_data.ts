@@ -1,5 +1,6 @@
 // What searches found, as the viewer uses it: the `optimise` part of a result. Absent or malformed parts become empty.
-import { kOwners, list, number, numbers, object, text, type Json, type Owner } from "./data";
+import { kOwners, type Owner } from "./figures";
+import { list, number, numbers, object, text, type Json } from "./json";
 
 /// A row of named numbers, in the file's order.
 export interface Row {

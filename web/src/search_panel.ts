@@ -1,6 +1,6 @@
 // What searches found: best, bound and gap, steps side by side, fronts with the chosen point, how the searches went,
 // memory before and after, and the groups on the graph.
-import { kOwners } from "./data";
+import { kOwners } from "./figures";
 import { h, shown, svg } from "./dom";
 import { byte_ticks, bytes, energy, exact, label, percent, si, ticks } from "./format";
 import type { Group, Kept, Memory, PhaseSaving, Row, Search, Searches } from "./search_data";

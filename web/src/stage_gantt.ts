@@ -1,6 +1,6 @@
 // Pictures of a cluster's stages over time, one row for each stage.
 import { nanoseconds, type ClusterStep, type Pass } from "./cluster_data";
-import { number } from "./data";
+import { number } from "./json";
 import { svg } from "./dom";
 import { drawing, rectangle } from "./parts";
 

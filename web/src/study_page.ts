@@ -1,5 +1,6 @@
 // The page of a study of backward passes: published figures beside ours, what the paper finds, and bytes by tensor.
-import { kMoved, list, number, object, text, type Json } from "./data";
+import { kMoved } from "./data";
+import { list, number, object, text, type Json } from "./json";
 import { h, shown, type Child } from "./dom";
 import { table_bytes as bytes } from "./format";
 import { drawing, legend, panel, rectangle, stacked_bars, table, type Part } from "./parts";

@@ -1,16 +1,7 @@
 // The head of the report: name, key figures of the step beside inference alone, the phases' table, cores and links.
-import {
-  core_label,
-  kOwners,
-  kTransferKinds,
-  type ByOwner,
-  type Core,
-  type Link,
-  type Phase,
-  type Result,
-  type Step,
-} from "./data";
-import { h, shown, type Child } from "./dom";
+import { core_label, kTransferKinds, type Phase, type Result, type Step } from "./data";
+import { kCards, kOwners, kPhaseColumns, type ByOwner, type CoreFigures, type LinkFigures } from "./figures";
+import { h, shown } from "./dom";
 import { bytes, energy, exact, label, percent, seconds, si } from "./format";
 import { owner_variable, phase_variable } from "./theme";
 
@@ -34,84 +25,47 @@ export function header(result: Result): HTMLElement {
   );
 }
 
-interface Figure {
-  label: string;
-  value: (step: Step) => number;
-  show: (value: number) => string;
-  exact: string;
-  detail: (step: Step) => string;
-  compare: boolean;
+type Card = (typeof kCards)[number];
+
+/// Values with their units, by unit.
+const kShow: Record<string, (value: number) => string> = {
+  cycles: (value) => `${si(value)} cycles`,
+  pJ: energy,
+  bytes,
+  s: seconds,
+  "1": percent,
+  "mm\u00b2": (value) => (value > 0 ? `${si(value)} mm\u00b2` : "not given"),
+};
+
+function show(value: number, unit: string): string {
+  return (kShow[unit] ?? si)(value);
 }
 
-const kFigures: Figure[] = [
-  {
-    label: "Latency",
-    value: (step) => step.latency_cycles,
-    show: (value) => `${si(value)} cycles`,
-    exact: "cycles",
-    detail: (step) => (step.latency_seconds === null ? "" : seconds(step.latency_seconds)),
-    compare: true,
+/// What a card says below its value, by the figure's key.
+const kDetails: Record<string, (step: Step) => string> = {
+  latency_cycles: (step) => (step.latency_seconds === null ? "" : seconds(step.latency_seconds)),
+  energy_pj: (step) => {
+    if (step.latency_seconds !== null && step.latency_seconds > 0)
+      return `${si((step.energy_pj * 1e-12) / step.latency_seconds, "W")} on average`;
+    return step.macs.total > 0 ? `${energy(step.energy_pj / step.macs.total)} per MAC` : "";
   },
-  {
-    label: "Energy",
-    value: (step) => step.energy_pj,
-    show: energy,
-    exact: "pJ",
-    detail: (step) =>
-      step.latency_seconds === null || step.latency_seconds <= 0
-        ? step.macs.total > 0
-          ? `${energy(step.energy_pj / step.macs.total)} per MAC`
-          : ""
-        : `${si((step.energy_pj * 1e-12) / step.latency_seconds, "W")} on average`,
-    compare: true,
+  peak_memory_bytes: (step) => {
+    const most = kOwners.reduce((a, b) => (step.memory[b] > step.memory[a] ? b : a));
+    return step.peak_memory_bytes > 0 ? `${percent(step.memory[most] / step.peak_memory_bytes)} ${label(most)}` : "";
   },
-  {
-    label: "Peak memory",
-    value: (step) => step.peak_memory_bytes,
-    show: bytes,
-    exact: "bytes",
-    detail: (step) => {
-      const most = kOwners.reduce((a, b) => (step.memory[b] > step.memory[a] ? b : a));
-      return step.peak_memory_bytes > 0 ? `${percent(step.memory[most] / step.peak_memory_bytes)} ${label(most)}` : "";
-    },
-    compare: true,
-  },
-  {
-    label: "MACs",
-    value: (step) => step.macs.total,
-    show: (value) => si(value),
-    exact: "MACs",
-    detail: (step) => (step.latency_cycles > 0 ? `${si(step.macs.total / step.latency_cycles)} per cycle` : ""),
-    compare: true,
-  },
-  {
-    label: "Parameters",
-    value: (step) => step.parameters,
-    show: (value) => si(value),
-    exact: "elements",
-    detail: () => "",
-    compare: false,
-  },
-  {
-    label: "Chip area",
-    value: (step) => step.area_mm2,
-    show: (value) => (value > 0 ? `${si(value)} mm\u00b2` : "not given"),
-    exact: "mm\u00b2",
-    detail: () => "",
-    compare: false,
-  },
-];
+  total: (step) => (step.latency_cycles > 0 ? `${si(step.macs.total / step.latency_cycles)} per cycle` : ""),
+};
 
 /// One card per figure: the step's, and below it inference alone with how many times it the step takes.
 export function key_figures(step: Step, inference: Step | null): HTMLElement {
-  const cards = kFigures.map((figure) => {
+  const cards = kCards.map((figure) => {
     const value = figure.value(step);
     const card = h(
       "div",
-      { class: "card", title: `${exact(value)} ${figure.exact}` },
+      { class: "card", title: `${exact(value)} ${figure.unit}` },
       h("div", { class: "card-label" }, figure.label, figure.compare ? ratio_badge(value, inference, figure) : null),
-      h("div", { class: "card-value" }, figure.show(value)),
-      h("div", { class: "card-detail" }, figure.detail(step) || "\u00a0"),
+      h("div", { class: "card-value" }, show(value, figure.unit)),
+      h("div", { class: "card-detail" }, kDetails[figure.key]?.(step) || "\u00a0"),
     );
     if (inference !== null && figure.compare) card.append(comparison(figure, value, inference));
     if (!figure.compare) card.classList.add("narrow");
@@ -120,18 +74,18 @@ export function key_figures(step: Step, inference: Step | null): HTMLElement {
   return h("section", { class: "cards", "aria-label": "Key figures" }, ...cards);
 }
 
-function comparison(figure: Figure, value: number, inference: Step): HTMLElement {
+function comparison(figure: Card, value: number, inference: Step): HTMLElement {
   const alone = figure.value(inference);
   const share = value > 0 ? Math.min(1, alone / value) : 0;
   return h(
     "div",
-    { class: "card-compare", title: `inference alone: ${exact(alone)} ${figure.exact}` },
+    { class: "card-compare", title: `inference alone: ${exact(alone)} ${figure.unit}` },
     h("div", { class: "card-bar" }, h("span", { style: `width: ${(share * 100).toFixed(1)}%` })),
-    h("div", {}, h("span", { class: "card-name" }, "inference alone "), h("b", {}, figure.show(alone))),
+    h("div", {}, h("span", { class: "card-name" }, "inference alone "), h("b", {}, show(alone, figure.unit))),
   );
 }
 
-function ratio_badge(value: number, inference: Step | null, figure: Figure): HTMLElement | null {
+function ratio_badge(value: number, inference: Step | null, figure: Card): HTMLElement | null {
   const alone = inference === null ? 0 : figure.value(inference);
   if (!(alone > 0)) return null;
   const ratio = value / alone;
@@ -142,16 +96,19 @@ function ratio_badge(value: number, inference: Step | null, figure: Figure): HTM
   );
 }
 
+/// A whole step in the form of a phase, with all of its critical path.
+function as_phase(step: Step): Phase {
+  const { latency_cycles } = step;
+  return { ...step, phase: step.kind, start_cycle: 0, critical_path_cycles: latency_cycles, busy_cycles: latency_cycles, macs: step.macs.total };
+}
+
 export function phase_table(step: Step, inference: Step | null): HTMLElement {
-  const head = ["Phase", "Latency (cycles)", "Critical path (cycles)", "At work (cycles)", "Energy", "MACs", "Peak memory", "", ...kOwners.map(label)];
+  const head = ["Phase", ...kPhaseColumns.map((column) => column.title), "", ...kOwners.map(label)];
   const body = h("tbody");
   for (const phase of step.phases) body.append(phase_row(step, phase));
-  const no_part = { start_cycle: 0, critical_path_cycles: 0, busy_cycles: 0 };
-  const whole: Phase = { ...step, ...no_part, phase: "total", macs: step.macs.total, energy: step.energy };
-  const foot = h("tfoot", {}, plain_row("Whole step", whole, step.peak_memory_bytes));
+  const foot = h("tfoot", {}, plain_row("Whole step", as_phase(step), step.peak_memory_bytes));
   if (inference !== null) {
-    const alone: Phase = { ...inference, ...no_part, phase: "inference", macs: inference.macs.total };
-    const row = plain_row("Inference alone", alone, step.peak_memory_bytes);
+    const row = plain_row("Inference alone", as_phase(inference), step.peak_memory_bytes);
     row.classList.add("compare");
     foot.append(row);
   }
@@ -191,9 +148,19 @@ function share_cell(text: string, share: number, variable: string): HTMLElement 
   );
 }
 
+/// A number of the table, whose head names the unit of cycles.
+function phase_value(phase: Phase, column: (typeof kPhaseColumns)[number]): string {
+  return column.unit === "cycles" ? si(phase[column.key]) : show(phase[column.key], column.unit);
+}
+
 function phase_row(step: Step, phase: Phase): HTMLElement {
   const variable = phase_variable(phase.phase);
-  const of = (value: number, total: number) => (total > 0 ? value / total : 0);
+  const cells = kPhaseColumns.map((column) => {
+    const text = phase_value(phase, column);
+    if (column.whole === null) return h("td", { class: "number" }, text);
+    const total = column.whole(step);
+    return share_cell(text, total > 0 ? phase[column.key] / total : 0, variable);
+  });
   return h(
     "tr",
     {},
@@ -203,31 +170,24 @@ function phase_row(step: Step, phase: Phase): HTMLElement {
       h("span", { class: "swatch", style: `background: var(${variable})` }),
       shown(label(phase.phase), 40),
     ),
-    share_cell(si(phase.latency_cycles), of(phase.latency_cycles, step.latency_cycles), variable),
-    share_cell(si(phase.critical_path_cycles), of(phase.critical_path_cycles, step.latency_cycles), variable),
-    h("td", { class: "number" }, si(phase.busy_cycles)),
-    share_cell(energy(phase.energy_pj), of(phase.energy_pj, step.energy_pj), variable),
-    share_cell(si(phase.macs), of(phase.macs, step.macs.total), variable),
-    h("td", { class: "number" }, bytes(phase.peak_memory_bytes)),
+    ...cells,
     owner_bar(phase.memory, step.peak_memory_bytes),
     ...owner_cells(phase.memory),
   );
 }
 
-function plain_row(name: string, phase: Phase, most: number): HTMLElement {
-  const cell = (text: string): Child => h("td", { class: "number" }, text);
+/// A row of a whole step, which is at work all the time.
+function plain_row(name: string, whole: Phase, most: number): HTMLElement {
+  const cells = kPhaseColumns.map((column) =>
+    h("td", { class: "number" }, column.key === "busy_cycles" ? "" : phase_value(whole, column)),
+  );
   return h(
     "tr",
     {},
     h("th", { scope: "row" }, name),
-    cell(si(phase.latency_cycles)),
-    cell(si(phase.latency_cycles)), // a whole step has all of its critical path
-    cell(""),
-    cell(energy(phase.energy_pj)),
-    cell(si(phase.macs)),
-    cell(bytes(phase.peak_memory_bytes)),
-    owner_bar(phase.memory, most),
-    ...owner_cells(phase.memory),
+    ...cells,
+    owner_bar(whole.memory, most),
+    ...owner_cells(whole.memory),
   );
 }
 
@@ -258,7 +218,7 @@ function meter(fraction: number): HTMLElement {
 
 /// Cores, links and ports by how busy they are; beyond kMostListed only the busiest.
 export function resource_tables(step: Step): HTMLElement {
-  const by_use = <T extends Core | Link>(items: T[]): T[] =>
+  const by_use = <T extends CoreFigures | LinkFigures>(items: T[]): T[] =>
     items.length <= kMostListed
       ? items
       : [...items].sort((a, b) => b.busy_cycles - a.busy_cycles || a.id - b.id).slice(0, kMostListed);
