@@ -34,11 +34,20 @@ NOTE = "Written by scripts/generate.sh from docs/{}: do not edit by hand."
 FORMATS = {"cycles": "count", "bytes": "bytes", "pJ": "energy"}  # unit -> format of the terminal's table
 
 
+def unique(pairs: list[tuple[str, Any]]) -> Schema:
+    """An object of JSON, whose keys must differ."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        sys.exit(f"a key is given twice: {', '.join(key for key, _ in pairs)}")
+    return record
+
+
 class Schemas:
     """The schemas by file name, with references resolved."""
 
     def __init__(self) -> None:
-        self.files = {path.name: json.loads(path.read_text()) for path in sorted((ROOT / "docs").glob("*.schema.json"))}
+        paths = sorted((ROOT / "docs").glob("*.schema.json"))
+        self.files = {path.name: json.loads(path.read_text(), object_pairs_hook=unique) for path in paths}
 
     def at(self, file: str, pointer: str) -> Schema:
         found = self.files[file]

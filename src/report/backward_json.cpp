@@ -3,6 +3,7 @@
 #include "base/shared/checked.hpp"
 #include "report/shared/backward_result.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -182,7 +183,7 @@ Json backward_json(const BackwardResult& result, const Provenance& provenance) {
   }
   json["skipped"] = std::move(skipped);
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::backward, std::move(json));
 }
 
 } // namespace monet

@@ -7,6 +7,7 @@
 #include "report/json_list.hpp"
 #include "report/shared/explore_result.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -440,7 +441,7 @@ Json explore_json(const Space& space, const ExplorationResult& result, const Exp
   json["rows"] = json_list(
       shown, [&](const DesignResult* row) { return row_json(space, *row, reason_numbers); });
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::explore, std::move(json));
 }
 
 } // namespace monet

@@ -3,6 +3,7 @@
 #include "report/json_list.hpp"
 #include "report/shared/formats_result.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 
 #include "monet/numerics/blocks.hpp"
 
@@ -166,12 +167,12 @@ Json errors_json(const Deviation& deviation) {
 
 Json formats_json(std::span<const NamedTensorFormat> formats, bool with_values,
                   const Provenance& provenance) {
-  return {{"schema_version", 1},
-          {"kind", "formats"},
-          {"formats",
-           json_list(formats,
-                     [&](const NamedTensorFormat& one) { return format_json(one, with_values); })},
-          {"provenance", provenance_json(provenance)}};
+  Json list = json_list(
+      formats, [&](const NamedTensorFormat& one) { return format_json(one, with_values); });
+  return written(ResultSchema::formats, {{"schema_version", 1},
+                                         {"kind", "formats"},
+                                         {"formats", std::move(list)},
+                                         {"provenance", provenance_json(provenance)}});
 }
 
 Json rounded_json(const QuantisedResult& result, const Provenance& provenance) {
@@ -199,7 +200,7 @@ Json rounded_json(const QuantisedResult& result, const Provenance& provenance) {
   });
   json["tensor_scale"] = after.tensor_scale;
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::formats, std::move(json));
 }
 
 Json quantised_json(const QuantisedResult& result, const Provenance& provenance) {
@@ -217,7 +218,7 @@ Json quantised_json(const QuantisedResult& result, const Provenance& provenance)
                     {"infinite", errors.infinite}};
   json["errors"] = errors_json(errors);
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::formats, std::move(json));
 }
 
 Json product_json(const ProductResult& result, const Provenance& provenance) {
@@ -248,7 +249,7 @@ Json product_json(const ProductResult& result, const Provenance& provenance) {
                     {"infinite", result.deviation.infinite}};
   json["errors"] = errors_json(result.deviation);
   json["provenance"] = provenance_json(provenance);
-  return json;
+  return written(ResultSchema::formats, std::move(json));
 }
 
 } // namespace monet

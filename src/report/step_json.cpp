@@ -4,8 +4,8 @@
 #include "report/json_list.hpp"
 #include "report/ledger.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 #include "report/timeline_json.hpp"
-#include "report/written.hpp"
 #include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"

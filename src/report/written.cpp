@@ -1,5 +1,5 @@
 // Compares the keys of a result with its JSON Schema, object by object.
-#include "report/written.hpp"
+#include "report/shared/written.hpp"
 
 #include "report/schemas.hpp"
 
@@ -16,8 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Compares values with the schemas of one file. An object may have only keys that its schema
-/// describes, unless the schema describes none.
+/// Compares the keys of objects, nested ones too, with the schemas of one file.
 class KeyCheck {
 public:
   explicit KeyCheck(const Json& root) : root_(root) {}
@@ -62,14 +61,13 @@ private:
     bool is_open = true;
     const Json* others = nullptr;
     for (const Json* part : parts) {
-      if (const auto known = part->find("properties"); known != part->end()) {
-        is_open = false;
-        if (known->contains(key))
-          return check(known->at(key), member, path + "/" + key);
-      }
-      if (const auto rest = part->find("additionalProperties"); rest != part->end()) {
-        is_open = *rest != false;
-        others = rest->is_object() ? &*rest : nullptr;
+      if (const auto known = part->find("properties"); known != part->end() && known->contains(key))
+        return check(known->at(key), member, path + "/" + key);
+      for (const char* rule : {"additionalProperties", "unevaluatedProperties"}) {
+        if (const auto rest = part->find(rule); rest != part->end()) {
+          is_open = *rest != false;
+          others = rest->is_object() ? &*rest : nullptr;
+        }
       }
     }
     if (!is_open)

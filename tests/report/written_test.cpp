@@ -1,6 +1,5 @@
-#include "../src/report/written.hpp"
 #include "report/hand_made_step.hpp"
-#include "report/written.hpp"
+#include "report/shared/written.hpp"
 
 #include "monet/base/errors.hpp"
 

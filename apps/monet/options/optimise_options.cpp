@@ -4,6 +4,7 @@
 #include "options/command_line.hpp"
 #include "options/unused_options.hpp"
 #include "report/shared/optimise_result.hpp"
+#include "report/shared/written.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
@@ -171,7 +172,7 @@ int finish_search(const OptimiseArguments& arguments, const nlohmann::ordered_js
                   const std::string& table, const Certificate& found, Session& session) {
   session.progress.stage("write results");
   const std::string worse = worse_text(result.at("objective").get<std::string>(), found);
-  write_output(arguments.json, result, worse + table);
+  write_output(arguments.json, written(ResultSchema::optimise, result), worse + table);
   const bool stopped = session.interrupted != nullptr && session.interrupted->load();
   if (found.interrupted || stopped) {
     print_message("", fmt::format("{}: this is the best so far, gap {}",

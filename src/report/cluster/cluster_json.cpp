@@ -4,6 +4,7 @@
 #include "report/cluster/cluster_text.hpp"
 #include "report/shared/cluster_result.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -190,24 +191,25 @@ Json cluster_json(const ClusterResult& result, const Provenance& provenance) {
               {"host_bytes", step.largest_host}};
   if (step.fullest().memory.limit > 0)
     memory["limit_bytes"] = step.fullest().memory.limit;
-  return {{"schema_version", 1},
-          {"kind", "cluster"},
-          {"name", valid_utf8(result.name)},
-          {"cluster", used_cluster_json(*result.cluster, *result.device)},
-          {"workload", std::move(workload)},
-          {"strategy", strategy_json(step.strategy)},
-          {"time_ns", step.time},
-          {"samples_per_second", step.samples_per_second},
-          {"tokens_per_second", null_if_zero(step.tokens_per_second)},
-          {"mfu", null_if_zero(step.mfu)},
-          {"mfu_with_masked", null_if_zero(step.mfu_with_masked)},
-          {"hfu", null_if_zero(step.hfu)},
-          {"energy_pj", null_if_zero(step.energy_pj)},
-          {"memory", std::move(memory)},
-          {"stages", std::move(stages)},
-          {"blocks", std::move(blocks)},
-          {"timeline", pipeline_timeline_json(step)},
-          {"provenance", provenance_json(provenance)}};
+  return written(ResultSchema::cluster,
+                 {{"schema_version", 1},
+                  {"kind", "cluster"},
+                  {"name", valid_utf8(result.name)},
+                  {"cluster", used_cluster_json(*result.cluster, *result.device)},
+                  {"workload", std::move(workload)},
+                  {"strategy", strategy_json(step.strategy)},
+                  {"time_ns", step.time},
+                  {"samples_per_second", step.samples_per_second},
+                  {"tokens_per_second", null_if_zero(step.tokens_per_second)},
+                  {"mfu", null_if_zero(step.mfu)},
+                  {"mfu_with_masked", null_if_zero(step.mfu_with_masked)},
+                  {"hfu", null_if_zero(step.hfu)},
+                  {"energy_pj", null_if_zero(step.energy_pj)},
+                  {"memory", std::move(memory)},
+                  {"stages", std::move(stages)},
+                  {"blocks", std::move(blocks)},
+                  {"timeline", pipeline_timeline_json(step)},
+                  {"provenance", provenance_json(provenance)}});
 }
 
 std::string memory_overflow(const ClusterStep& step) {

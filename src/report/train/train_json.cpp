@@ -2,6 +2,7 @@
 #include "base/shared/text.hpp"
 #include "report/shared/text.hpp"
 #include "report/shared/train_result.hpp"
+#include "report/shared/written.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -200,9 +201,12 @@ Json train_json(const std::string& name, std::span<const TrainedVariant> variant
     interrupted = interrupted || variant.runs.size() < variant.setup->recipe->seeds.size() ||
                   !std::ranges::all_of(variant.runs, &TrainedRun::is_over);
   }
-  return {{"schema_version", 1},         {"kind", "train"},
-          {"name", valid_utf8(name)},    {"interrupted", interrupted},
-          {"variants", std::move(rows)}, {"provenance", provenance_json(provenance)}};
+  return written(ResultSchema::train, {{"schema_version", 1},
+                                       {"kind", "train"},
+                                       {"name", valid_utf8(name)},
+                                       {"interrupted", interrupted},
+                                       {"variants", std::move(rows)},
+                                       {"provenance", provenance_json(provenance)}});
 }
 
 std::string train_table(const Json& result) {
