@@ -12,10 +12,11 @@ A property has its key, type, `description` and unit (`x-unit` of the type it re
     x-column    title of its column in the page's table of phases
     x-whole     the step's figure of which a phase has a part
     x-python    name of the property in Python
+    x-run       true for the figures of a run that explorations keep, in tables, CSV files and stores
     x-sum       (of an object) name of the Python property that adds up its required figures
 
 From them follow the tables below `<!-- HEAD: SCHEMA#NAME -->` in docs/reference/, where NAME is a definition, the rows of
-the terminal's table, python/monet/figures.py and web/src/figures.ts.
+the terminal's table, src/explore/shared/run_figures.inc, python/monet/figures.py and web/src/figures.ts.
 """
 
 import argparse
@@ -83,7 +84,7 @@ class Schemas:
 def meaning_of(schema: Schema) -> str:
     """The description as the cell of a table."""
     text = str(schema["description"]).rstrip(".").replace("|", "\\|")
-    text = text[0].lower() + text[1:] if text[1:2].islower() else text
+    text = text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
     return text + (f": see {schema['x-see']}" if "x-see" in schema else "")
 
 
@@ -93,7 +94,8 @@ def reference_table(schemas: Schemas, head: str, file: str, name: str) -> str:
     for key, schema, _ in schemas.properties(file, name):
         if not name and key not in schemas.files[file]["properties"]:
             continue
-        row = (schema.get("x-unit", "").removeprefix("1"), meaning_of(schema))
+        unit = schema.get("x-unit", "")
+        row = ("" if unit == "1" else unit, meaning_of(schema))
         if rows and rows[-1][1:] == row:
             rows[-1][0].append(key)
         else:
@@ -131,11 +133,20 @@ def summary_rows_inc(schemas: Schemas) -> str:
     return "\n".join([*lines, "};"]) + "\n"
 
 
+def run_figures(schemas: Schemas) -> dict[str, Schema]:
+    return {key: schema for key, schema, _ in schemas.properties("explore.schema.json", "design") if schema.get("x-run")}
+
+
+def run_figures_inc(schemas: Schemas) -> str:
+    lines = [f"// {NOTE.format('explore.schema.json')}", *(f"MONET_RUN_FIGURE({key})" for key in run_figures(schemas))]
+    return "\n".join(lines) + "\n"
+
+
 PYTHON_HEAD = '''"""Figures of results. {note}"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,7 +175,7 @@ def python_parts(schemas: Schemas, name: str, kind: str, text: str) -> list[str]
 
 def figures_py(schemas: Schemas) -> str:
     file = "result.schema.json"
-    lines = [PYTHON_HEAD.format(note=NOTE.format(file))]
+    lines = [PYTHON_HEAD.format(note=NOTE.format("*.schema.json"))]
     lines += python_parts(schemas, "energy", "float", "Energy in pJ by part, with the JSON's names as keys, and as attributes.")
     lines += python_parts(schemas, "memory", "int", "Bytes by owner at the peak, with the JSON's names as keys, and as attributes.")
     lines += ["class StepFigures:", '    """Figures of a step, read from its JSON."""', "", "    _figures: dict[str, Any]", ""]
@@ -187,7 +198,9 @@ def figures_py(schemas: Schemas) -> str:
     for key, schema, required in schemas.properties(file, "layers"):
         if required and (kind := kinds.get("string" if "enum" in schema else schema.get("type", ""))):
             lines.append(f'    "{key}": {kind},')
-    lines += ["}", '"""Columns of the layers, and the types of their values."""']
+    lines += ["}", '"""Columns of the layers, and the types of their values."""', "", ""]
+    lines += ["class Figures(NamedTuple):", '    """Figures of one run (inference or training) of a design."""', ""]
+    lines += [f"    {key}: {PYTHON_TYPES[schema['type']]}" for key, schema in run_figures(schemas).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -283,6 +296,7 @@ def main() -> int:
     schemas = Schemas()
     made = dict(pages(schemas))
     made[ROOT / "src/report/summary_rows.inc"] = summary_rows_inc(schemas)
+    made[ROOT / "src/explore/shared/run_figures.inc"] = run_figures_inc(schemas)
     made[ROOT / "python/monet/figures.py"] = figures_py(schemas)
     made[ROOT / "web/src/figures.ts"] = figures_ts(schemas)
     differing = [path for path, text in made.items() if not path.exists() or path.read_text() != text]

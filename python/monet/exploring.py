@@ -13,18 +13,11 @@ from monet import _monet, arguments
 from monet.calls import Answer, File, FileOrDict, Inputs, run_command
 from monet.chips import Chip
 from monet.columns import Columns
+from monet.figures import Figures
 from monet.progress import Progress
 from monet.warning import warned
 
 Value = int | float | str
-
-
-class Figures(NamedTuple):
-    """Figures of one run (inference or training) of a design."""
-
-    latency_cycles: int
-    energy_pj: float
-    peak_memory_bytes: int
 
 
 class Design(NamedTuple):

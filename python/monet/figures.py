@@ -1,8 +1,8 @@
-"""Figures of results. Written by scripts/generate.sh from docs/result.schema.json: do not edit by hand."""
+"""Figures of results. Written by scripts/generate.sh from docs/*.schema.json: do not edit by hand."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,3 +130,11 @@ LAYER_COLUMNS: dict[str, Any] = {
     "offchip_bytes": np.int64,
 }
 """Columns of the layers, and the types of their values."""
+
+
+class Figures(NamedTuple):
+    """Figures of one run (inference or training) of a design."""
+
+    latency_cycles: int
+    energy_pj: float
+    peak_memory_bytes: int

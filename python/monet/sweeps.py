@@ -19,14 +19,12 @@ from monet import _monet, arguments
 from monet.calls import File, Inputs
 from monet.chips import Chip
 from monet.columns import Columns
+from monet.figures import Figures
 from monet.model import Step, read_network
 from monet.progress import Progress, progress_of
 from monet.warning import Told, collected, warn
 
 Row = dict[str, Any]
-
-_FIGURES = ("latency_cycles", "energy_pj", "peak_memory_bytes")
-
 
 class Sweep:
     """The rows of a sweep in the order in which they finish. Iterate over it, or use `rows` or
@@ -161,8 +159,8 @@ class Sweep:
                 chip = self._changed(chip, places, bandwidth)
             result = step.schedule(chip, **options)
         except _monet.InfeasibleError as error:
-            return {"feasible": False, "reason": str(error), **dict.fromkeys(_FIGURES)}
-        figures = {name: getattr(result, name) for name in _FIGURES}
+            return {"feasible": False, "reason": str(error), **dict.fromkeys(Figures._fields)}
+        figures = {name: getattr(result, name) for name in Figures._fields}
         return {"feasible": True, "reason": "", **figures, **result.energy}
 
     def _changed(self, chip: Chip, places: Mapping[str, Any], bandwidth: int | None) -> Chip:

@@ -4,6 +4,7 @@
 
 #include "base/shared/sha512.hpp"
 #include "call_warnings.hpp"
+#include "explore/shared/run_figures.hpp"
 #include "interruptible.hpp"
 #include "objects.hpp"
 
@@ -59,9 +60,8 @@ py::dict design_of(const Space& space, const DesignResult& result) {
   py::dict runs;
   for (std::size_t r = 0; r < result.runs.size(); ++r) {
     py::dict figures;
-    figures["latency_cycles"] = result.runs[r].latency_cycles;
-    figures["energy_pj"] = result.runs[r].energy_pj;
-    figures["peak_memory_bytes"] = result.runs[r].peak_memory_bytes;
+    for_each_run_figure(result.runs[r],
+                        [&](const char* key, auto figure) { figures[key] = figure; });
     runs[py::str(space.workload.runs.at(r))] = figures;
   }
   design["runs"] = runs;

@@ -2,6 +2,7 @@
 // hypervolumes and best designs.
 #include "base/shared/pareto.hpp"
 #include "base/shared/text.hpp"
+#include "explore/shared/run_figures.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
 #include "report/shared/explore_result.hpp"
@@ -141,7 +142,7 @@ std::map<std::vector<std::string>, const Json*> fronts_of(const ComparedRun& sid
 Json figures_of_row(const Json& row, const Json& columns, std::size_t parameters,
                     const std::string& run) {
   Json design = Json::object();
-  for (const char* key : {"latency_cycles", "energy_pj", "peak_memory_bytes"}) {
+  for (const char* key : kRunFigures) {
     const auto at = std::find(columns.begin(), columns.end(), run + " " + key);
     if (at == columns.end() || row.at(static_cast<std::size_t>(at - columns.begin())).is_null())
       return nullptr;

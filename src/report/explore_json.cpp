@@ -2,6 +2,7 @@
 // comparisons are made from it.
 #include "base/shared/pareto.hpp"
 #include "base/shared/rng.hpp"
+#include "explore/shared/run_figures.hpp"
 #include "explore/shared/sensitivity.hpp"
 #include "report/explore_text.hpp"
 #include "report/json_list.hpp"
@@ -72,13 +73,12 @@ Json design_json(const Space& space, const DesignResult& design, std::size_t run
   for (std::size_t i = 0; i < values.size(); ++i)
     parameters[valid_utf8(space.parameters[i].name)] = value_json(*values[i]);
   const StepFigures& figures = design.runs.at(run);
-  Json json{{"id", design.id},
-            {"parameters", std::move(parameters)},
-            {"latency_cycles", figures.latency_cycles}};
-  if (design.frequency_hz > 0)
-    json["latency_seconds"] = static_cast<double>(figures.latency_cycles) / design.frequency_hz;
-  json["energy_pj"] = figures.energy_pj;
-  json["peak_memory_bytes"] = figures.peak_memory_bytes;
+  Json json{{"id", design.id}, {"parameters", std::move(parameters)}};
+  for_each_run_figure(figures, [&](const char* key, auto figure) {
+    json[key] = figure;
+    if (design.frequency_hz > 0 && std::string_view(key) == "latency_cycles")
+      json["latency_seconds"] = static_cast<double>(figures.latency_cycles) / design.frequency_hz;
+  });
   json["area_mm2"] = design.area_mm2;
   json["peak_power_w"] = design.peak_power_w;
   for (const Metric& metric : design.metrics)
@@ -335,7 +335,7 @@ Json columns_json(const Space& space) {
   for (const char* name : {"reason", "area_mm2", "peak_power_w", "frequency_hz"})
     columns.push_back(name);
   for (const std::string& run : space.workload.runs) {
-    for (const char* name : {"latency_cycles", "energy_pj", "peak_memory_bytes"})
+    for (const char* name : kRunFigures)
       columns.push_back(run + " " + name);
   }
   for (const std::string& metric : space.workload.metrics)
@@ -358,13 +358,11 @@ Json row_json(const Space& space, const DesignResult& design,
     row.push_back(value);
   for (std::size_t run = 0; run < space.workload.runs.size(); ++run) {
     if (!design.feasible) {
-      row.insert(row.end(), {nullptr, nullptr, nullptr});
+      row.insert(row.end(), kRunFigures.size(), nullptr);
       continue;
     }
-    const StepFigures& figures = design.runs.at(run);
-    row.push_back(figures.latency_cycles);
-    row.push_back(figures.energy_pj);
-    row.push_back(figures.peak_memory_bytes);
+    for_each_run_figure(design.runs.at(run),
+                        [&](const char*, auto figure) { row.push_back(figure); });
   }
   for (std::size_t m = 0; m < space.workload.metrics.size(); ++m)
     row.push_back(design.feasible ? Json(design.metrics.at(m).value) : Json(nullptr));

@@ -3,6 +3,7 @@
 #include "explore/run/mpi_messages.hpp"
 
 #include "base/shared/bytes.hpp"
+#include "explore/shared/run_figures.hpp"
 #include "explore/strategy/design_fronts.hpp"
 
 #include <fmt/core.h>
@@ -37,8 +38,9 @@ template <class Io>
 void fields(Io& io, Of<Io, DesignResult>& result) {
   io.number(result.id, result.feasible, result.area_mm2, result.peak_power_w, result.frequency_hz);
   io.text(result.reason);
-  io.list(result.runs,
-          [&](auto& run) { io.number(run.latency_cycles, run.energy_pj, run.peak_memory_bytes); });
+  io.list(result.runs, [&](auto& run) {
+    for_each_run_figure(run, [&](const char*, auto& figure) { io.number(figure); });
+  });
   io.list(result.metrics, [&](auto& metric) {
     io.text(metric.name);
     io.number(metric.value);

@@ -1,4 +1,5 @@
 // Writes designs as comma-separated values (RFC 4180), one row per design.
+#include "explore/shared/run_figures.hpp"
 #include "explore/store/schema.hpp"
 
 #include "monet/base/errors.hpp"
@@ -50,10 +51,10 @@ std::string designs_csv(std::span<const DesignResult> results, const Space& spac
                    result.area_mm2, result.peak_power_w, result.frequency_hz);
     for (std::size_t r = 0; r < space.workload.runs.size(); ++r) {
       if (!result.feasible)
-        text += ",,,";
+        text.append(kRunFigures.size(), ',');
       else
-        fmt::format_to(out, ",{},{},{}", result.runs[r].latency_cycles, result.runs[r].energy_pj,
-                       result.runs[r].peak_memory_bytes);
+        for_each_run_figure(result.runs[r],
+                            [&](const char*, auto figure) { fmt::format_to(out, ",{}", figure); });
     }
     for (std::size_t m = 0; m < space.workload.metrics.size(); ++m) {
       if (!result.feasible)

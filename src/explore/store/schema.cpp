@@ -4,6 +4,7 @@
 
 #include "base/shared/bytes.hpp"
 #include "base/shared/fnv1a.hpp"
+#include "explore/shared/run_figures.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -27,7 +28,7 @@ using sqlite::Transaction;
 namespace {
 
 constexpr int kFixedColumns = 6; // id .. frequency_hz
-constexpr int kRunColumns = 3;
+constexpr int kRunColumns = kRunFigures.size();
 constexpr std::int64_t kOldestSchema = 1; ///< oldest readable version
 
 /// Checksum of a row's contents. SQLite detects damaged pages but not changed values.
@@ -37,7 +38,7 @@ std::int64_t checksum_of(const DesignResult& result) {
   row.text(result.reason);
   row.number(result.area_mm2, result.peak_power_w, result.frequency_hz);
   for (const StepFigures& run : result.runs)
-    row.number(run.latency_cycles, run.energy_pj, run.peak_memory_bytes);
+    for_each_run_figure(run, [&](const char*, auto figure) { row.number(figure); });
   for (const Metric& metric : result.metrics)
     row.number(metric.value);
   return static_cast<std::int64_t>(fnv1a(row.take()));
@@ -84,8 +85,10 @@ std::string designs_table(const Space& space) {
       "TEXT NOT NULL, area_mm2 REAL NOT NULL, peak_power_w REAL NOT NULL, "
       "frequency_hz REAL NOT NULL";
   for (const std::string& run : space.workload.runs) {
-    sql += fmt::format(", {} INTEGER, {} REAL, {} INTEGER", quoted_name(run + "_latency_cycles"),
-                       quoted_name(run + "_energy_pj"), quoted_name(run + "_peak_memory_bytes"));
+    for_each_run_figure(StepFigures(), [&](const char* key, auto figure) {
+      sql += fmt::format(", {} {}", quoted_name(run + "_" + key),
+                         std::is_integral_v<decltype(figure)> ? "INTEGER" : "REAL");
+    });
   }
   for (const std::string& metric : space.workload.metrics)
     sql += fmt::format(", {} REAL", quoted_name(metric));
@@ -213,6 +216,11 @@ std::int64_t number_of_tool(Database& database, const StoreOptions& options) {
   return find.integer(0);
 }
 
+/// The number as SQLite keeps it.
+std::int64_t number(std::int64_t value) {
+  return value;
+}
+
 double number(double value) {
   internal_check(!std::isnan(value), "a design's figure is no number");
   return value == 0 ? 0.0 : value; // SQLite has no negative zero
@@ -242,8 +250,8 @@ std::vector<std::string> result_columns(const Space& space) {
   std::vector<std::string> columns{"id",       "feasible",     "reason",
                                    "area_mm2", "peak_power_w", "frequency_hz"};
   for (const std::string& run : space.workload.runs) {
-    for (const char* figure : {"_latency_cycles", "_energy_pj", "_peak_memory_bytes"})
-      columns.push_back(run + figure);
+    for (const char* figure : kRunFigures)
+      columns.push_back(run + "_" + figure);
   }
   columns.insert(columns.end(), space.workload.metrics.begin(), space.workload.metrics.end());
   columns.insert(columns.end(), {"tool", "checksum"});
@@ -295,7 +303,7 @@ void bind_result(Statement& statement, const DesignResult& result, const Studied
   row.peak_power_w = number(row.peak_power_w);
   row.frequency_hz = number(row.frequency_hz);
   for (StepFigures& run : row.runs)
-    run.energy_pj = number(run.energy_pj);
+    for_each_run_figure(run, [](const char*, auto& figure) { figure = number(figure); });
   for (Metric& metric : row.metrics)
     metric.value = number(metric.value);
   statement.bind(1, static_cast<std::int64_t>(row.id))
@@ -305,11 +313,8 @@ void bind_result(Statement& statement, const DesignResult& result, const Studied
       .bind(5, row.peak_power_w)
       .bind(6, row.frequency_hz);
   int at = kFixedColumns + 1;
-  for (const StepFigures& run : row.runs) {
-    statement.bind(at, run.latency_cycles).bind(at + 1, run.energy_pj);
-    statement.bind(at + 2, run.peak_memory_bytes);
-    at += kRunColumns;
-  }
+  for (const StepFigures& run : row.runs)
+    for_each_run_figure(run, [&](const char*, auto figure) { statement.bind(at++, figure); });
   at = kFixedColumns + 1 + kRunColumns * static_cast<int>(workload.runs.size());
   for (std::size_t m = 0; m < row.metrics.size(); ++m)
     statement.bind(at + static_cast<int>(m), row.metrics[m].value);
@@ -330,10 +335,13 @@ DesignResult read_result(const Statement& statement, const StudiedWorkload& work
   for (std::size_t r = 0; r < workload.runs.size(); ++r, at += kRunColumns) {
     if (!result.feasible)
       continue;
-    StepFigures& run = result.runs.emplace_back();
-    run.latency_cycles = statement.integer(at);
-    run.energy_pj = statement.real(at + 1);
-    run.peak_memory_bytes = statement.integer(at + 2);
+    int column = at;
+    for_each_run_figure(result.runs.emplace_back(), [&](const char*, auto& figure) {
+      if constexpr (std::is_integral_v<std::remove_reference_t<decltype(figure)>>)
+        figure = statement.integer(column++);
+      else
+        figure = statement.real(column++);
+    });
   }
   for (const std::string& metric : workload.metrics) {
     if (result.feasible)
