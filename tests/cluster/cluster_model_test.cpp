@@ -52,7 +52,8 @@ Nanoseconds sum_of(const StageShare& share) {
 TEST(ClusterModel, ShardsStatesGradientsAndParametersByTheirFormulas) {
   const A100s eight(8, gpt(4));
   const auto memory = [&](int zero) {
-    const ClusterStep step = eight.model({.data = 8, .zero = zero, .global_batch = 8});
+    const ClusterStep step =
+        eight.model({.axes = {{AxisRole::data, 8}, {AxisRole::zero, zero}}, .global_batch = 8});
     return step.stages.front();
   };
   const StageResult whole = memory(0);
@@ -73,7 +74,8 @@ TEST(ClusterModel, ShardsStatesThatNoAxisDivides) {
   const A100s seven(7, gpt(4)); // of 512 and 1,024 numbers
   for (const int zero : {1, 2, 3}) {
     const StageResult stage =
-        seven.model({.data = 7, .zero = zero, .global_batch = 7}).stages.front();
+        seven.model({.axes = {{AxisRole::data, 7}, {AxisRole::zero, zero}}, .global_batch = 7})
+            .stages.front();
     const std::int64_t p = stage.parameters;
     const auto near = [&](MemoryOwner owner, std::int64_t expected) {
       const std::int64_t found = bytes(stage.memory, owner);
@@ -93,13 +95,13 @@ TEST(ClusterModel, StoresWhatKorthikantiCounts) {
   const std::int64_t statistics = 2 * 2 * 4 * s * b; // mean and deviation of two norms, fp32
   for (const std::int64_t t : {1, 2, 4, 8}) {
     const A100s some(t, gpt(4));
-    ParallelStrategy strategy{.tensor = t, .micro_batch = b, .global_batch = b};
+    ParallelStrategy strategy{.axes = {{AxisRole::tensor, t}}, .micro_batch = b, .global_batch = b};
     EXPECT_EQ(layer(some.model(strategy)).stored_bytes,
               sbh * 10 + sbh * 24 / t + 5 * a * s * s * b / t + statistics)
         << t;
     if (t == 1)
       continue;
-    strategy.sequence = true;
+    strategy.axes[AxisRole::sequence] = 1;
     EXPECT_EQ(layer(some.model(strategy)).stored_bytes,
               (sbh * 34 + 5 * a * s * s * b + statistics) / t)
         << t;
@@ -113,8 +115,7 @@ TEST(ClusterModel, StoresWhatKorthikantiCounts) {
 TEST(ClusterModel, InterleavingHoldsMoreByItsFactor) {
   const A100s eight(4, gpt(16));
   const auto stored = [&](std::int64_t v) {
-    ParallelStrategy strategy{.pipeline = 4,
-                              .virtual_stages = v,
+    ParallelStrategy strategy{.axes = {{AxisRole::pipeline, 4}, {AxisRole::virtual_stages, v}},
                               .schedule =
                                   v == 1 ? PipelineKind::one_f_one_b : PipelineKind::interleaved,
                               .global_batch = 16};
@@ -132,11 +133,11 @@ TEST(ClusterModel, SharesOfAStageAddUpToTheStep) {
   for (const auto recompute :
        {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
     for (const bool overlap : {false, true}) {
-      const ParallelStrategy strategy{.data = 2,
-                                      .tensor = 2,
-                                      .pipeline = 4,
-                                      .sequence = true,
-                                      .zero = 1,
+      const ParallelStrategy strategy{.axes = {{AxisRole::data, 2},
+                                               {AxisRole::tensor, 2},
+                                               {AxisRole::pipeline, 4},
+                                               {AxisRole::sequence, 1},
+                                               {AxisRole::zero, 1}},
                                       .global_batch = 16,
                                       .recompute = recompute,
                                       .overlap = overlap};
@@ -155,7 +156,8 @@ TEST(ClusterModel, GradientsAddedUpInFp32TakeTwoBytesMore) {
   eight.workload.training.precision.weight_gradients = ElementType::fp32;
   const auto bytes_with = [&](int zero) {
     const StageResult stage =
-        eight.model({.data = 8, .zero = zero, .global_batch = 8}).stages.front();
+        eight.model({.axes = {{AxisRole::data, 8}, {AxisRole::zero, zero}}, .global_batch = 8})
+            .stages.front();
     EXPECT_EQ(bytes(stage.memory, MemoryOwner::gradients) * (zero < 2 ? 1 : 8),
               4 * stage.parameters * (zero < 3 ? 1 : 8));
     return std::pair(stage.parameters, bytes(stage.memory, MemoryOwner::parameters) +
@@ -187,8 +189,10 @@ TEST(ClusterModel, CutsAsManyLayersAsItIsTold) {
   const A100s four(4, gpt(6));
   const auto blocks = [&](std::vector<std::int64_t> layers) {
     std::vector<std::int64_t> found;
-    for (const StageResult& stage :
-         four.model({.pipeline = 4, .global_batch = 4, .layers = std::move(layers)}).stages)
+    for (const StageResult& stage : four.model({.axes = {{AxisRole::pipeline, 4}},
+                                    .global_batch = 4,
+                                    .layers = std::move(layers)})
+                                        .stages)
       found.push_back(stage.blocks);
     return found;
   };
@@ -203,9 +207,9 @@ TEST(ClusterModel, CutsAsManyLayersAsItIsTold) {
 TEST(ClusterModel, ChecksWhatDividesWhereCostsAreKnownToo) {
   const A100s two(2, gpt(4));
   ClusterModel model(two.cluster, two.device, two.workload);
-  ParallelStrategy strategy{.pipeline = 2, .global_batch = 2};
+  ParallelStrategy strategy{.axes = {{AxisRole::pipeline, 2}}, .global_batch = 2};
   model.model(strategy);
-  strategy.virtual_stages = 4; // 8 parts of 4 layers
+  strategy.axes[AxisRole::virtual_stages] = 4; // 8 parts of 4 layers
   strategy.schedule = PipelineKind::interleaved;
   EXPECT_THROW(model.model(strategy), InfeasibleError);
 }
@@ -215,7 +219,9 @@ TEST(ClusterModel, ContextAndSequenceTogetherDivideTheWork) {
     return A100s(strategy.devices(), gpt(4)).model(strategy);
   };
   const ClusterStep one = step({.global_batch = 1});
-  const ClusterStep four = step({.tensor = 2, .sequence = true, .context = 2, .global_batch = 1});
+  const ClusterStep four =
+      step({.axes = {{AxisRole::tensor, 2}, {AxisRole::sequence, 1}, {AxisRole::context, 2}},
+            .global_batch = 1});
   for (std::size_t i = 0; i < one.blocks.size(); ++i)
     EXPECT_NEAR(four.blocks[i].model_flops * 4, one.blocks[i].model_flops,
                 1e-3 * one.blocks[i].model_flops)
@@ -227,7 +233,8 @@ TEST(ClusterModel, LogitsAreThereInHalvesAndInFloats) {
   shape.vocabulary = 1 << 16;
   for (const std::int64_t t : {1, 2, 4}) {
     const A100s some(t, shape);
-    const BlockCost logits = some.model({.tensor = t, .global_batch = 1}).blocks.back();
+    const BlockCost logits =
+        some.model({.axes = {{AxisRole::tensor, t}}, .global_batch = 1}).blocks.back();
     const auto elements = static_cast<double>(kTokens * shape.vocabulary / t);
     // Log-probabilities in fp32 and their gradient in halves, or before that the logits.
     EXPECT_NEAR(static_cast<double>(logits.stored_bytes) / elements, 4, 0.1) << t;
@@ -319,7 +326,8 @@ TEST(ClusterModel, OneChipUpdatesOnceForAllMicroBatches) {
 TEST(ClusterModel, KeepsWhatWeightGradientsWaitFor) {
   const A100s four(4, gpt(4));
   const auto stored = [&](PipelineKind kind, std::size_t stage) {
-    const ClusterStep step = four.model({.pipeline = 4, .schedule = kind, .global_batch = 8});
+    const ClusterStep step =
+        four.model({.axes = {{AxisRole::pipeline, 4}}, .schedule = kind, .global_batch = 8});
     return bytes(step.stages[stage].memory, MemoryOwner::stored_activations);
   };
   EXPECT_GT(stored(PipelineKind::zero_bubble_h1, 3), stored(PipelineKind::one_f_one_b, 3));
@@ -328,12 +336,16 @@ TEST(ClusterModel, KeepsWhatWeightGradientsWaitFor) {
 
 TEST(ClusterModel, SaysWhatDoesNotDivide) {
   const A100s eight(8, gpt(4));
-  EXPECT_THROW(eight.model({.data = 4}), InfeasibleError);
-  EXPECT_THROW(eight.model({.data = 8, .global_batch = 12}), InfeasibleError);
-  EXPECT_THROW(eight.model({.tensor = 8, .sequence = true, .expert = 2}), InfeasibleError);
-  EXPECT_THROW(eight.model({.pipeline = 8, .global_batch = 8}), InfeasibleError); // 4 layers
+  EXPECT_THROW(eight.model({.axes = {{AxisRole::data, 4}}}), InfeasibleError);
+  EXPECT_THROW(eight.model({.axes = {{AxisRole::data, 8}}, .global_batch = 12}), InfeasibleError);
+  EXPECT_THROW(
+      eight.model(
+          {.axes = {{AxisRole::tensor, 8}, {AxisRole::sequence, 1}, {AxisRole::expert, 2}}}),
+      InfeasibleError);
+  EXPECT_THROW(eight.model({.axes = {{AxisRole::pipeline, 8}}, .global_batch = 8}),
+               InfeasibleError); // 4 layers
   const A100s three(3, gpt(3));
-  EXPECT_THROW(three.model({.tensor = 3}), InfeasibleError); // 8 heads
+  EXPECT_THROW(three.model({.axes = {{AxisRole::tensor, 3}}}), InfeasibleError); // 8 heads
 }
 
 } // namespace monet

@@ -26,7 +26,11 @@ A100s gpts(double bandwidth, std::int64_t shared_by = 1) {
 }
 
 ParallelStrategy with(OffloadKind kind, bool overlap = true) {
-  return {.data = 2, .micro_batch = 2, .global_batch = 8, .offload = kind, .overlap = overlap};
+  return {.axes = {{AxisRole::data, 2}},
+          .micro_batch = 2,
+          .global_batch = 8,
+          .offload = kind,
+          .overlap = overlap};
 }
 
 std::int64_t bytes(const ClusterStep& step, MemoryOwner owner) {

@@ -54,11 +54,11 @@ PlanCase plan_case(std::uint64_t seed) {
   made.space.global_batch = one_of({12, 24});
   made.space.overlap = rng.below(4) != 0;
   // All kinds of choices, but not all at once.
-  made.space.context = {1};
+  made.space.axes[AxisRole::context] = {1};
   if (rng.below(3) == 0)
-    made.space.context.push_back(2);
+    made.space.axes[AxisRole::context].push_back(2);
   made.space.micro_batch = {1, 4};
-  made.space.zero = {0, one_of({1, 2, 3})};
+  made.space.axes[AxisRole::zero] = {0, one_of({1, 2, 3})};
   made.space.recompute = {RecomputeKind::none,
                           rng.below(2) == 0 ? RecomputeKind::selective : RecomputeKind::full};
   if (rng.below(3) != 0)
@@ -186,8 +186,8 @@ TEST(Planner, FindsTheBestOfChips) {
   of.workload.training.update.optimizer = Adam{};
   of.space.global_batch = 8;
   of.space.micro_batch = {1, 2};
-  of.space.tensor = {1};
-  of.space.pipeline = {1};
+  of.space.axes[AxisRole::tensor] = {1};
+  of.space.axes[AxisRole::pipeline] = {1};
   of.space.recompute = {RecomputeKind::none};
   of.space.offload = {OffloadKind::none};
   const Modelled modelled = model_all(of);
@@ -242,8 +242,8 @@ TEST(Planner, AnswersWhereMicroBatchesAreTooLargeToPrice) {
   PlanCase of = plan_case(1);
   of.space.global_batch = 48;
   of.space.micro_batch = {1, 2, 4, 8};
-  of.space.pipeline = {1};
-  of.space.zero = {0};
+  of.space.axes[AxisRole::pipeline] = {1};
+  of.space.axes[AxisRole::zero] = {0};
   of.space.recompute = {RecomputeKind::none};
   const PlannerResult all = plan_of(of, {});
   ASSERT_TRUE(all.best);
@@ -263,7 +263,7 @@ TEST(Planner, ListsEachStrategyOnceAndAllThatFitTogether) {
   of.workload.transformer->layers = 4;
   of.workload.transformer->heads = 4;
   of.space = {.global_batch = 4};
-  of.space.context = {1};
+  of.space.axes[AxisRole::context] = {1};
   const auto all = strategies_of(of.space, 4, of.workload, false);
   // With a host link each once more for states, and two times for activations where they may wait
   // in the host.
@@ -282,7 +282,8 @@ TEST(Planner, ListsEachStrategyOnceAndAllThatFitTogether) {
   // kinds of recomputation.
   const auto count = [&](std::int64_t data, std::int64_t tensor) {
     return std::ranges::count_if(all, [&](const ParallelStrategy& s) {
-      return s.data == data && s.tensor == tensor && s.pipeline == 1;
+      return s.axes[AxisRole::data] == data && s.axes[AxisRole::tensor] == tensor &&
+             s.stages() == 1;
     });
   };
   EXPECT_EQ(count(4, 1), 1 * 1 * 4 * 3);
@@ -298,7 +299,7 @@ TEST(Planner, CountsTheStrategiesThatDocumentsName) {
   gpt3.transformer->vocabulary = 50257;
   gpt3.transformer->vocabulary_multiple = 1024;
   StrategySpace space{.global_batch = 1536};
-  space.context = {1};
+  space.axes[AxisRole::context] = {1};
   const std::size_t count = strategies_of(space, 1024, gpt3, true).size();
   const std::string text = group_digits(static_cast<std::int64_t>(count));
   for (const char* file : {"/README.md", "/docs/explanation/parallelism-search.md",
@@ -315,15 +316,15 @@ TEST(Planner, ReadsValuesAndLists) {
                  "space.yaml"),
       problems);
   problems.throw_if_any();
-  EXPECT_EQ(space.tensor, (std::vector<std::int64_t>{1, 8}));
-  EXPECT_EQ(space.zero, (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(space.axes[AxisRole::tensor], (std::vector<std::int64_t>{1, 8}));
+  EXPECT_EQ(space.axes[AxisRole::zero], (std::vector<std::int64_t>{1}));
   EXPECT_EQ(space.schedule,
             (std::vector<PipelineKind>{PipelineKind::one_f_one_b, PipelineKind::zero_bubble_h1}));
-  EXPECT_EQ(space.sequence, (std::vector<bool>{true}));
+  EXPECT_EQ(space.axes[AxisRole::sequence], (std::vector<std::int64_t>{1}));
   EXPECT_EQ(space.recompute,
             (std::vector<RecomputeKind>{RecomputeKind::none, RecomputeKind::full}));
   EXPECT_EQ(space.offload, (std::vector<OffloadKind>{OffloadKind::both}));
-  EXPECT_TRUE(space.data.empty());
+  EXPECT_TRUE(space.axes[AxisRole::data].empty());
   EXPECT_EQ(space.global_batch, 64);
 }
 

@@ -90,8 +90,10 @@ TEST(Strategies, TensorRanksShareWeightsThatProductsCast) {
     A100s two(2, llama());
     two.device.table->peak_tflops[static_cast<std::size_t>(KernelType::fp8)] = 600;
     two.workload.training.precision = precision;
-    const std::int64_t all = layer(two.model({.data = 2, .global_batch = 2})).parameters;
-    const std::int64_t own = layer(two.model({.tensor = 2, .global_batch = 1})).parameters;
+    const std::int64_t all =
+        layer(two.model({.axes = {{AxisRole::data, 2}}, .global_batch = 2})).parameters;
+    const std::int64_t own =
+        layer(two.model({.axes = {{AxisRole::tensor, 2}}, .global_batch = 1})).parameters;
     EXPECT_EQ(all, 2 * kHidden + 4 * kHidden * kHidden + 3 * kHidden * kFfn);
     EXPECT_EQ(own, 2 * kHidden + (4 * kHidden * kHidden + 3 * kHidden * kFfn) / 2);
   };
@@ -114,7 +116,8 @@ TEST(Strategies, ACausalMaskHalvesTheScoresOfContextRanksToo) {
     shape.causal = causal;
     A100s some = fused(context, shape);
     some.device.table->host_ns_per_kernel = 0;
-    const BlockCost found = layer(some.model({.context = context, .global_batch = 1}));
+    const BlockCost found =
+        layer(some.model({.axes = {{AxisRole::context, context}}, .global_batch = 1}));
     return static_cast<double>(found.forward - found.collectives);
   };
   const double saved = forward(1, false) - forward(1, true);
@@ -170,12 +173,16 @@ TEST(Strategies, UtilisationOfHardwareIsAtMostOne) {
 
 TEST(Strategies, ZeroSharesStatesOverRanksOfTokensToo) {
   const A100s eight = fused(8, llama());
-  const std::int64_t p = eight.model({.data = 8, .global_batch = 8}).stages.front().parameters;
+  const std::int64_t p =
+      eight.model({.axes = {{AxisRole::data, 8}}, .global_batch = 8}).stages.front().parameters;
   for (const auto& [data, context] : {std::pair(8, 1), std::pair(2, 4), std::pair(1, 8)}) {
     for (const int zero : {1, 2, 3}) {
-      const StageResult stage =
-          eight.model({.data = data, .context = context, .zero = zero, .global_batch = data})
-              .stages.front();
+      const StageResult stage = eight
+                                    .model({.axes = {{AxisRole::data, data},
+                                                     {AxisRole::context, context},
+                                                     {AxisRole::zero, zero}},
+                                            .global_batch = data})
+                                    .stages.front();
       EXPECT_EQ(bytes(stage, MemoryOwner::optimizer_state), 12 * p / 8);
       EXPECT_EQ(bytes(stage, MemoryOwner::gradients), zero < 2 ? 2 * p : 2 * p / 8);
       EXPECT_EQ(bytes(stage, MemoryOwner::parameters), zero < 3 ? 2 * p : 2 * p / 8);
@@ -188,7 +195,8 @@ TEST(Strategies, ATiedTableIsAddedUpBetweenTheStagesThatHaveIt) {
   tied.tied = true;
   for (const std::int64_t data : {1, 2}) {
     const A100s with(4 * data, tied);
-    const ParallelStrategy strategy{.data = data, .pipeline = 4, .global_batch = 8 * data};
+    const ParallelStrategy strategy{.axes = {{AxisRole::data, data}, {AxisRole::pipeline, 4}},
+                                    .global_batch = 8 * data};
     const ClusterStep step = with.model(strategy);
     const ClusterStep apart = A100s(4 * data, llama()).model(strategy);
     const GroupAxis group{3 * data, 2};
@@ -236,7 +244,7 @@ TEST(Strategies, OffloadNeverNeedsMoreThanNone) {
     const std::int64_t pipeline = pick({1, 1, 2});
     if (shape.layers % pipeline != 0)
       continue;
-    ParallelStrategy strategy{.pipeline = pipeline,
+    ParallelStrategy strategy{.axes = {{AxisRole::pipeline, pipeline}},
                               .micro_batch = pick({1, 4}),
                               .global_batch = 16,
                               .recompute =
@@ -269,7 +277,9 @@ TEST(Strategies, LongSequencesOnManyRanksAreModelled) {
   shape.sequence = std::int64_t{1} << 20;
   for (const std::int64_t data : {1, 64, 1024}) {
     const A100s some = fused(16 * data, shape);
-    const ParallelStrategy strategy{.data = data, .context = 16, .zero = 1, .global_batch = data};
+    const ParallelStrategy strategy{
+        .axes = {{AxisRole::data, data}, {AxisRole::context, 16}, {AxisRole::zero, 1}},
+        .global_batch = data};
     EXPECT_GT(some.model(strategy).time, 0) << data;
   }
 }
@@ -278,14 +288,14 @@ TEST(Strategies, OneThatIsTooLargeEndsNoSearch) {
   TransformerShape shape = llama();
   shape.sequence = std::int64_t{1} << 22;
   const A100s some = fused(1 << 14, shape);
-  StrategySpace space{.tensor = {1},
-                      .pipeline = {1},
-                      .virtual_stages = {1},
-                      .context = {1 << 4, 1 << 8},
-                      .expert = {1},
+  StrategySpace space{.axes = {{AxisRole::tensor, {1}},
+                               {AxisRole::pipeline, {1}},
+                               {AxisRole::virtual_stages, {1}},
+                               {AxisRole::context, {1 << 4, 1 << 8}},
+                               {AxisRole::expert, {1}},
+                               {AxisRole::zero, {3}},
+                               {AxisRole::sequence, {0}}},
                       .micro_batch = {1},
-                      .zero = {3},
-                      .sequence = {false},
                       .schedule = {PipelineKind::one_f_one_b},
                       .recompute = {RecomputeKind::none},
                       .offload = {OffloadKind::none},

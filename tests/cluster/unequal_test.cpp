@@ -18,7 +18,8 @@ A100s four(std::vector<UnequalDevices> unequal) {
 }
 
 ParallelStrategy two_stages() {
-  return {.data = 2, .pipeline = 2, .micro_batch = 2, .global_batch = 16};
+  return {
+      .axes = {{AxisRole::data, 2}, {AxisRole::pipeline, 2}}, .micro_batch = 2, .global_batch = 16};
 }
 
 } // namespace

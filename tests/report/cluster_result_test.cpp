@@ -31,9 +31,9 @@ struct HandMadeCluster {
     device.table->name = "abacus";
     workload.transformer.emplace();
     workload.transformer->layers = 4;
-    step.strategy.data = 2;
-    step.strategy.pipeline = 2;
-    step.strategy.virtual_stages = chunks;
+    step.strategy.axes[AxisRole::data] = 2;
+    step.strategy.axes[AxisRole::pipeline] = 2;
+    step.strategy.axes[AxisRole::virtual_stages] = chunks;
     step.strategy.schedule = chunks > 1 ? PipelineKind::interleaved : PipelineKind::one_f_one_b;
     step.strategy.global_batch = 2 * micro_batches;
     run(chunks, micro_batches);

@@ -107,7 +107,7 @@ private:
 } // namespace
 
 std::int64_t ClusterExperiment::samples() const {
-  return checked_multiply(strategy.micro_batch, strategy.data);
+  return checked_multiply(strategy.micro_batch, strategy.parts_of(Divided::samples));
 }
 
 ClusterExperiment read_cluster_experiment(const std::string& path,

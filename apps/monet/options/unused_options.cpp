@@ -69,20 +69,23 @@ private:
     }
   }
 
-  void strategy(const char* key, bool given, const ParallelStrategy& without) {
+  void axis(AxisRole role) {
+    ParallelStrategy without = experiment_.strategy;
+    without.axes.reset(role);
+    strategy(fmt::format("parallel: {}", row_of(role).key), experiment_.strategy.axes.has(role),
+             without);
+  }
+
+  void strategy(const std::string& key, bool given, const ParallelStrategy& without) {
     if (given)
       compare(key, [&] { return figures_of(inputs_, model_.model(without)); });
   }
 
   void find_in_strategy() {
     const ParallelStrategy& given = experiment_.strategy;
+    axis(AxisRole::zero);
+    axis(AxisRole::sequence);
     ParallelStrategy without = given;
-    without.zero = 0;
-    strategy("parallel: zero", given.zero != 0, without);
-    without = given;
-    without.sequence = false;
-    strategy("parallel: sequence", given.sequence, without);
-    without = given;
     without.overlap = true;
     strategy("parallel: overlap", !given.overlap, without);
     without = given;
@@ -93,11 +96,9 @@ private:
     strategy("parallel: offload", given.offload != OffloadKind::none, without);
     without = given;
     without.schedule = ParallelStrategy{}.schedule;
-    without.virtual_stages = 1;
+    without.axes.reset(AxisRole::virtual_stages);
     strategy("parallel: schedule", given.schedule != without.schedule, without);
-    without = given;
-    without.virtual_stages = 1;
-    strategy("parallel: virtual", given.virtual_stages != 1, without);
+    axis(AxisRole::virtual_stages);
     without = given;
     without.layers.clear();
     strategy("parallel: layers", !given.layers.empty(), without);

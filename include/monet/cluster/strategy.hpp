@@ -2,14 +2,14 @@
 // Example:
 //   bool is_possible(std::int64_t devices) {
 //     ParallelStrategy strategy;
-//     strategy.tensor = 8;
-//     strategy.data = devices / 8;
-//     strategy.global_batch = 4 * strategy.data;
+//     strategy.axes = {{AxisRole::tensor, 8}, {AxisRole::data, devices / 8}};
+//     strategy.global_batch = devices / 2;
 //     return find_misfits(strategy, devices).empty();
 //   }
 #pragma once
 
 #include "monet/base/errors.hpp"
+#include "monet/cluster/axis_roles.hpp"
 #include "monet/cluster/partition.hpp"
 #include "monet/cluster/pipeline.hpp"
 
@@ -44,17 +44,9 @@ std::span<const std::string_view> offload_kind_names(); ///< names in the order 
 bool offloads_states(OffloadKind kind);
 bool offloads_activations(OffloadKind kind);
 
-/// A parallel strategy: the `parallel:` part of an experiment. The number of devices is data *
-/// context * tensor * pipeline.
+/// A parallel strategy: the `parallel:` part of an experiment.
 struct ParallelStrategy {
-  std::int64_t data = 1;           ///< ranks with different samples
-  std::int64_t tensor = 1;         ///< ranks that share products with weights
-  std::int64_t pipeline = 1;       ///< stages
-  std::int64_t virtual_stages = 1; ///< parts of the model per stage; key `virtual`
-  bool sequence = false;           ///< shard tokens over tensor ranks between their shared products
-  std::int64_t context = 1;        ///< ranks that share the tokens of a sample
-  std::int64_t expert = 1;         ///< data ranks that share experts; divides `data`
-  int zero = 0;                    ///< 1 optimiser states, 2 and gradients, 3 and parameters
+  ParallelAxes axes;
   PipelineKind schedule = PipelineKind::one_f_one_b;
   std::int64_t micro_batch = 1;  ///< samples per data rank and micro-batch
   std::int64_t global_batch = 1; ///< samples per step
@@ -69,8 +61,20 @@ struct ParallelStrategy {
   /// equal numbers.
   std::vector<std::int64_t> layers;
 
-  std::int64_t devices() const { return data * context * tensor * pipeline; }
-  std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  std::int64_t stages() const { return axes[AxisRole::pipeline]; }
+  std::int64_t parts_per_stage() const { return axes[AxisRole::virtual_stages]; }
+  std::int64_t parts() const { return stages() * parts_per_stage(); }
+  int zero() const { return static_cast<int>(axes[AxisRole::zero]); } ///< ZeRO's stage
+  std::int64_t devices() const; ///< the product of the degrees of kDeviceRoles
+  std::int64_t ranks_of_stage() const { return devices() / stages(); }
+  /// Number of parts into which the axes divide something; 1 for states, whose parts depend on the
+  /// tensor (ranks_with_copies()).
+  std::int64_t parts_of(Divided what) const;
+  /// Ranks of a stage that hold copies of a weight, or of an expert's weight.
+  std::int64_t ranks_with_copies(bool of_experts) const;
+  /// Samples of all ranks in a micro-batch.
+  std::int64_t samples_at_once() const { return micro_batch * parts_of(Divided::samples); }
+  std::int64_t micro_batches() const { return global_batch / samples_at_once(); }
   friend bool operator==(const ParallelStrategy&, const ParallelStrategy&) = default;
 };
 
@@ -78,9 +82,8 @@ struct ParallelStrategy {
 /// all values that divide the respective size, or for all kinds of schedule, recomputation and
 /// offload.
 struct StrategySpace {
-  std::vector<std::int64_t> data, tensor, pipeline, virtual_stages, context, expert, micro_batch;
-  std::vector<std::int64_t> zero;
-  std::vector<bool> sequence;
+  AxisChoices axes;
+  std::vector<std::int64_t> micro_batch;
   std::vector<PipelineKind> schedule;
   std::vector<RecomputeKind> recompute;
   std::vector<OffloadKind> offload;
@@ -88,9 +91,9 @@ struct StrategySpace {
   bool overlap = true;
 };
 
-/// Reads a strategy. Keys are the fields' names, and `virtual`. A missing key defaults to 1 or
-/// none; `global_batch` defaults to one micro-batch per data rank and pipeline stage. Unknown keys
-/// and invalid values are added to `problems`.
+/// Reads a strategy. Keys are those of the roles and the fields' names. A missing key defaults to 1
+/// or none; `global_batch` defaults to one micro-batch per data rank and pipeline stage. Unknown
+/// keys and invalid values are added to `problems`.
 ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems);
 /// Reads a strategy space from the `parallel:` part of an experiment; a key may hold one value or a
 /// list, and a missing key is free. `global_batch` is a required number; `overlap` is one value.
@@ -104,7 +107,11 @@ std::string to_string(const ParallelStrategy& strategy);
 /// here.
 std::vector<std::string> find_misfits(const ParallelStrategy& strategy,
                                       std::int64_t cluster_devices);
-/// Mesh of one stage: data, expert, context, tensor; the last varies fastest.
+/// Number of ranks along an axis of a stage's mesh.
+std::int64_t mesh_size(const ParallelStrategy& strategy, AxisRole role);
+/// Mesh of one stage, in the order of kMeshRoles.
 std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy);
+/// The roles of the mesh's axes along which all ranks have the whole activations of a stage.
+std::vector<AxisRole> roles_with_whole_inputs(const ParallelStrategy& strategy);
 
 } // namespace monet

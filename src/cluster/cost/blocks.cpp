@@ -62,8 +62,8 @@ private:
   double host_ns() const { return device_.table ? device_.table->host_ns_per_kernel : 0; }
 
   void add_chip_costs() {
-    const ChipCosts costs =
-        chip_costs(step(), *device_.chip, costs_, accumulates() || strategy_.data > 1);
+    const ChipCosts costs = chip_costs(step(), *device_.chip, costs_,
+                                       accumulates() || strategy_.parts_of(Divided::samples) > 1);
     for (std::size_t i = 0; i < costs.nanoseconds.size(); ++i) {
       if (op(i).phase == Phase::update) {
         add_update(i, costs.nanoseconds[i], costs.picojoules[i]);
@@ -180,22 +180,21 @@ private:
   /// although no axis may be divisible, because libraries shard the concatenated parameters.
   std::int64_t evenly(std::int64_t bytes, TensorId like, int from) const {
     const bool experts = is_of_experts(like);
-    const std::int64_t ranks =
-        strategy_.context * strategy_.data / (experts ? strategy_.expert : 1);
+    const std::int64_t ranks = strategy_.ranks_with_copies(experts);
     const auto origin = layout_.ranks.origins.find(like);
-    if (strategy_.zero < from || ranks == 1 || origin == layout_.ranks.origins.end())
+    if (strategy_.zero() < from || ranks == 1 || origin == layout_.ranks.origins.end())
       return bytes;
     std::int64_t parts = 1; // existing shards of the tensor
     for (const ShardCut& shard : origin->second.cuts) {
       const MeshAxis& axis = layout_.ranks.mesh[shard.mesh_axis];
-      if (axis.name == "data" || axis.name == "context" || (axis.name == "expert" && !experts))
+      if (row_of(axis_role(axis.name)).has_copies(experts))
         parts *= axis.size;
     }
     return (bytes * parts + ranks - 1) / ranks;
   }
 
   bool is_of_experts(TensorId id) const {
-    return strategy_.expert > 1 && graph().tensor(id).shape.size() >= 3;
+    return strategy_.parts_of(Divided::experts) > 1 && graph().tensor(id).shape.size() >= 3;
   }
 
   /// Adds the kernel that accumulates a gradient over micro-batches, as Megatron and
@@ -218,7 +217,7 @@ private:
     PassCost& pass = pass_of(tensor.producer->index());
     const double time = table().vector_bytes_ns(VectorKernel::elementwise, 1, elements, bytes);
     const PassCost cost{.compute = time,
-                        .sharded = strategy_.zero >= 2 ? time : 0,
+                        .sharded = strategy_.zero() >= 2 ? time : 0,
                         .host = host_ns(),
                         .kernels = 1};
     pass = joined(pass, cost);
@@ -250,10 +249,10 @@ private:
     const std::size_t made = gradient.producer->index();
     const double time = cycles * 1e9 / device_.chip->frequency_hz;
     const double energy = bits * port.read_pj_per_bit;
-    const PassCost cost{.compute = time, .sharded = strategy_.zero >= 2 ? time : 0};
+    const PassCost cost{.compute = time, .sharded = strategy_.zero() >= 2 ? time : 0};
     pass_of(made) = joined(pass_of(made), cost);
     block_of(made).pass_pj += energy;
-    block_of(made).sharded_pj += strategy_.zero >= 2 ? energy : 0;
+    block_of(made).sharded_pj += strategy_.zero() >= 2 ? energy : 0;
     return cost;
   }
 
@@ -307,7 +306,7 @@ private:
   /// The tensor that accumulates a gradient: the one before its exchange, or the shard after it if
   /// ZeRO keeps only shards of gradients.
   TensorId summed(TensorId gradient) const {
-    while (strategy_.zero < 2) {
+    while (strategy_.zero() < 2) {
       const auto producer = graph().tensor(gradient).producer;
       if (!producer || !is_collective(graph().op(*producer)))
         break;
@@ -483,9 +482,15 @@ PassCost joined(PassCost a, const PassCost& b) {
 }
 
 ProfileKey profile_key(const ParallelStrategy& strategy) {
-  return {strategy.data,        strategy.tensor, strategy.context,  strategy.expert,
-          strategy.micro_batch, strategy.zero,   strategy.sequence, strategy.micro_batches() > 1,
-          strategy.recompute};
+  ProfileKey key{.axes = strategy.axes,
+                 .micro_batch = strategy.micro_batch,
+                 .accumulates = strategy.micro_batches() > 1,
+                 .recompute = strategy.recompute};
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (!row.changes_profile)
+      key.axes.reset(row.role);
+  }
+  return key;
 }
 
 Profile Profiler::profile(const ParallelStrategy& strategy) const {

@@ -71,9 +71,8 @@ struct Profile {
 
 /// The properties of a strategy that determine its profile.
 struct ProfileKey {
-  std::int64_t data = 1, tensor = 1, context = 1, expert = 1, micro_batch = 1;
-  int zero = 0;
-  bool sequence = false;
+  ParallelAxes axes; ///< neutral if the axis does not change the profile
+  std::int64_t micro_batch = 1;
   bool accumulates = false; ///< sums gradients over several micro-batches
   RecomputeKind recompute = RecomputeKind::none;
   friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
@@ -97,9 +96,9 @@ private:
   std::shared_ptr<CoreCostCache> costs_; ///< of a chip's cores
 };
 
-/// The placement of a group of ranks along axes of the mesh: data, expert, context, tensor.
+/// The placement of a group of ranks along axes of the mesh.
 GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
-                        std::span<const std::string_view> axes);
+                        std::span<const AxisRole> axes);
 /// The placement of a rank and of the same rank of the next stage.
 GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strategy);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ struct Bucket {
   std::size_t first = 0;           ///< first operator
   double Block::*update = nullptr; ///< total of its time if it runs once a step, else null
   Collective kind = Collective::all_reduce;
-  std::vector<std::string_view> axes;
+  std::vector<AxisRole> axes;
 };
 
 /// Sums the costs of a rank's collectives.
@@ -45,7 +46,7 @@ public:
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (!is_collective(op(i)) || op(i).op_type == ops::TakeShard || is_continued(i))
         continue;
-      const std::vector<std::string_view> axes = axes_of(i);
+      const std::vector<AxisRole> axes = axes_of(i);
       const auto bytes = static_cast<double>(collective_bytes(graph(), op(i)));
       if (is_cut_in_a_row(i, axes)) {
         add_cut_in_a_row(i, axes);
@@ -84,10 +85,11 @@ private:
 
   /// The mesh axes of a collective. Consecutive all-reduces over several axes count as one over all
   /// of them.
-  std::vector<std::string_view> axes_of(std::size_t i) const {
-    std::vector<std::string_view> axes;
+  std::vector<AxisRole> axes_of(std::size_t i) const {
+    std::vector<AxisRole> axes;
     for (std::size_t at = i; true;) {
-      axes.push_back(std::get<std::string>(op(at).attributes.all().find("mesh_axis")->second));
+      axes.push_back(
+          axis_role(std::get<std::string>(op(at).attributes.all().find("mesh_axis")->second)));
       const auto before = graph().tensor(*op(at).inputs[0]).producer;
       if (!before || op(before->index()).op_type != op(i).op_type ||
           !is_collective(op(before->index())) || op(i).op_type != ops::AllReduce)
@@ -105,10 +107,18 @@ private:
 
   /// Whether a collective exchanges gradients or parameters, which may overlap with passes. False
   /// for tokens on their way to experts, and for keys and values of other tokens.
-  bool is_over_data(std::size_t i, const std::vector<std::string_view>& axes) const {
-    if (axes.front() == "context")
+  bool is_over_data(std::size_t i, const std::vector<AxisRole>& axes) const {
+    switch (row_of(axes.front()).overlapping) {
+    case OverlappingCollectives::none:
+      return false;
+    case OverlappingCollectives::of_weights:
       return is_of_weights(i);
-    return axes.front() == "data" || (axes.front() == "expert" && op(i).op_type != ops::AllToAll);
+    case OverlappingCollectives::all_but_all_to_all:
+      return op(i).op_type != "AllToAll";
+    case OverlappingCollectives::all:
+      return true;
+    }
+    return false;
   }
 
   bool is_of_weights(std::size_t i) const {
@@ -119,7 +129,7 @@ private:
     return kind == TensorKind::parameter || kind == TensorKind::parameter_gradient;
   }
 
-  double time_of(Collective kind, const std::vector<std::string_view>& axes, double bytes) {
+  double time_of(Collective kind, const std::vector<AxisRole>& axes, double bytes) {
     return static_cast<double>(collective_cost(group(axes), kind, bytes).time);
   }
 
@@ -127,7 +137,7 @@ private:
   /// over data ranks are merged by block and pass, or by block for those that run once a step, as
   /// FSDP gathers layers and DistributedDataParallel reduces buckets.
   double& bucket(std::size_t i, double Block::*update, Collective kind,
-                 const std::vector<std::string_view>& axes) {
+                 const std::vector<AxisRole>& axes) {
     const std::int64_t part = layout_.places[i].part;
     const PassCost* pass = update ? nullptr : &pass_of(i);
     for (auto& [of, bytes] : buckets_) {
@@ -140,14 +150,13 @@ private:
 
   /// Whether a collective all-reduces a gradient that ZeRO shards although no axis of it is
   /// divisible. The gradient is then cut like its states (see evenly()).
-  bool is_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) const {
-    return strategy_.zero > 0 && op(i).phase == Phase::update && op(i).op_type == ops::AllReduce &&
-           std::ranges::any_of(
-               axes, [](std::string_view axis) { return axis == "data" || axis == "context"; }) &&
+  bool is_cut_in_a_row(std::size_t i, const std::vector<AxisRole>& axes) const {
+    return strategy_.zero() > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
+           std::ranges::any_of(axes, [](AxisRole role) { return row_of(role).has_copies(true); }) &&
            element_count(graph().tensor(*op(i).inputs[0])) > 1;
   }
 
-  void add_cut_in_a_row(std::size_t i, const std::vector<std::string_view>& axes) {
+  void add_cut_in_a_row(std::size_t i, const std::vector<AxisRole>& axes) {
     const Tensor& gradient = graph().tensor(*op(i).inputs[0]);
     const std::int64_t elements = element_count(gradient);
     const ElementType weight = graph().tensor(step().parameters.front().weight).type;
@@ -159,8 +168,8 @@ private:
   }
 
   /// Adds an exchange that runs once a step: a gather of parameters, or a reduction of gradients.
-  void add_once(std::size_t i, bool gathers, Collective kind,
-                const std::vector<std::string_view>& axes, double bytes) {
+  void add_once(std::size_t i, bool gathers, Collective kind, const std::vector<AxisRole>& axes,
+                double bytes) {
     bucket(i, gathers ? &Block::parameters : &Block::gradients, kind, axes) += bytes;
     const auto weight = shared_.empty() ? std::nullopt : weight_of(i);
     if (!weight)
@@ -195,7 +204,7 @@ private:
     }
   }
 
-  const GroupPlacement& group(const std::vector<std::string_view>& axes) {
+  const GroupPlacement& group(const std::vector<AxisRole>& axes) {
     const auto found = groups_.find(axes);
     if (found != groups_.end())
       return found->second;
@@ -209,7 +218,7 @@ private:
   std::vector<Block>& blocks_;
   std::vector<SharedWeights>& shared_;
   const std::map<TensorId, TensorId> weights_ = mesh::weights_of_gradients(layout_.ranks.step);
-  std::map<std::vector<std::string_view>, GroupPlacement> groups_;
+  std::map<std::vector<AxisRole>, GroupPlacement> groups_;
   std::vector<std::pair<Bucket, double>> buckets_; ///< with their bytes
 };
 
@@ -246,24 +255,20 @@ void add_exchanges(const Cluster& cluster, const ParallelStrategy& strategy,
 }
 
 GroupPlacement group_of(const Cluster& cluster, const ParallelStrategy& strategy,
-                        std::span<const std::string_view> axes) {
+                        std::span<const AxisRole> axes) {
   std::vector<GroupAxis> group;
   std::int64_t stride = 1;
-  const auto add = [&](std::string_view name, std::int64_t count) {
-    if (std::ranges::find(axes, name) != axes.end() && count > 1)
+  for (const AxisRole role : kMeshRoles | std::views::reverse) {
+    const std::int64_t count = mesh_size(strategy, role);
+    if (std::ranges::find(axes, role) != axes.end() && count > 1)
       group.push_back({stride, count});
     stride *= count;
-  };
-  add("tensor", strategy.tensor);
-  add("context", strategy.context);
-  add("expert", strategy.expert);
-  add("data", strategy.data / strategy.expert);
+  }
   return place(cluster, group);
 }
 
 GroupPlacement neighbours(const Cluster& cluster, const ParallelStrategy& strategy) {
-  const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;
-  const GroupAxis group{stage, std::min<std::int64_t>(strategy.pipeline, 2)};
+  const GroupAxis group{strategy.ranks_of_stage(), std::min<std::int64_t>(strategy.stages(), 2)};
   return place(cluster, std::span(&group, 1));
 }
 

@@ -46,8 +46,8 @@ std::int64_t period_of(const TransformerShape& shape) {
 TransformerShape shortened(const TransformerShape& of, const ParallelStrategy& strategy) {
   TransformerShape shape = of;
   shape.layers = std::min(of.layers, 2 * period_of(of));
-  shape.batch = strategy.micro_batch * strategy.data;
-  shape.vocabulary_multiple = of.vocabulary_multiple * strategy.tensor;
+  shape.batch = strategy.samples_at_once();
+  shape.vocabulary_multiple = of.vocabulary_multiple * strategy.parts_of(Divided::heads);
   return shape;
 }
 
@@ -166,28 +166,28 @@ std::string sizes_misfit(const ClusterWorkload& workload, const ParallelStrategy
                : "layers of parts are given, but the network is not a transformer";
   const TransformerShape& shape = *workload.transformer;
   std::string problems;
-  const auto check = [&](std::string_view what, std::int64_t size, std::string_view by,
-                         std::int64_t parts) {
+  const auto check = [&](std::string_view what, std::int64_t size, Divided divided) {
+    const std::int64_t parts = strategy.parts_of(divided);
     if (size % parts != 0)
       problems += fmt::format("{}{} ({}) are not divisible by {} ({}): {} are left over",
-                              problems.empty() ? "" : "; ", what, size, by, parts, size % parts);
+                              problems.empty() ? "" : "; ", what, size, divisor_of(divided), parts,
+                              size % parts);
   };
-  check("heads of keys", shape.heads_of_keys(), "tensor", strategy.tensor);
+  check("heads of keys", shape.heads_of_keys(), Divided::heads);
   const std::int64_t given =
       std::accumulate(strategy.layers.begin(), strategy.layers.end(), std::int64_t{0});
   if (strategy.layers.empty())
-    check("layers", shape.layers, "pipeline * virtual",
-          strategy.pipeline * strategy.virtual_stages);
+    check("layers", shape.layers, Divided::layers);
   else if (given != shape.layers)
     problems += fmt::format("{}the parts have {} layers together, the transformer has {}",
                             problems.empty() ? "" : "; ", given, shape.layers);
-  check("tokens", shape.sequence, "context * tensor ranks that share them",
-        strategy.context * (strategy.sequence ? strategy.tensor : 1));
+  check("tokens", shape.sequence, Divided::tokens);
+  const std::int64_t of_experts = strategy.parts_of(Divided::experts);
   if (shape.experts)
-    check("experts", *shape.experts, "expert", strategy.expert);
-  else if (strategy.expert > 1)
-    problems += fmt::format("{}expert is {}, but there are no experts",
-                            problems.empty() ? "" : "; ", strategy.expert);
+    check("experts", *shape.experts, Divided::experts);
+  else if (of_experts > 1)
+    problems += fmt::format("{}{} is {}, but there are no experts", problems.empty() ? "" : "; ",
+                            divisor_of(Divided::experts), of_experts);
   return problems;
 }
 
@@ -195,7 +195,7 @@ RankLayout lay_out(const ClusterWorkload& workload, const ParallelStrategy& stra
   const Graph network =
       workload.transformer
           ? make_transformer(shortened(*workload.transformer, strategy), kMaxElements)
-          : workload.network(strategy.micro_batch * strategy.data);
+          : workload.network(strategy.samples_at_once());
   TrainingOptions training = workload.training;
   const std::vector<std::string> again = recomputed(network, strategy, training.attention);
   training.storage.recompute.insert(training.storage.recompute.end(), again.begin(), again.end());

@@ -42,80 +42,91 @@ public:
   }
 
   std::vector<ParallelStrategy> run() {
-    for (const std::int64_t tensor : chosen(space_.tensor, devices_)) {
-      for (const std::int64_t pipeline : chosen(space_.pipeline, devices_ / tensor)) {
-        const std::int64_t rest = devices_ / tensor / pipeline;
-        for (const std::int64_t context : contexts(rest)) {
-          strategy_.tensor = tensor;
-          strategy_.pipeline = pipeline;
-          strategy_.context = context;
-          strategy_.data = rest / context;
-          if (allows(space_.data, strategy_.data) && space_.global_batch % strategy_.data == 0)
-            add_experts();
-        }
-      }
-    }
+    add_degrees(0, devices_);
     return std::move(found_);
   }
 
 private:
   bool is_transformer() const { return workload_.transformer.has_value(); }
 
-  /// Context-parallel degrees. Samples of a general network may lack tokens, so the default is 1.
-  std::vector<std::int64_t> contexts(std::int64_t rest) const {
-    if (!is_transformer() && space_.context.empty())
-      return {1};
-    return chosen(space_.context, rest);
+  bool is_searched(SearchedFor networks) const {
+    return networks == SearchedFor::all ||
+           (is_transformer() &&
+            (networks == SearchedFor::transformers || workload_.transformer->experts));
   }
 
-  void add_experts() {
-    const bool has_experts = is_transformer() && workload_.transformer->experts;
-    const std::vector<std::int64_t> degrees = has_experts || !space_.expert.empty()
-                                                  ? chosen(space_.expert, strategy_.data)
-                                                  : std::vector<std::int64_t>{1};
-    for (const std::int64_t expert : degrees) {
-      strategy_.expert = expert;
-      for (const bool sequence : {false, true}) {
-        if (!has(space_.sequence, sequence) || (sequence && strategy_.tensor == 1))
-          continue;
-        strategy_.sequence = sequence;
-        strategy_.virtual_stages = 1;
-        if (cluster_cost::sizes_misfit(workload_, strategy_).empty())
-          add_micro_batches();
+  /// Degrees of an axis that divide `whole`: the given ones, or else those worth a search. Samples
+  /// of a general network may lack tokens, for example.
+  std::vector<std::int64_t> degrees_of(AxisRole role, std::int64_t whole) const {
+    const std::vector<std::int64_t>& given = space_.axes[role];
+    if (given.empty() && !is_searched(row_of(role).searched))
+      return {1};
+    return chosen(given, whole);
+  }
+
+  /// Chooses the degree of the role `at` in kSearchOrder, then those of the later roles. `rest`:
+  /// devices that no earlier axis divides.
+  void add_degrees(std::size_t at, std::int64_t rest) {
+    if (at == kSearchOrder.size()) {
+      strategy_.axes.reset(AxisRole::virtual_stages);
+      if (cluster_cost::sizes_misfit(workload_, strategy_).empty())
+        add_micro_batches();
+      return;
+    }
+    const AxisRoleRow& row = row_of(kSearchOrder[at]);
+    std::int64_t& degree = strategy_.axes[row.role];
+    if (row.form == AxisForm::toggle) {
+      for (const std::int64_t value : {0, 1}) {
+        degree = value;
+        if (allows(space_.axes[row.role], value) && (value == 0 || strategy_.axes.has(*row.within)))
+          add_degrees(at + 1, rest);
+      }
+    } else if (row.within) {
+      for (const std::int64_t value : degrees_of(row.role, strategy_.axes[*row.within])) {
+        degree = value;
+        add_degrees(at + 1, rest);
+      }
+    } else if (row.divides == Divided::samples) {
+      degree = rest;
+      if (allows(space_.axes[row.role], rest) && space_.global_batch % rest == 0)
+        add_degrees(at + 1, 1);
+    } else {
+      for (const std::int64_t value : degrees_of(row.role, rest)) {
+        degree = value;
+        add_degrees(at + 1, rest / value);
       }
     }
   }
 
   void add_micro_batches() {
     for (const std::int64_t samples :
-         chosen(space_.micro_batch, space_.global_batch / strategy_.data)) {
+         chosen(space_.micro_batch, space_.global_batch / strategy_.parts_of(Divided::samples))) {
       strategy_.micro_batch = samples;
       for (const std::int64_t parts : virtual_degrees()) {
-        strategy_.virtual_stages = parts;
+        strategy_.axes[AxisRole::virtual_stages] = parts;
         add_schedules();
       }
     }
   }
 
   std::vector<std::int64_t> virtual_degrees() const {
+    const std::vector<std::int64_t>& given = space_.axes[AxisRole::virtual_stages];
     if (!is_transformer())
-      return space_.virtual_stages.empty() ? std::vector<std::int64_t>{1} : space_.virtual_stages;
-    const std::int64_t layers = workload_.transformer->layers / strategy_.pipeline;
-    if (strategy_.pipeline == 1) // virtual stages need a pipeline
-      return allows(space_.virtual_stages, 1) ? std::vector<std::int64_t>{1}
-                                              : std::vector<std::int64_t>{};
-    return chosen(space_.virtual_stages, layers);
+      return given.empty() ? std::vector<std::int64_t>{1} : given;
+    if (strategy_.stages() == 1) // virtual stages need a pipeline
+      return allows(given, 1) ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{};
+    return chosen(given, workload_.transformer->layers / strategy_.stages());
   }
 
   void add_schedules() {
     for (std::size_t kind = 0; kind < pipeline_kind_names().size(); ++kind) {
       strategy_.schedule = static_cast<PipelineKind>(kind);
       // Without a pipeline all schedules are equivalent.
-      const bool alone = strategy_.pipeline == 1 && space_.schedule.empty();
+      const bool alone = strategy_.stages() == 1 && space_.schedule.empty();
       if (alone && strategy_.schedule != PipelineKind::one_f_one_b)
         continue;
       if (!has(space_.schedule, strategy_.schedule) ||
-          why_not(strategy_.schedule, strategy_.pipeline, strategy_.virtual_stages,
+          why_not(strategy_.schedule, strategy_.stages(), strategy_.parts_per_stage(),
                   strategy_.micro_batches()))
         continue;
       add_storage();
@@ -123,11 +134,13 @@ private:
   }
 
   void add_storage() {
-    for (int zero = 0; zero <= 3; ++zero) {
-      if (!allows(space_.zero, zero) ||
-          (zero > 0 && strategy_.data * strategy_.context == 1 && space_.zero.empty()))
+    const AxisRoleRow& zero = row_of(AxisRole::zero);
+    const std::vector<std::int64_t>& given = space_.axes[zero.role];
+    const bool is_alone = given.empty() && strategy_.ranks_with_copies(false) == 1;
+    for (std::int64_t stage = 0; stage <= (is_alone ? 0 : zero.maximum); ++stage) {
+      if (!allows(given, stage))
         continue;
-      strategy_.zero = zero;
+      strategy_.axes[zero.role] = stage;
       for (const RecomputeKind recompute :
            {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
         if (!has(space_.recompute, recompute) || !differs(recompute))

@@ -43,8 +43,8 @@ public:
              double speed)
       : device_(device), base_(base), strategy_(strategy), speed_(speed),
         even_(has_even_parts(base, strategy)),
-        more_ranks_(static_cast<double>(strategy.data) /
-                    static_cast<double>(base_of(strategy).data)) {
+        more_ranks_(static_cast<double>(strategy.parts_of(Divided::samples)) /
+                    static_cast<double>(base_of(strategy).parts_of(Divided::samples))) {
     for (const Block& block : base.blocks)
       costs_.push_back(cost_of(block));
     if (!even_)
@@ -70,8 +70,7 @@ public:
           static_cast<double>(strategy_.micro_batches()) * (block.pass_pj - block.sharded_pj) +
           block.update_pj / sharded(1);
     }
-    bound.energy_pj =
-        energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
+    bound.energy_pj = energy * static_cast<double>(strategy_.ranks_of_stage());
     return bound;
   }
 
@@ -91,7 +90,7 @@ private:
 
   /// The maximum factor by which ZeRO, if its stage is at least `from`, divides more than in the
   /// base profile. A tensor that the base could not divide stays undivided with more ranks.
-  double sharded(int from) const { return strategy_.zero >= from ? more_ranks_ : 1; }
+  double sharded(int from) const { return strategy_.zero() >= from ? more_ranks_ : 1; }
   /// Lower bound of the bytes of parameters, gradients and states on the device. Offloaded states
   /// count as 0.
   std::int64_t kept(std::int64_t parameters, std::int64_t gradients, std::int64_t states) const {
@@ -105,7 +104,7 @@ private:
 
   StepBound of_even_parts() const {
     StepBound bound;
-    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage) {
+    for (std::int64_t stage = 0; stage < strategy_.stages(); ++stage) {
       bound.time = std::max(bound.time, time_of_stage(stage));
       bound.memory = std::max(bound.memory, memory_of_stage(stage));
     }
@@ -113,7 +112,7 @@ private:
   }
 
   std::size_t part(std::int64_t stage, std::int64_t chunk) const {
-    return static_cast<std::size_t>(part_of(strategy_.schedule, strategy_.pipeline, stage, chunk));
+    return static_cast<std::size_t>(part_of(strategy_.schedule, strategy_.stages(), stage, chunk));
   }
 
   /// Lower bound of the step's time by one stage, in ns. Its first pass waits for the first
@@ -121,7 +120,7 @@ private:
   /// pass is the backward pass of its first part, which those of the earlier parts follow.
   Nanoseconds time_of_stage(std::int64_t stage) const {
     PartCost own;
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
+    for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk)
       own.add(parts_[part(stage, chunk)]);
     PartCost before;
     for (std::int64_t i = 0; i < stage; ++i)
@@ -134,7 +133,7 @@ private:
 
   template <class F>
   void for_each_block(std::int64_t stage, F f) const {
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk) {
       const auto [first, end] = ranges_[part(stage, chunk)];
       for (std::size_t at = first; at < end; ++at)
         f(base_.sequence[at]);
@@ -154,19 +153,20 @@ private:
   /// gathers.
   std::int64_t passing(std::int64_t stage) const {
     std::int64_t least = parts_[part(stage, 0)].stored;
-    for (std::int64_t chunk = 1; chunk < strategy_.virtual_stages; ++chunk)
+    for (std::int64_t chunk = 1; chunk < strategy_.parts_per_stage(); ++chunk)
       least = std::min(least, parts_[part(stage, chunk)].stored);
-    const std::int64_t held = max_held(strategy_.schedule, strategy_.pipeline,
-                                       strategy_.virtual_stages, strategy_.micro_batches(), stage);
+    const std::int64_t held =
+        max_held(strategy_.schedule, strategy_.stages(), strategy_.parts_per_stage(),
+                 strategy_.micro_batches(), stage);
     const std::int64_t stored = held * least;
     const bool moves = offloads_activations(strategy_.offload);
     std::int64_t most = 0;
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk) {
       const auto [first, end] = ranges_[part(stage, chunk)];
       const auto blocks = std::span(base_.sequence).subspan(first, end - first);
-      OffloadPeak peak{strategy_.zero >= 2 ? 0 : temporaries_of(base_, blocks), stored};
+      OffloadPeak peak{strategy_.zero() >= 2 ? 0 : temporaries_of(base_, blocks), stored};
       if (moves)
-        peak = strategy_.zero >= 2 ? OffloadPeak{} : offload_peak(base_, blocks, stored);
+        peak = strategy_.zero() >= 2 ? OffloadPeak{} : offload_peak(base_, blocks, stored);
       most = std::max(most, peak.temporaries + peak.stored);
     }
     return most;
@@ -211,11 +211,11 @@ private:
       gradients -= shared.gradient_bytes;
       states -= shared.state_bytes;
     }
-    const Nanoseconds share = all.all() / strategy_.pipeline;
+    const Nanoseconds share = all.all() / strategy_.stages();
     // Every stage stores at least one micro-batch of each of its parts.
     const std::int64_t stored = offloads_activations(strategy_.offload) ? 0 : all.stored;
     const std::int64_t bytes = kept(parameters, gradients, states) + stored;
-    return {strategy_.micro_batches() * std::max(share, largest), bytes / strategy_.pipeline, 0};
+    return {strategy_.micro_batches() * std::max(share, largest), bytes / strategy_.stages(), 0};
   }
 
   const ClusterDevice& device_;
@@ -246,15 +246,15 @@ std::int64_t min_factor(std::int64_t of) {
 
 ParallelStrategy base_of(const ParallelStrategy& strategy) {
   ParallelStrategy base;
-  base.tensor = strategy.tensor;
-  base.sequence = strategy.sequence;
-  base.context = strategy.context;
-  base.expert = strategy.expert;
-  base.data = strategy.expert * min_factor(strategy.data / strategy.expert);
-  base.zero = strategy.zero;
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (row.changes_profile)
+      base.axes[row.role] = strategy.axes[row.role];
+  }
+  constexpr AxisRole kOutermost = kMeshRoles.front();
+  const std::int64_t size = mesh_size(strategy, kOutermost);
+  base.axes[kOutermost] = strategy.axes[kOutermost] / size * min_factor(size);
   base.micro_batch = strategy.micro_batch;
-  base.global_batch =
-      base.data * base.micro_batch * std::min<std::int64_t>(strategy.micro_batches(), 2);
+  base.global_batch = base.samples_at_once() * std::min<std::int64_t>(strategy.micro_batches(), 2);
   base.recompute = strategy.recompute;
   return base;
 }

@@ -27,7 +27,7 @@ public:
         begins_(std::move(begins)), costs_(costs_at(1)) {
     if (cluster.unequal.empty())
       return;
-    for (std::int64_t stage = 0; stage < strategy.pipeline; ++stage) {
+    for (std::int64_t stage = 0; stage < strategy.stages(); ++stage) {
       const double speed = devices_of(cluster, device, strategy, stage).speed;
       if (speed != 1)
         costs_of_unequal_.emplace(stage, costs_at(speed));
@@ -40,7 +40,7 @@ public:
     const PipelineProblem problem = make_problem();
     step_.timeline = simulate(problem);
     step_.time = step_.timeline.period;
-    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage)
+    for (std::int64_t stage = 0; stage < strategy_.stages(); ++stage)
       add_stage(problem, stage);
     finish(tokens_of_sample);
     return std::move(step_);
@@ -58,7 +58,7 @@ private:
     return (found == costs_of_unequal_.end() ? costs_ : found->second)[i];
   }
   std::int64_t part(std::int64_t stage, std::int64_t chunk) const {
-    return part_of(strategy_.schedule, strategy_.pipeline, stage, chunk);
+    return part_of(strategy_.schedule, strategy_.stages(), stage, chunk);
   }
 
   void list_blocks() {
@@ -116,15 +116,15 @@ private:
   PipelineProblem make_problem() {
     PipelineProblem problem;
     problem.kind = strategy_.schedule;
-    problem.stages = strategy_.pipeline;
-    problem.chunks = strategy_.virtual_stages;
+    problem.stages = strategy_.stages();
+    problem.chunks = strategy_.parts_per_stage();
     problem.micro_batches = strategy_.micro_batches();
-    for (std::int64_t stage = 0; stage < strategy_.pipeline; ++stage) {
-      for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk)
+    for (std::int64_t stage = 0; stage < strategy_.stages(); ++stage) {
+      for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk)
         problem.costs.push_back(chunk_cost(stage, part(stage, chunk)));
       problem.tails.push_back(tail_of(stage));
     }
-    if (strategy_.pipeline > 1)
+    if (strategy_.stages() > 1)
       add_sends(problem);
     return problem;
   }
@@ -146,15 +146,15 @@ private:
   void add_sends(PipelineProblem& problem) const {
     problem.overlap_sends = strategy_.overlap;
     const GroupPlacement next = cluster_cost::neighbours(cluster_, strategy_);
-    constexpr std::string_view kTensor[]{"tensor"};
-    const GroupPlacement ranks = cluster_cost::group_of(cluster_, strategy_, kTensor);
-    const std::int64_t parts = strategy_.pipeline * strategy_.virtual_stages;
+    const std::vector<AxisRole> copies = roles_with_whole_inputs(strategy_);
+    const GroupPlacement ranks = cluster_cost::group_of(cluster_, strategy_, copies);
+    const std::int64_t parts = strategy_.parts();
     for (std::int64_t number = 0; number + 1 < parts; ++number) {
       const auto bytes = static_cast<double>(block(blocks_of(number).back()).output_bytes);
       // Each tensor rank sends a part of the activations that all of them replicate, and the
       // receivers gather the parts (Narayanan et al. 2021, section 4.1).
-      const bool alike = strategy_.tensor > 1 && !strategy_.sequence;
-      const double sent = alike ? bytes / static_cast<double>(strategy_.tensor) : bytes;
+      const bool alike = ranks.ranks > 1;
+      const double sent = alike ? bytes / static_cast<double>(ranks.ranks) : bytes;
       Nanoseconds time = collective_cost(next, Collective::point_to_point, sent).time;
       if (alike)
         time += collective_cost(ranks, Collective::all_gather, bytes).time;
@@ -165,7 +165,7 @@ private:
 
   template <class F>
   void for_each_block(std::int64_t stage, F f) const {
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk) {
       for (const std::size_t i : blocks_of(part(stage, chunk)))
         f(i);
     }
@@ -270,7 +270,7 @@ private:
     };
     const std::int64_t stored = at(MemoryOwner::stored_activations);
     OffloadPeak worst;
-    for (std::int64_t chunk = 0; chunk < strategy_.virtual_stages; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < strategy_.parts_per_stage(); ++chunk) {
       const auto blocks = blocks_of(part(stage, chunk));
       const OffloadPeak peak = offloads_activations(strategy_.offload)
                                    ? offload_peak(profile_, blocks, stored)
@@ -309,7 +309,7 @@ private:
       hardware += static_cast<double>(cost.count) * cost.hardware_flops;
     }
     const double a_device = static_cast<double>(strategy_.micro_batches()) /
-                            static_cast<double>(strategy_.pipeline) / seconds * 1e-12;
+                            static_cast<double>(strategy_.stages()) / seconds * 1e-12;
     if (profile_.peak_tflops > 0) {
       step_.mfu = model * a_device / profile_.peak_tflops;
       step_.mfu_with_masked = (model + masked) * a_device / profile_.peak_tflops;
@@ -319,8 +319,7 @@ private:
     for (const std::size_t i : profile_.sequence)
       energy +=
           static_cast<double>(strategy_.micro_batches()) * block(i).pass_pj + block(i).update_pj;
-    step_.energy_pj =
-        energy * static_cast<double>(strategy_.data * strategy_.context * strategy_.tensor);
+    step_.energy_pj = energy * static_cast<double>(strategy_.ranks_of_stage());
     for (const StageResult& stage : step_.stages) {
       step_.largest_memory = std::max(step_.largest_memory, stage.memory.total());
       step_.largest_host = std::max(step_.largest_host, stage.memory.host);

@@ -60,13 +60,13 @@ double update_time(const Block& block, bool overlap, double speed) {
 }
 
 bool has_even_parts(const Profile& profile, const ParallelStrategy& strategy) {
-  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
+  const auto parts = static_cast<std::size_t>(strategy.parts());
   const std::size_t blocks = profile.sequence.size();
   return blocks >= 3 && (blocks - 2) % parts == 0 && profile.blocks[0].name == "begin";
 }
 
 std::vector<std::size_t> part_begins(const Profile& profile, const ParallelStrategy& strategy) {
-  const auto parts = static_cast<std::size_t>(strategy.pipeline * strategy.virtual_stages);
+  const auto parts = static_cast<std::size_t>(strategy.parts());
   const std::size_t blocks = profile.sequence.size();
   std::vector<std::size_t> begins{0};
   if (!strategy.layers.empty()) {

@@ -34,12 +34,12 @@ class Stages {
 public:
   Stages(const Profile& profile, const ParallelStrategy& strategy,
          std::span<const std::size_t> begins)
-      : has_(static_cast<std::size_t>(strategy.pipeline),
+      : has_(static_cast<std::size_t>(strategy.stages()),
              std::vector<bool>(profile.blocks.size(), false)) {
-    for (std::int64_t stage = 0; stage < strategy.pipeline; ++stage) {
-      for (std::int64_t chunk = 0; chunk < strategy.virtual_stages; ++chunk) {
+    for (std::int64_t stage = 0; stage < strategy.stages(); ++stage) {
+      for (std::int64_t chunk = 0; chunk < strategy.parts_per_stage(); ++chunk) {
         const auto part =
-            static_cast<std::size_t>(part_of(strategy.schedule, strategy.pipeline, stage, chunk));
+            static_cast<std::size_t>(part_of(strategy.schedule, strategy.stages(), stage, chunk));
         for (std::size_t at = begins[part]; at < begins[part + 1]; ++at)
           has_[static_cast<std::size_t>(stage)][profile.sequence[at]] = true;
       }
@@ -67,7 +67,7 @@ private:
 /// `distance` stages away.
 double exchange_time(const Cluster& cluster, const ParallelStrategy& strategy,
                      std::int64_t distance, std::int64_t bytes) {
-  const std::int64_t stage = strategy.tensor * strategy.context * strategy.data;
+  const std::int64_t stage = strategy.ranks_of_stage();
   const GroupAxis group{distance * stage, 2};
   const CollectiveCost cost = collective_cost(place(cluster, std::span(&group, 1)),
                                               Collective::all_reduce, static_cast<double>(bytes));
@@ -82,7 +82,7 @@ Profile with_shared_weights(const Profile& profile, const Cluster* cluster,
   if (profile.shared.empty())
     return with;
   std::optional<Stages> stages;
-  if (cluster && strategy.pipeline > 1)
+  if (cluster && strategy.stages() > 1)
     stages.emplace(profile, strategy, begins);
   for (const SharedWeights& both : profile.shared) {
     Block& first = with.blocks[both.first];

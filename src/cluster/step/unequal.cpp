@@ -30,7 +30,7 @@ StageDevices devices_of(const Cluster& cluster, const ClusterDevice& device,
   const std::int64_t usual = usual_memory(cluster, device);
   if (cluster.unequal.empty())
     return {1, usual};
-  const std::int64_t count = strategy.data * strategy.context * strategy.tensor;
+  const std::int64_t count = strategy.ranks_of_stage();
   const std::int64_t first = stage * count;
   std::int64_t others = count;
   StageDevices worst{std::numeric_limits<double>::infinity(), kUnknown};

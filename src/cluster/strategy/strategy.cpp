@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};
 constexpr std::array<std::string_view, 4> kOffload{"none", "states", "activations", "both"};
-constexpr std::int64_t kMax = std::int64_t{1} << 30; ///< maximum degree or batch
-constexpr std::size_t kMaxValues = 1000;             ///< maximum number of values per key
+constexpr std::size_t kMaxValues = 1000; ///< maximum number of values per key
 
 /// The product of the factors, or the maximum of int64 if it overflows.
 std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
@@ -31,22 +30,6 @@ std::int64_t bounded(std::initializer_list<std::int64_t> factors) {
   }
   return product;
 }
-
-struct DegreeKey {
-  std::string_view key;
-  std::int64_t ParallelStrategy::*field;
-  std::vector<std::int64_t> StrategySpace::*values; ///< null: one value
-};
-constexpr DegreeKey kDegrees[]{
-    {"data", &ParallelStrategy::data, &StrategySpace::data},
-    {"tensor", &ParallelStrategy::tensor, &StrategySpace::tensor},
-    {"pipeline", &ParallelStrategy::pipeline, &StrategySpace::pipeline},
-    {"virtual", &ParallelStrategy::virtual_stages, &StrategySpace::virtual_stages},
-    {"context", &ParallelStrategy::context, &StrategySpace::context},
-    {"expert", &ParallelStrategy::expert, &StrategySpace::expert},
-    {"micro_batch", &ParallelStrategy::micro_batch, &StrategySpace::micro_batch},
-    {"global_batch", &ParallelStrategy::global_batch, nullptr},
-};
 
 /// The index in `names` of the node's string. Otherwise reports a problem and returns nullopt.
 std::optional<std::size_t> choice_of(const YamlNode& node, std::span<const std::string_view> names,
@@ -71,9 +54,9 @@ std::optional<std::size_t> choice(YamlMap& map, std::string_view key,
 std::vector<std::int64_t> read_layers(const YamlNode& node, ProblemList& problems) {
   std::vector<std::int64_t> layers;
   for (const std::int64_t count : as_integers(node, problems)) {
-    if (count < 0 || count > kMax)
-      problems.add(node.where, fmt::format("a part has {} layers, not 0 to {}", count, kMax));
-    layers.push_back(std::clamp<std::int64_t>(count, 0, kMax));
+    if (count < 0 || count > kMaxDegree)
+      problems.add(node.where, fmt::format("a part has {} layers, not 0 to {}", count, kMaxDegree));
+    layers.push_back(std::clamp<std::int64_t>(count, 0, kMaxDegree));
   }
   return layers;
 }
@@ -150,6 +133,34 @@ std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view ke
   return std::nullopt;
 }
 
+std::int64_t read_stage(YamlMap& map, const AxisRoleRow& row, ProblemList& problems) {
+  const std::int64_t value = map.integer_or(row.key, 0);
+  if (value >= 0 && value <= row.maximum)
+    return value;
+  problems.add(map.find(row.key)->where,
+               fmt::format("{} is a stage from 0 to {}", row.key, row.maximum));
+  return 0;
+}
+
+/// Samples of all ranks in a micro-batch, or the maximum of int64 if they overflow.
+std::int64_t samples_of(const ParallelStrategy& strategy) {
+  return bounded({strategy.parts_of(Divided::samples), strategy.micro_batch});
+}
+
+/// Adds the axes that group or use the ranks of another axis, and cannot.
+void check_inner_axes(const ParallelAxes& axes, std::vector<std::string>& found) {
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (!row.within)
+      continue;
+    const AxisRoleRow& outer = row_of(*row.within);
+    if (row.form == AxisForm::ranks)
+      check_divides(found, outer.key, axes[outer.role], row.key, axes[row.role]);
+    else if (axes.has(row.role) && !axes.has(outer.role))
+      found.push_back(fmt::format("{} divides tokens over {} ranks, and {} is 1", row.key,
+                                  outer.key, outer.key));
+  }
+}
+
 template <class Kind>
 std::optional<Kind> kind_of(std::optional<std::size_t> choice) {
   return choice ? std::optional(static_cast<Kind>(*choice)) : std::nullopt;
@@ -180,23 +191,27 @@ bool offloads_activations(OffloadKind kind) {
 ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   ParallelStrategy strategy;
-  for (const DegreeKey& degree : kDegrees) {
-    const std::int64_t value = map.integer_or(degree.key, 1);
-    if (value < 1 || value > kMax)
-      problems.add(map.find(degree.key)->where,
-                   fmt::format("{} is {}, not 1 to {}", degree.key, value, kMax));
-    strategy.*degree.field = std::clamp<std::int64_t>(value, 1, kMax);
+  const auto number = [&](std::string_view key) {
+    const std::int64_t value = map.integer_or(key, 1);
+    if (value < 1 || value > kMaxDegree)
+      problems.add(map.find(key)->where,
+                   fmt::format("{} is {}, not 1 to {}", key, value, kMaxDegree));
+    return std::clamp<std::int64_t>(value, 1, kMaxDegree);
+  };
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (row.form == AxisForm::ranks)
+      strategy.axes[row.role] = number(row.key);
+    else if (row.form == AxisForm::toggle)
+      strategy.axes[row.role] = map.boolean_or(row.key, false) ? 1 : 0;
+    else
+      strategy.axes[row.role] = read_stage(map, row, problems);
   }
-  strategy.sequence = map.boolean_or("sequence", false);
+  strategy.micro_batch = number("micro_batch");
+  strategy.global_batch = number("global_batch");
   strategy.overlap = map.boolean_or("overlap", true);
-  strategy.zero = static_cast<int>(map.integer_or("zero", 0));
-  if (strategy.zero < 0 || strategy.zero > 3) {
-    problems.add(map.find("zero")->where, "zero is a stage from 0 to 3");
-    strategy.zero = 0;
-  }
   if (const auto kind = choice(map, "schedule", pipeline_kind_names(), problems))
     strategy.schedule = static_cast<PipelineKind>(*kind);
-  else if (strategy.virtual_stages > 1)
+  else if (strategy.parts_per_stage() > 1)
     strategy.schedule = PipelineKind::interleaved;
   if (const auto kind = choice(map, "recompute", kRecompute, problems))
     strategy.recompute = static_cast<RecomputeKind>(*kind);
@@ -205,7 +220,7 @@ ParallelStrategy read_strategy(const YamlNode& node, ProblemList& problems) {
   if (const YamlNode* layers = map.find("layers"))
     strategy.layers = read_layers(*layers, problems);
   if (!map.has("global_batch"))
-    strategy.global_batch = bounded({strategy.data, strategy.micro_batch, strategy.pipeline});
+    strategy.global_batch = bounded({samples_of(strategy), strategy.stages()});
   map.finish();
   return strategy;
 }
@@ -214,16 +229,22 @@ StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   ValueReader reader(map, problems);
   StrategySpace space;
-  for (const auto& [key, field, values] : kDegrees) {
-    if (values != nullptr)
-      reader.read(key, space.*values, [&, key = key](const YamlNode& value) {
-        return integer_in(value, key, 1, kMax, problems);
+  const auto numbers = [&](std::string_view key, std::int64_t minimum, std::int64_t maximum,
+                           std::vector<std::int64_t>& values) {
+    reader.read(key, values, [&](const YamlNode& value) {
+      return integer_in(value, key, minimum, maximum, problems);
+    });
+  };
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (row.form != AxisForm::toggle)
+      numbers(row.key, row.form == AxisForm::ranks ? 1 : 0, row.maximum, space.axes[row.role]);
+    else
+      reader.read(row.key, space.axes[row.role], [&](const YamlNode& value) {
+        const std::optional<bool> given = as_boolean(value, problems);
+        return given ? std::optional<std::int64_t>(*given) : std::nullopt;
       });
   }
-  reader.read("zero", space.zero,
-              [&](const YamlNode& value) { return integer_in(value, "zero", 0, 3, problems); });
-  reader.read("sequence", space.sequence,
-              [&](const YamlNode& value) { return as_boolean(value, problems); });
+  numbers("micro_batch", 1, kMaxDegree, space.micro_batch);
   reader.read("schedule", space.schedule, [&](const YamlNode& value) {
     return kind_of<PipelineKind>(choice_of(value, pipeline_kind_names(), problems));
   });
@@ -235,7 +256,7 @@ StrategySpace read_strategy_space(const YamlNode& node, ProblemList& problems) {
   });
   space.overlap = map.boolean_or("overlap", true);
   if (const YamlNode* batch = map.require("global_batch"))
-    space.global_batch = integer_in(*batch, "global_batch", 1, kMax, problems).value_or(1);
+    space.global_batch = integer_in(*batch, "global_batch", 1, kMaxDegree, problems).value_or(1);
   map.finish();
   return space;
 }
@@ -246,21 +267,15 @@ std::string to_string(const ParallelStrategy& strategy) {
     words += words.empty() ? "" : " ";
     words += text;
   };
-  const auto degree = [&](std::string_view letter, std::int64_t value) {
-    if (value != 1)
-      add(fmt::format("{}{}", letter, value));
-  };
-  degree("d", strategy.data);
-  degree("t", strategy.tensor);
-  degree("p", strategy.pipeline);
-  degree("v", strategy.virtual_stages);
-  degree("c", strategy.context);
-  degree("e", strategy.expert);
-  if (strategy.sequence)
-    add("seq");
-  if (strategy.zero > 0)
-    add(fmt::format("zero{}", strategy.zero));
-  if (strategy.pipeline > 1)
+  for (const AxisForm form : {AxisForm::ranks, AxisForm::toggle, AxisForm::stage}) {
+    for (const AxisRoleRow& row : axis_roles()) {
+      if (row.form != form || !strategy.axes.has(row.role))
+        continue;
+      add(form == AxisForm::toggle ? std::string(row.letter)
+                                   : fmt::format("{}{}", row.letter, strategy.axes[row.role]));
+    }
+  }
+  if (strategy.stages() > 1)
     add(name_of(strategy.schedule));
   add(fmt::format("mb{}", strategy.micro_batch));
   add(fmt::format("gb{}", strategy.global_batch));
@@ -278,53 +293,111 @@ std::string to_string(const ParallelStrategy& strategy) {
 std::vector<std::string> find_misfits(const ParallelStrategy& strategy,
                                       std::int64_t cluster_devices) {
   std::vector<std::string> found;
-  const std::int64_t wanted =
-      bounded({strategy.data, strategy.context, strategy.tensor, strategy.pipeline});
-  if (wanted != cluster_devices)
-    found.push_back(fmt::format("data * context * tensor * pipeline = {} * {} * {} * {} = {}, but "
-                                "the cluster has {} devices",
-                                strategy.data, strategy.context, strategy.tensor, strategy.pipeline,
-                                wanted, cluster_devices));
-  check_divides(found, "data", strategy.data, "expert", strategy.expert);
-  const std::int64_t samples = bounded({strategy.data, strategy.micro_batch});
-  check_divides(found, "global_batch", strategy.global_batch, "data * micro_batch", samples);
-  if (strategy.sequence && strategy.tensor == 1)
-    found.emplace_back("sequence divides tokens over tensor ranks, and tensor is 1");
+  std::int64_t devices = 1;
+  std::vector<std::string_view> keys;
+  std::vector<std::int64_t> degrees;
+  for (const AxisRole role : kDeviceRoles) {
+    devices = bounded({devices, strategy.axes[role]});
+    keys.push_back(row_of(role).key);
+    degrees.push_back(strategy.axes[role]);
+  }
+  if (devices != cluster_devices)
+    found.push_back(fmt::format("{} = {} = {}, but the cluster has {} devices",
+                                fmt::join(keys, " * "), fmt::join(degrees, " * "), devices,
+                                cluster_devices));
+  check_inner_axes(strategy.axes, found);
+  check_divides(found, "global_batch", strategy.global_batch, divisor_of(Divided::samples),
+                samples_of(strategy));
   if (offloads_activations(strategy.offload) && splits_backward(strategy.schedule))
     found.push_back(fmt::format("offload is {}, and schedule {} keeps what weight gradients wait "
                                 "for",
                                 name_of(strategy.offload), name_of(strategy.schedule)));
-  const std::int64_t parts = bounded({strategy.pipeline, strategy.virtual_stages});
+  const std::int64_t parts = bounded({strategy.stages(), strategy.parts_per_stage()});
   if (!strategy.layers.empty() && static_cast<std::int64_t>(strategy.layers.size()) != parts)
-    found.push_back(
-        fmt::format("layers has {} numbers, but pipeline * virtual = {} * {} = {} parts",
-                    strategy.layers.size(), strategy.pipeline, strategy.virtual_stages, parts));
+    found.push_back(fmt::format("layers has {} numbers, but {} = {} * {} = {} parts",
+                                strategy.layers.size(), divisor_of(Divided::layers),
+                                strategy.stages(), strategy.parts_per_stage(), parts));
   for (std::size_t part = 1; part + 1 < strategy.layers.size(); ++part) {
     if (strategy.layers[part] == 0)
       found.push_back(fmt::format("part {} of the model has no layers", part));
   }
   if (found.empty()) {
-    if (const auto why = why_not(strategy.schedule, strategy.pipeline, strategy.virtual_stages,
+    if (const auto why = why_not(strategy.schedule, strategy.stages(), strategy.parts_per_stage(),
                                  strategy.micro_batches()))
       found.push_back(fmt::format("schedule {} {}", name_of(strategy.schedule), *why));
   }
   return found;
 }
 
+std::int64_t ParallelStrategy::devices() const {
+  std::int64_t devices = 1;
+  for (const AxisRole role : kDeviceRoles)
+    devices *= axes[role];
+  return devices;
+}
+
+std::int64_t ParallelStrategy::parts_of(Divided what) const {
+  std::int64_t parts = 1;
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (row.divides != what)
+      continue;
+    if (row.form == AxisForm::ranks)
+      parts *= axes[row.role];
+    else if (row.form == AxisForm::toggle && axes[row.role] != 0)
+      parts *= axes[*row.within];
+  }
+  return parts;
+}
+
+std::int64_t ParallelStrategy::ranks_with_copies(bool of_experts) const {
+  std::int64_t ranks = 1;
+  for (const AxisRole role : kMeshRoles) {
+    if (row_of(role).has_copies(of_experts))
+      ranks *= mesh_size(*this, role);
+  }
+  return ranks;
+}
+
+std::int64_t mesh_size(const ParallelStrategy& strategy, AxisRole role) {
+  std::int64_t size = strategy.axes[role];
+  for (const AxisRoleRow& row : axis_roles()) {
+    if (row.within == role && row.form == AxisForm::ranks)
+      size /= strategy.axes[row.role];
+  }
+  return size;
+}
+
 std::vector<MeshAxis> mesh_of(const ParallelStrategy& strategy) {
-  return {
-      {.name = "data", .size = strategy.data / strategy.expert, .inputs = 0, .zero = strategy.zero},
-      {.name = "expert",
-       .size = strategy.expert,
-       .inputs = 0,
-       .experts = true,
-       .zero = strategy.zero},
-      {.name = "context", .size = strategy.context, .inputs = 1, .zero = strategy.zero},
-      {.name = "tensor",
-       .size = strategy.tensor,
-       .inputs = strategy.sequence ? std::optional<std::size_t>(1) : std::nullopt,
-       .weights = true,
-       .between = strategy.sequence}};
+  std::vector<MeshAxis> mesh;
+  for (const AxisRole role : kMeshRoles) {
+    const AxisRoleRow& row = row_of(role);
+    MeshAxis axis{.name = std::string(row.key),
+                  .size = mesh_size(strategy, role),
+                  .inputs = row.inputs,
+                  .weights = row.weights,
+                  .between = row.between,
+                  .experts = row.experts,
+                  .zero = row.copies == WeightCopies::none ? 0 : strategy.zero()};
+    for (const AxisRoleRow& toggle : axis_roles()) {
+      if (toggle.form != AxisForm::toggle || toggle.within != role ||
+          !strategy.axes.has(toggle.role))
+        continue;
+      axis.inputs = toggle.inputs;
+      axis.between = toggle.between;
+    }
+    mesh.push_back(std::move(axis));
+  }
+  return mesh;
+}
+
+std::vector<AxisRole> roles_with_whole_inputs(const ParallelStrategy& strategy) {
+  std::vector<AxisRole> roles;
+  const std::vector<MeshAxis> mesh = mesh_of(strategy);
+  for (std::size_t i = 0; i < mesh.size(); ++i) {
+    if (!mesh[i].inputs)
+      roles.push_back(kMeshRoles[i]);
+  }
+  return roles;
 }
 
 } // namespace monet

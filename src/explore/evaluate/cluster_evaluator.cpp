@@ -96,7 +96,7 @@ private:
       const DesignedCluster first = cluster_of(space_, id);
       const ParallelStrategy strategy = strategy_of(space_, id, first.cluster.devices);
       if (first.workload.network)
-        first.workload.network(strategy.data * strategy.micro_batch);
+        first.workload.network(strategy.samples_at_once());
     } catch (const InfeasibleError&) { // an infeasible design is a result, not an error
     }
   }

@@ -12,14 +12,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 namespace monet {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> kShared{"data", "context", "tensor", "pipeline"};
 
 YamlNode* find_in(YamlNode& node, std::string_view key) {
   const auto entry = std::ranges::find(node.entries, key, &YamlNode::Entry::key);
@@ -95,7 +92,8 @@ void fill_rest(YamlNode& parallel, std::int64_t devices) {
   std::string_view of;
   std::int64_t others = 1;
   std::string product;
-  for (const std::string_view key : kShared) {
+  for (const AxisRole role : kDeviceRoles) {
+    const std::string_view key = row_of(role).key;
     YamlNode* degree = find_in(parallel, key);
     if (degree != nullptr && degree->scalar == "rest") {
       if (rest != nullptr)

@@ -153,23 +153,21 @@ Json pipeline_timeline_json(const ClusterStep& step) {
 } // namespace
 
 Json strategy_json(const ParallelStrategy& strategy) {
-  return {{"data", strategy.data},
-          {"tensor", strategy.tensor},
-          {"pipeline", strategy.pipeline},
-          {"virtual", strategy.virtual_stages},
-          {"sequence", strategy.sequence},
-          {"context", strategy.context},
-          {"expert", strategy.expert},
-          {"zero", strategy.zero},
-          {"schedule", name_of(strategy.schedule)},
-          {"micro_batch", strategy.micro_batch},
-          {"global_batch", strategy.global_batch},
-          {"micro_batches", strategy.micro_batches()},
-          {"recompute", name_of(strategy.recompute)},
-          {"offload", name_of(strategy.offload)},
-          {"overlap", strategy.overlap},
-          {"layers", strategy.layers},
-          {"text", to_string(strategy)}};
+  Json json;
+  for (const AxisRoleRow& row : axis_roles()) {
+    const std::int64_t degree = strategy.axes[row.role];
+    json[row.key] = row.form == AxisForm::toggle ? Json(degree != 0) : Json(degree);
+  }
+  json.update({{"schedule", name_of(strategy.schedule)},
+               {"micro_batch", strategy.micro_batch},
+               {"global_batch", strategy.global_batch},
+               {"micro_batches", strategy.micro_batches()},
+               {"recompute", name_of(strategy.recompute)},
+               {"offload", name_of(strategy.offload)},
+               {"overlap", strategy.overlap},
+               {"layers", strategy.layers},
+               {"text", to_string(strategy)}});
+  return json;
 }
 
 Json cluster_json(const ClusterResult& result, const Provenance& provenance) {

@@ -61,8 +61,8 @@ TEST(ClusterSpace, DesignsAreClustersAndStrategies) {
   EXPECT_EQ(made.workload.transformer->layers, 4);
   EXPECT_TRUE(made.device.table.has_value());
   const ParallelStrategy strategy = strategy_of(space, id, 16);
-  EXPECT_EQ(strategy.data, 4); // 16 / (2 * 2)
-  EXPECT_EQ(strategy.tensor, 2);
+  EXPECT_EQ(strategy.axes[AxisRole::data], 4); // 16 / (2 * 2)
+  EXPECT_EQ(strategy.axes[AxisRole::tensor], 2);
   EXPECT_EQ(strategy.schedule, PipelineKind::gpipe);
   EXPECT_THROW(strategy_of(space, space.id_of({1, 2, 0}), 16), InfeasibleError); // 3 * 2
 }
@@ -159,7 +159,7 @@ TEST(ClusterSpace, TheExampleIsOneOfTheDocs) {
   EXPECT_EQ(space.size(), 12U);
   for (const Parameter& parameter : space.parameters)
     expect_said(docs, "  " + parameter.name + ": [" + parameter.values.front().text);
-  EXPECT_EQ(strategy_of(space, space.id_of({1, 1, 0}), 4).data, 2);
+  EXPECT_EQ(strategy_of(space, space.id_of({1, 1, 0}), 4).axes[AxisRole::data], 2);
 }
 
 TEST(ClusterSpace, ItsHashChangesWithTheFilesThatItNames) {
