@@ -51,6 +51,18 @@ CASES = {
     **{"run study " + s: f"run examples/study/{s}.yaml -o OUT" for s in (
         "lora", "lora_fused", "batch", "batch_split", "batch_unfused_update", "resnet18_layer_by_layer", "resnet18_fused",
         "resnet18_checkpointed", "resnet18_fused_checkpointed")},
+    # clusters
+    **{"cluster gpt3 " + n: f"cluster examples/cluster/gpt3_175b.yaml {v} -o OUT --json OUT/c.json" for n, v in {
+        "as it is": "", "context": "--set context=4 --set data=4 --set zero=3 --set recompute=full",
+        "offload": "--set offload=both --set zero=2 --set overlap=false --set sequence=false",
+        "layers": "--set virtual=1 --set schedule=zb-h1 --set recompute=none --set layers=[10,12,12,12,12,13,13,12]",
+        "wrong degrees": "--set data=3 --set expert=2 --set tensor=1 --set zero=4 --set tensors=2",
+        "misfits": "--set data=15 --set expert=2 --set pipeline=7", "wrong sizes": "--set tensor=32 --set data=4 --set expert=2"}.items()},
+    "cluster resnet": "cluster examples/cluster/resnet18_edge.yaml -o OUT --json OUT/c.json",
+    "plan resnet": "optimise parallelism examples/cluster/resnet18_edge_plan.yaml --json OUT/p.json",
+    "plan gpt2": "optimise parallelism examples/cluster/gpt2_fusemax_plan.yaml --json OUT/p.json",
+    "plan gpt3 tensor": "optimise parallelism examples/cluster/gpt3_175b_plan.yaml --set tensor=8 --set pipeline=8 --json OUT/p.json",
+    "explore clusters": "explore examples/cluster/transformer_edge_space.yaml --json OUT/e.json",
     # graphs
     "graph resnet": "graph data/workload/resnet18_cifar.onnx --batch 4 -o OUT/g.onnx --json OUT/g.json --svg OUT/g.svg",
     "graph nano adamw": "graph data/workload/gpt2_nano.onnx --batch 2 --training data/training/adamw.yaml -o OUT/g.onnx --json OUT/g.json",

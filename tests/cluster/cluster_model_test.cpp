@@ -2,6 +2,7 @@
 // as it is without a cluster.
 #include "cluster/a100s.hpp"
 #include "cluster/networks.hpp"
+#include "cluster/step/step.hpp"
 #include "level.hpp"
 #include "workload/shared/views.hpp"
 
@@ -126,6 +127,37 @@ TEST(ClusterModel, InterleavingHoldsMoreByItsFactor) {
   // p micro-batches of a stage's layers, times 1 + (p - 1) / (p v).
   EXPECT_NEAR(stored(2) / stored(1), 1 + 3.0 / 8, 1e-12);
   EXPECT_NEAR(stored(4) / stored(1), 1 + 3.0 / 16, 1e-12);
+}
+
+/// One block: 100 ns of kernels and 20 ns of collectives forward, the same again, and 200 ns and 20
+/// ns backward. Two micro-batches take 2 * (120 + 120 + 220) = 920 ns: 600 ns of kernels, 200 ns of
+/// kernels again and 120 ns of collectives.
+TEST(ClusterModel, ShareOfRecomputationHasNoCollectives) {
+  const A100s one(1, gpt(4));
+  cluster_cost::Profile profile;
+  profile.blocks = {{.name = "only",
+                     .forward = {.compute = 100, .exchange = 20},
+                     .recompute = {.compute = 100, .exchange = 20},
+                     .backward = {.compute = 200, .exchange = 20}}};
+  profile.sequence = {0};
+  const auto share = [&] {
+    const ParallelStrategy strategy{.global_batch = 2};
+    return cluster_step::build_step(one.cluster, one.device, profile, strategy, 0)
+        .stages.front()
+        .share;
+  };
+  EXPECT_EQ(share().compute, 600);
+  EXPECT_EQ(share().recompute, 200);
+  EXPECT_EQ(share().collectives, 120);
+  EXPECT_EQ(share().host, 0);
+  // The host launches 150 ns forward and again, and 200 ns backward: the device waits for 30 ns
+  // forward, and for 350 - 340 = 10 ns in the passes after it.
+  profile.blocks[0].forward.host = profile.blocks[0].recompute.host = 150;
+  profile.blocks[0].backward.host = 200;
+  EXPECT_EQ(share().compute, 600);
+  EXPECT_EQ(share().recompute, 200);
+  EXPECT_EQ(share().collectives, 120);
+  EXPECT_EQ(share().host, 2 * (30 + 10));
 }
 
 TEST(ClusterModel, SharesOfAStageAddUpToTheStep) {

@@ -56,8 +56,8 @@ struct StageMemory {
 
 /// Breakdown of a stage's step; the parts add up to the step's time.
 struct StageShare {
-  Nanoseconds compute = 0; ///< kernels, without recomputation
-  Nanoseconds recompute = 0;
+  Nanoseconds compute = 0;     ///< kernels, without recomputation
+  Nanoseconds recompute = 0;   ///< kernels of recomputation
   Nanoseconds host = 0;        ///< kernels waiting for the host to launch them
   Nanoseconds collectives = 0; ///< exposed: tensor, context, expert ranks; gathers
   Nanoseconds offload = 0;     ///< passes waiting for copies from and to the host's memory

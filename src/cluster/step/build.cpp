@@ -208,20 +208,17 @@ private:
     const StageTimes& times = step_.timeline.stages[static_cast<std::size_t>(stage)];
     const StageTail& tail = problem.tails[static_cast<std::size_t>(stage)];
     StageShare& share = result.share;
+    const double speed = devices_of(cluster_, device_, strategy_, stage).speed;
     for_each_block(stage, [&](std::size_t i) {
       const BlockCost& of = cost(stage, i);
-      share.recompute += problem.micro_batches * of.recompute;
+      const double again = block(i).recompute.compute / speed;
+      share.recompute += problem.micro_batches * static_cast<Nanoseconds>(again);
       share.collectives += problem.micro_batches * of.collectives;
       share.host += problem.micro_batches * of.host;
       share.offload += problem.micro_batches * of.offload;
       ++result.blocks;
     });
-    // Exchange and host time inside the recomputation count as such, not as recomputation.
     share.compute = times.busy - share.recompute - share.collectives - share.host - share.offload;
-    if (share.compute < 0) {
-      share.recompute += share.compute;
-      share.compute = 0;
-    }
     share.sends = times.exposed;
     share.gradients = tail.synchronise;
     share.update = times.tail - tail.synchronise;
