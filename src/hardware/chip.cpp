@@ -261,28 +261,6 @@ std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to) {
   return search.route(from, to);
 }
 
-OffchipPort offchip_port(const Chip& chip) {
-  internal_check(chip.offchip.has_value(), "asked for the off-chip memory of a chip without one");
-  const Memory& memory = chip.cores[chip.offchip->index()].memories.back();
-  OffchipPort port;
-  port.capacity = memory.size;
-  port.rows = memory.dram_rows;
-  // Ports follow Stream: a single read-write port serves all accesses in turns. With more ports,
-  // reads and writes overlap, each as wide as the widest port of its direction.
-  port.shared = memory.ports.size() == 1;
-  for (const MemoryPort& p : memory.ports) {
-    if (p.type != PortType::write)
-      port.read_bits_per_cycle = std::max(port.read_bits_per_cycle, p.bandwidth_max);
-    if (p.type != PortType::read)
-      port.write_bits_per_cycle = std::max(port.write_bits_per_cycle, p.bandwidth_max);
-  }
-  if (port.read_bits_per_cycle > 0)
-    port.read_pj_per_bit = memory.read_energy_pj / static_cast<double>(port.read_bits_per_cycle);
-  if (port.write_bits_per_cycle > 0)
-    port.write_pj_per_bit = memory.write_energy_pj / static_cast<double>(port.write_bits_per_cycle);
-  return port;
-}
-
 void verify(const Chip& chip) {
   for (const Link& link : chip.links) {
     internal_check(link.bandwidth_bits_per_cycle > 0, "link '" + link.name + "' has no bandwidth");

@@ -107,8 +107,19 @@ double leakage_per_cycle(const Chip& chip, CoreId core);
 /// there is no alternative.
 std::vector<LinkId> second_route(const Chip& chip, CoreId from, CoreId to);
 
+/// A transfer through the port of an off-chip memory, at a speed of at most the port's width.
+struct PortTransfer {
+  Bits bits;
+  std::int64_t rows = 0; ///< rows of the memory in which the bits lie; 0: opening them is free
+  std::int64_t bits_per_cycle = 1;
+
+  /// Cycles in which the bits cross the port.
+  std::int64_t streaming() const { return ceil_div(bits.value, bits_per_cycle); }
+};
+
 /// Bandwidth and energy of the off-chip memory's ports. A single port is shared by reads and
-/// writes; of several ports, the widest for reads and the widest for writes are used.
+/// writes; of several ports, the widest for reads and the widest for writes are used. Not modelled:
+/// latency of the memory (links have one) and refresh.
 struct OffchipPort {
   std::int64_t read_bits_per_cycle = 0;
   std::int64_t write_bits_per_cycle = 0;
@@ -117,8 +128,49 @@ struct OffchipPort {
   double write_pj_per_bit = 0;
   Bits capacity;
   std::optional<DramRows> rows; ///< nullopt: opening rows takes no time
+
+  /// Minimum cycles for these bits in both directions, however few rows they open.
+  std::int64_t min_cycles(std::int64_t read, std::int64_t written) const;
+  double min_cycles(double read, double written) const;
+  double energy_pj(double read, double written) const {
+    return read * read_pj_per_bit + written * write_pj_per_bit;
+  }
+
+  /// Cycles for which a transfer occupies the port.
+  std::int64_t cycles(const PortTransfer& transfer) const {
+    return cycles_of_part(transfer, transfer.streaming());
+  }
+  /// Cycles of a separate part of a transfer, which crosses the port in `streaming` cycles. Its
+  /// first row is opened again.
+  std::int64_t cycles_of_part(const PortTransfer& transfer, std::int64_t streaming) const {
+    return transfer.rows == 0 ? streaming : cycles_with_rows(transfer, streaming);
+  }
+  /// Rows of a part. Rows that are begun count.
+  std::int64_t rows_of_part(const PortTransfer& transfer, std::int64_t streaming) const;
+  /// The longest part, in streaming cycles and at most `limit`, that takes at most `length` cycles.
+  /// Longer parts never take less time.
+  std::int64_t longest_part(const PortTransfer& transfer, std::int64_t length,
+                            std::int64_t limit) const;
+
+private:
+  std::int64_t cycles_with_rows(const PortTransfer& transfer, std::int64_t streaming) const;
 };
 OffchipPort offchip_port(const Chip& chip);
+
+/// Energy to move data into or out of a core's memory, in words of its port.
+struct WordAccess {
+  std::int64_t bits = 1; ///< of a word
+  double energy_pj = 0;  ///< per word
+
+  /// Energy of all words that hold these bits.
+  double of(Bits moved) const {
+    const std::int64_t words = moved.value / bits + (moved.value % bits > 0 ? 1 : 0);
+    return static_cast<double>(words) * energy_pj;
+  }
+};
+/// Access of transfers to the top memory of an operand, by the full width of its port; free if the
+/// core has no such memory.
+WordAccess word_access(const Core& core, MemoryOperand operand, bool write);
 
 /// Checks invariants: ids in range, positive bandwidths, a memory for every operand of a compute
 /// core. Throws InternalError if one is violated.

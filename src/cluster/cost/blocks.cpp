@@ -248,7 +248,7 @@ private:
     const double cycles = bits / static_cast<double>(port.read_bits_per_cycle);
     const std::size_t made = gradient.producer->index();
     const double time = cycles * 1e9 / device_.chip->frequency_hz;
-    const double energy = bits * port.read_pj_per_bit;
+    const double energy = port.energy_pj(bits, 0);
     const PassCost cost{.compute = time, .sharded = strategy_.zero() >= 2 ? time : 0};
     pass_of(made) = joined(pass_of(made), cost);
     block_of(made).pass_pj += energy;

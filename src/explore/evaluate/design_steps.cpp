@@ -45,12 +45,9 @@ StepFigures StepFloors::of(const Chip& chip) {
   if (!chip.offchip)
     return least;
   const OffchipPort port = offchip_port(chip);
-  const auto in = static_cast<double>(std::max<std::int64_t>(1, port.read_bits_per_cycle));
-  const auto out = static_cast<double>(std::max<std::int64_t>(1, port.write_bits_per_cycle));
-  const double cycles = port.shared ? (bits.read + bits.written) / std::max(in, out)
-                                    : std::max(bits.read / in, bits.written / out);
   constexpr double kSums = 1 - 1e-9; // margin for the rounding of sums of doubles
-  least.latency_cycles = static_cast<std::int64_t>(cycles * kSums);
+  least.latency_cycles =
+      static_cast<std::int64_t>(port.min_cycles(bits.read, bits.written) * kSums);
   constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule; // per transfer (at least 1 bit)
   least.energy_pj = kSums * (bits.read * std::max(0.0, port.read_pj_per_bit - kRounding) +
                              bits.written * std::max(0.0, port.write_pj_per_bit - kRounding));

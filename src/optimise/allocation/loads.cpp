@@ -65,16 +65,9 @@ public:
         same->second = std::max(bits, before);
       (read ? in : out) += static_cast<double>(std::max(bits, before) - before);
     }
-    const auto cycles = [](double bits, std::int64_t width) {
-      return bits / static_cast<double>(std::max<std::int64_t>(1, width));
-    };
-    const std::int64_t widest = std::max(port_.read_bits_per_cycle, port_.write_bits_per_cycle);
-    if (port_.shared) {
-      load.cycles[cores] = cycles(in + out, widest);
-    } else {
-      load.cycles[cores] = cycles(in, port_.read_bits_per_cycle);
-      load.cycles[cores + 1] = cycles(out, port_.write_bits_per_cycle);
-    }
+    load.cycles[cores] = port_.min_cycles(in, port_.shared ? out : 0);
+    if (!port_.shared)
+      load.cycles[cores + 1] = port_.min_cycles(0.0, out);
     load.port_bits = in + out;
     load.port_energy =
         in * min_units(port_.read_pj_per_bit) + out * min_units(port_.write_pj_per_bit);

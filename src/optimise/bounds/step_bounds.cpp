@@ -51,11 +51,8 @@ public:
     if (!there_)
       return 0;
     const auto over = [](double bits, double rate) { return rate > 0 ? bits / rate : 0; };
-    const auto in = static_cast<double>(port_.read_bits_per_cycle);
-    const auto out = static_cast<double>(port_.write_bits_per_cycle);
-    const double port = port_.shared ? over(read + written, std::max(in, out))
-                                     : std::max(over(read, in), over(written, out));
-    return std::max({port, over(read, from_), over(written, to_), over(read + written, both_)});
+    return std::max({port_.min_cycles(read, written), over(read, from_), over(written, to_),
+                     over(read + written, both_)});
   }
   /// Energy in pJ on links.
   double links_pj(double read, double written) const {
@@ -63,7 +60,7 @@ public:
            (std::isfinite(write_pj_) ? written * write_pj_ : 0);
   }
   double ports_pj(double read, double written) const {
-    return there_ ? read * port_.read_pj_per_bit + written * port_.write_pj_per_bit : 0;
+    return there_ ? port_.energy_pj(read, written) : 0;
   }
 
 private:

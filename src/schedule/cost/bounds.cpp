@@ -149,13 +149,6 @@ std::vector<bool> required_offchip(const Graph& graph) {
   return required;
 }
 
-std::int64_t port_cycles(const OffchipPort& port, std::int64_t read, std::int64_t written) {
-  const std::int64_t in = std::max<std::int64_t>(1, port.read_bits_per_cycle);
-  const std::int64_t out = std::max<std::int64_t>(1, port.write_bits_per_cycle);
-  return port.shared ? ceil_div(checked_add(read, written), std::max(in, out))
-                     : std::max(ceil_div(read, in), ceil_div(written, out));
-}
-
 CompulsoryTraffic compulsory_traffic(const Graph& graph) {
   const std::size_t count = graph.tensors().size();
   const std::vector<bool> left_behind = required_offchip(graph);
@@ -247,8 +240,8 @@ private:
       bounds_.offchip_read.value = checked_add(bounds_.offchip_read.value, bits);
     for (const std::int64_t bits : traffic.written)
       bounds_.offchip_written.value = checked_add(bounds_.offchip_written.value, bits);
-    bounds_.offchip_port = {port_cycles(offchip_port(chip_), bounds_.offchip_read.value,
-                                        bounds_.offchip_written.value)};
+    bounds_.offchip_port = {
+        offchip_port(chip_).min_cycles(bounds_.offchip_read.value, bounds_.offchip_written.value)};
   }
 
   /// Loops whose parts read disjoint elements: alone on their axis, and cut into disjoint parts.

@@ -15,23 +15,6 @@
 
 namespace monet {
 
-namespace {
-
-/// Bits and energy of a word that passes the full width of a core's top memory port.
-Network::WordCost word_cost(const Core& core, MemoryOperand operand, bool write) {
-  const Memory* memory = core.top(operand);
-  if (memory == nullptr)
-    return {};
-  const MemoryPort* port = port_of(*memory, operand, write ? Direction::fh : Direction::th);
-  if (port == nullptr)
-    port = port_of(*memory, operand, write ? Direction::fl : Direction::tl);
-  return {port ? std::max<std::int64_t>(1, port->bandwidth_max)
-               : std::numeric_limits<std::int64_t>::max(),
-          write ? memory->write_energy_pj : memory->read_energy_pj};
-}
-
-} // namespace
-
 Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), rules_(rules) {
   if (!chip.offchip) {
     throw InfeasibleError(
@@ -59,9 +42,9 @@ Network::Network(const Chip& chip, const TransferRules& rules) : chip_(chip), ru
   });
   ways_.resize(chip.cores.size() * chip.cores.size());
   for (const Core& core : chip.cores) {
-    reads_.push_back(word_cost(core, MemoryOperand::O, false));
+    reads_.push_back(word_access(core, MemoryOperand::O, false));
     for (int operand = 0; operand < kMemoryOperands; ++operand)
-      writes_.push_back(word_cost(core, static_cast<MemoryOperand>(operand), true));
+      writes_.push_back(word_access(core, static_cast<MemoryOperand>(operand), true));
   }
 }
 
@@ -215,7 +198,7 @@ std::int64_t Network::occupancy(const TransferRequest& request) {
   std::int64_t width = 0;
   for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path)
     width = std::max(width, paths_[path].bits_per_cycle);
-  return cycles(request, width);
+  return port_.cycles({request.bits, request.rows, width});
 }
 
 std::int64_t Network::duration(const TransferRequest& request) {
@@ -225,7 +208,8 @@ std::int64_t Network::duration(const TransferRequest& request) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t path = ways.first; path < ways.first + ways.count; ++path) {
     const Path& way = paths_[path];
-    least = std::min(least, cycles(request, way.bits_per_cycle) + way.latency);
+    least = std::min(least,
+                     port_.cycles({request.bits, request.rows, way.bits_per_cycle}) + way.latency);
   }
   return least;
 }
@@ -242,48 +226,6 @@ std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
   const auto at = std::find(route.to.begin(), route.to.end(), receiver);
   internal_check(at != route.to.end(), "a core asks for what is sent to others");
   return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
-}
-
-/// Cycles for which a transfer occupies its links at a speed.
-std::int64_t Network::cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const {
-  const std::int64_t streaming = ceil_div(request.bits.value, bits_per_cycle);
-  return request.rows == 0 ? streaming
-                           : streaming + row_overhead(*port_.rows, request.rows, streaming);
-}
-
-/// Rows of a part of a transfer that takes `streaming` cycles without rows. Rows that are begun
-/// count.
-std::int64_t Network::rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
-                                   std::int64_t streaming) const {
-  const std::int64_t all = ceil_div(request.bits.value, bits_per_cycle);
-  if (request.rows == 0 || streaming == all)
-    return request.rows;
-  return std::max(ceil_div(checked_multiply(request.rows, streaming), all),
-                  ceil_div(streaming * bits_per_cycle, port_.rows->row_bits));
-}
-
-/// Cycles of a part that is sent separately: its first row is opened again.
-std::int64_t Network::cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
-                                     std::int64_t streaming) const {
-  if (request.rows == 0)
-    return streaming;
-  return streaming +
-         row_overhead(*port_.rows, rows_of_part(request, bits_per_cycle, streaming), streaming);
-}
-
-/// The longest part, in cycles without rows and at most `most`, that fits into `length` cycles.
-/// Longer parts never take less time.
-std::int64_t Network::streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
-                                   std::int64_t length, std::int64_t most) const {
-  if (request.rows == 0)
-    return std::min(length, most);
-  std::int64_t fits = 0;
-  std::int64_t too_long = std::min(length, most) + 1;
-  while (too_long - fits > 1) {
-    const std::int64_t middle = fits + (too_long - fits) / 2;
-    (cycles_of_part(request, bits_per_cycle, middle) <= length ? fits : too_long) = middle;
-  }
-  return fits;
 }
 
 namespace {
@@ -310,7 +252,7 @@ Network::Plan Network::share_now(std::uint32_t path, const TransferRequest& requ
     free = std::min(free, timelines_[resource].free_at(ready));
   if (free == 0)
     return plan;
-  const std::int64_t length = cycles(request, free);
+  const std::int64_t length = port_.cycles({request.bits, request.rows, free});
   if (length >= before - ready)
     return plan;
   plan.share = speed_of(request.bits, ceil_div(request.bits.value, free), free);
@@ -344,8 +286,9 @@ std::int64_t Network::first_fit(std::uint32_t path, std::int64_t from, std::int6
 Network::Plan Network::plan_on(std::uint32_t path, const TransferRequest& request,
                                std::int64_t ready) {
   const std::int64_t full = paths_[path].bits_per_cycle;
-  const std::int64_t streaming = ceil_div(request.bits.value, full);
-  const std::int64_t length = cycles_of_part(request, full, streaming);
+  const PortTransfer transfer{request.bits, request.rows, full};
+  const std::int64_t streaming = transfer.streaming();
+  const std::int64_t length = port_.cycles_of_part(transfer, streaming);
   const std::int64_t share = rules_.share_links ? speed_of(request.bits, streaming, full) : 1;
   const std::int64_t start = first_fit(path, ready, length, share);
   const Plan plan{start, start + length, share, path};
@@ -366,7 +309,8 @@ Network::Plan Network::split(std::uint32_t path, const TransferRequest& request,
   Plan plan{ready, std::numeric_limits<std::int64_t>::max(), 0, path};
   const auto& resources = paths_[path].resources;
   const std::int64_t full = paths_[path].bits_per_cycle;
-  std::int64_t left = ceil_div(request.bits.value, full); // cycles at full speed
+  const PortTransfer transfer{request.bits, request.rows, full};
+  std::int64_t left = transfer.streaming();
   const auto least = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(kShortestPiece, left / 8))));
   if (left < 2 * least || resources.empty())
@@ -375,9 +319,9 @@ Network::Plan Network::split(std::uint32_t path, const TransferRequest& request,
   std::int64_t at = ready;
   for (plan.pieces = 1;; ++plan.pieces) {
     const bool last = plan.pieces == kMaxPieces;
-    const std::int64_t whole = cycles_of_part(request, full, left);
+    const std::int64_t whole = port_.cycles_of_part(transfer, left);
     const std::int64_t wanted =
-        last || left <= least ? whole : cycles_of_part(request, full, least);
+        last || left <= least ? whole : port_.cycles_of_part(transfer, least);
     at = first_fit(path, at, wanted, full);
     if (at + whole >= before)
       return plan;
@@ -389,8 +333,8 @@ Network::Plan Network::split(std::uint32_t path, const TransferRequest& request,
       plan.end = end;
       return plan;
     }
-    const std::int64_t part = streaming_in(request, full, end - at, left);
-    plan.before[plan.pieces - 1] = {at, at + cycles_of_part(request, full, part)};
+    const std::int64_t part = port_.longest_part(transfer, end - at, left);
+    plan.before[plan.pieces - 1] = {at, at + port_.cycles_of_part(transfer, part)};
     left -= part;
     at = end;
   }
@@ -417,7 +361,8 @@ Network::Plan Network::new_plan(const TransferRequest& request, std::int64_t rea
     const std::uint32_t second = ways.first + 1;
     const std::int64_t arrival = best.end + paths_[ways.first].latency;
     const std::int64_t latency = paths_[second].latency;
-    const std::int64_t soonest = ready + cycles(request, paths_[second].bits_per_cycle) + latency;
+    const std::int64_t soonest =
+        ready + port_.cycles({request.bits, request.rows, paths_[second].bits_per_cycle}) + latency;
     if (soonest < arrival) {
       const Plan other = plan_on(second, request, ready);
       if (other.end + latency < arrival)
@@ -438,7 +383,8 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
   for (Planned& known : planned_)
     known.ready = -1;
   booked_.clear();
-  std::int64_t left = ceil_div(request.bits.value, chosen.share); // cycles at this speed
+  const PortTransfer transfer{request.bits, request.rows, chosen.share};
+  std::int64_t left = transfer.streaming();
   Bits before{0};
   for (std::uint32_t piece = 1; piece <= chosen.pieces; ++piece) {
     const bool last = piece == chosen.pieces;
@@ -447,9 +393,9 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
     booking.start = last ? chosen.start : chosen.before[piece - 1].first;
     booking.end = last ? chosen.end : chosen.before[piece - 1].second;
     const std::int64_t part =
-        last ? left : streaming_in(request, chosen.share, booking.end - booking.start, left);
+        last ? left : port_.longest_part(transfer, booking.end - booking.start, left);
     booking.bits = last ? request.bits - before : Bits{part * chosen.share};
-    booking.rows = rows_of_part(request, chosen.share, part);
+    booking.rows = port_.rows_of_part(transfer, part);
     left -= part;
     for (const std::uint32_t resource : paths_[chosen.path].resources)
       timelines_[resource].book(booking.start, booking.end, chosen.share);
@@ -463,7 +409,7 @@ std::span<const Booking> Network::reserve(const TransferRequest& request, std::i
 /// once.
 void Network::add_energy(const TransferRequest& request, Bits before, Booking& booking) const {
   const auto bits = static_cast<double>(booking.bits.value);
-  const auto words = [&](const WordCost& cost) {
+  const auto words = [&](const WordAccess& cost) {
     return cost.of(before + booking.bits) - cost.of(before);
   };
   double links = 0;
@@ -479,13 +425,13 @@ void Network::add_energy(const TransferRequest& request, Bits before, Booking& b
   double offchip = 0;
   double onchip = 0;
   if (request.from == *chip_.offchip) {
-    offchip += bits * port_.read_pj_per_bit;
+    offchip += port_.energy_pj(bits, 0);
   } else if (!stream) {
     onchip += words(reads_[request.from.index()]);
   }
   for (const CoreId to : routes_[booking.route].to) {
     if (to == *chip_.offchip) {
-      offchip += bits * port_.write_pj_per_bit;
+      offchip += port_.energy_pj(0, bits);
     } else if (!stream) {
       onchip += words(writes_[to.index() * std::size_t{kMemoryOperands} +
                               static_cast<std::size_t>(request.operand)]);

@@ -9,7 +9,7 @@
 //
 // Data arrive at a receiver when the latencies of its links have passed after the last bit; the
 // links are free before that. A transfer from or to an off-chip memory with rows occupies its links
-// longer by the rows that it opens (row_overhead); each piece opens its rows separately.
+// longer by the rows that it opens (OffchipPort); each piece opens its rows separately.
 //
 // The off-chip port limits most steps. A transfer between cores therefore leaves the port's width
 // free on links that the port's transfers also use and that are at least twice as wide as the port.
@@ -83,16 +83,6 @@ public:
   /// All routes used so far; Booking::route is an index into this list.
   const std::vector<Route>& routes() const { return routes_; }
 
-  /// Energy to move data into or out of a core's top memory, in words of its port.
-  struct WordCost {
-    std::int64_t bits = 1;
-    double energy_pj = 0;
-    double of(Bits moved) const {
-      const std::int64_t words = moved.value / bits + (moved.value % bits > 0 ? 1 : 0);
-      return static_cast<double>(words) * energy_pj;
-    }
-  };
-
 private:
   static constexpr std::uint32_t kMaxPieces = 4;
 
@@ -145,13 +135,6 @@ private:
 
   Plan plan(const TransferRequest& request, std::int64_t ready);
   Plan new_plan(const TransferRequest& request, std::int64_t ready);
-  std::int64_t cycles(const TransferRequest& request, std::int64_t bits_per_cycle) const;
-  std::int64_t rows_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
-                            std::int64_t streaming) const;
-  std::int64_t cycles_of_part(const TransferRequest& request, std::int64_t bits_per_cycle,
-                              std::int64_t streaming) const;
-  std::int64_t streaming_in(const TransferRequest& request, std::int64_t bits_per_cycle,
-                            std::int64_t length, std::int64_t most) const;
   Plan plan_on(std::uint32_t path, const TransferRequest& request, std::int64_t ready);
   Plan share_now(std::uint32_t path, const TransferRequest& request, std::int64_t ready,
                  std::int64_t before);
@@ -165,8 +148,8 @@ private:
 
   const Chip& chip_;
   TransferRules rules_;
-  std::vector<WordCost> reads_;  ///< per core, for results
-  std::vector<WordCost> writes_; ///< [core * kMemoryOperands + operand]
+  std::vector<WordAccess> reads_;  ///< per core, for results
+  std::vector<WordAccess> writes_; ///< [core * kMemoryOperands + operand]
   OffchipPort port_;
   bool read_port_counts_ = true; ///< false: a link on every route to it is as narrow
   bool write_port_counts_ = true;

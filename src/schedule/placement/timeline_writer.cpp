@@ -110,7 +110,7 @@ ScheduleFloor FloorTracker::floor() const {
   for (std::size_t c = 0; c < end_.size(); ++c)
     cycles = std::max(cycles, end_[c] + rest_[c]);
   if (chip_.offchip)
-    cycles = std::max(cycles, port_cycles(port_, reads_.least, writes_.least));
+    cycles = std::max(cycles, port_.min_cycles(reads_.least, writes_.least));
   floor.latency = {cycles};
   // Later energies are rounded to 1/64 pJ per transfer (at least one bit) and per core.
   constexpr double kRounding = 0.5 / Energy::kUnitsPerPicojoule;

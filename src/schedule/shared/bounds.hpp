@@ -57,9 +57,6 @@ CompulsoryTraffic compulsory_traffic(const Graph& graph);
 /// graph outputs and tensors that share storage with a parameter, buffer or optimiser state.
 std::vector<bool> required_offchip(const Graph& graph);
 
-/// Minimum cycles for these bits to pass the ports of the off-chip memory.
-std::int64_t port_cycles(const OffchipPort& port, std::int64_t read, std::int64_t written);
-
 /// Total off-chip traffic of a timeline.
 struct OffchipTotals {
   Bits read;
