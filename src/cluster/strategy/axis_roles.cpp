@@ -1,6 +1,6 @@
 // The table of the roles of a strategy's axes. Everything that one role does otherwise than another
 // is a column here; the strategy, the cost models and the planner read the columns.
-#include "monet/cluster/axis_roles.hpp"
+#include "monet/cluster/strategy.hpp"
 
 #include "monet/base/errors.hpp"
 
