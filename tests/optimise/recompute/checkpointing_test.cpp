@@ -1,7 +1,7 @@
 // Steps as problems of recomputation and back: the same live bytes, the same numbers.
 #include "base/shared/rng.hpp"
-#include "optimise/recompute/checkpoint_chain.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
+#include "optimise/recompute/steps/checkpoint_chain.hpp"
 #include "optimise/shared/recompute_exact.hpp"
 #include "training_graph/tiny_network.hpp"
 

@@ -1,6 +1,6 @@
 #include "base/shared/rng.hpp"
+#include "optimise/recompute/exact/state_search.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
-#include "optimise/recompute/state_search.hpp"
 #include "optimise/shared/chain_dp.hpp"
 #include "optimise/shared/recompute_exact.hpp"
 #include "optimise/shared/window_bound.hpp"

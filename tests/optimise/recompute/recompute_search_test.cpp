@@ -4,7 +4,7 @@
 #include "monet/optimise/log_search.hpp"
 
 // The state is an inner part, but its bookkeeping deserves tests of its own.
-#include "optimise/recompute/state.hpp"
+#include "optimise/recompute/heuristics/state.hpp"
 
 #include <gtest/gtest.h>
 

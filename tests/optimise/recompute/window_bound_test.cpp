@@ -1,6 +1,6 @@
 #include "base/shared/rng.hpp"
+#include "optimise/recompute/bounds/rerun_cut.hpp"
 #include "optimise/recompute/recompute_cases.hpp"
-#include "optimise/recompute/rerun_cut.hpp"
 #include "optimise/shared/window_bound.hpp"
 
 #include <gtest/gtest.h>

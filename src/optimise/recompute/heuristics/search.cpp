@@ -1,7 +1,7 @@
 // Local search for recomputation plans within a budget: parallel chains remove runs and repair the
 // plan; log and checkpoint searches use it.
 #include "base/shared/parallel.hpp"
-#include "optimise/recompute/repair.hpp"
+#include "optimise/recompute/heuristics/repair.hpp"
 #include "optimise/shared/recompute_search.hpp"
 
 #include "monet/optimise/recompute_problem.hpp"

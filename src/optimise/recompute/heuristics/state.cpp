@@ -1,6 +1,6 @@
 // Incremental state of a recomputation plan with the live bytes of each slot; repair and local
 // search change plans through it.
-#include "optimise/recompute/state.hpp"
+#include "optimise/recompute/heuristics/state.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Makes a recomputation plan fit its budget by dropping buffers, and removes unneeded runs; the
 // local search (search.cpp) uses it.
-#include "optimise/recompute/repair.hpp"
+#include "optimise/recompute/heuristics/repair.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 // Solves the linear relaxation of a StageProgram and proves facts about single operators; exact.cpp
 // uses them to shrink its programs.
-#include "optimise/recompute/stage_relaxation.hpp"
+#include "optimise/recompute/exact/stage_relaxation.hpp"
 
 #include <algorithm>
 

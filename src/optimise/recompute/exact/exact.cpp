@@ -1,9 +1,9 @@
 // solve_recompute(): exact recomputation by state search, stage relaxations and integer programs of
 // growing resolution; checkpoint and log searches call it.
 #include "optimise/milp/binary_search.hpp"
-#include "optimise/recompute/model.hpp"
-#include "optimise/recompute/stage_relaxation.hpp"
-#include "optimise/recompute/state_search.hpp"
+#include "optimise/recompute/exact/model.hpp"
+#include "optimise/recompute/exact/stage_relaxation.hpp"
+#include "optimise/recompute/exact/state_search.hpp"
 #include "optimise/shared/recompute_exact.hpp"
 #include "optimise/shared/window_bound.hpp"
 

@@ -1,6 +1,6 @@
 // Columns and rows of StageProgram, declared in model.hpp, and the conversion of its solutions to
 // plans; exact.cpp solves them.
-#include "optimise/recompute/model.hpp"
+#include "optimise/recompute/exact/model.hpp"
 
 #include <algorithm>
 #include <numeric>

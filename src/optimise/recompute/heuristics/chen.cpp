@@ -1,6 +1,6 @@
 // Sublinear-memory training (Chen et al. 2016) for any graph with a fixed order; one of the
 // recomputation heuristics.
-#include "optimise/recompute/dtr.hpp"
+#include "optimise/recompute/heuristics/dtr.hpp"
 
 #include "monet/optimise/recompute_problem.hpp"
 

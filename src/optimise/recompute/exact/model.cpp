@@ -1,6 +1,6 @@
 // Reduces a recomputation problem: removes buffers and operators that cannot affect an optimal
 // plan. StageProgram is built from the result.
-#include "optimise/recompute/model.hpp"
+#include "optimise/recompute/exact/model.hpp"
 
 #include "base/shared/checked.hpp"
 

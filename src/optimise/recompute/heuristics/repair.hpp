@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/shared/rng.hpp"
-#include "optimise/recompute/state.hpp"
+#include "optimise/recompute/heuristics/state.hpp"
 
 #include "monet/optimise/search.hpp"
 

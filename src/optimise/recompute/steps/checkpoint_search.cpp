@@ -2,7 +2,7 @@
 // and the joint search call it.
 #include "monet/optimise/checkpoint_search.hpp"
 
-#include "optimise/recompute/checkpoint_chain.hpp"
+#include "optimise/recompute/steps/checkpoint_chain.hpp"
 #include "optimise/shared/recompute_exact.hpp"
 #include "optimise/shared/recompute_search.hpp"
 #include "optimise/shared/window_bound.hpp"

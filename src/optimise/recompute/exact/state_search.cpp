@@ -1,5 +1,5 @@
 // Exact recomputation by A* over sets of live buffers; exact.cpp tries it first on small problems.
-#include "optimise/recompute/state_search.hpp"
+#include "optimise/recompute/exact/state_search.hpp"
 
 #include "monet/base/ids.hpp"
 

@@ -1,6 +1,6 @@
 // Minimum cuts that choose held and recomputed buffers at a price per byte; stored_choice.cpp and
 // window_bound.cpp use them.
-#include "optimise/recompute/rerun_cut.hpp"
+#include "optimise/recompute/bounds/rerun_cut.hpp"
 
 #include "base/shared/checked.hpp"
 

@@ -1,6 +1,6 @@
 // Simulates dynamic tensor rematerialisation (DTR) within a budget; one of the recomputation
 // heuristics.
-#include "optimise/recompute/dtr.hpp"
+#include "optimise/recompute/heuristics/dtr.hpp"
 
 #include "monet/base/ids.hpp"
 

@@ -2,7 +2,7 @@
 // calls it.
 #include "base/shared/checked.hpp"
 #include "optimise/milp/milp_model.hpp"
-#include "optimise/recompute/rerun_cut.hpp"
+#include "optimise/recompute/bounds/rerun_cut.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"

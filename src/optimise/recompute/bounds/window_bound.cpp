@@ -3,7 +3,7 @@
 #include "optimise/shared/window_bound.hpp"
 
 #include "base/shared/checked.hpp"
-#include "optimise/recompute/rerun_cut.hpp"
+#include "optimise/recompute/bounds/rerun_cut.hpp"
 
 #include <algorithm>
 #include <optional>

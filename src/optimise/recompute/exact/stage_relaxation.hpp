@@ -1,7 +1,7 @@
 // Linear relaxation of a program over stages, and its proofs about single operators.
 #pragma once
 
-#include "optimise/recompute/model.hpp"
+#include "optimise/recompute/exact/model.hpp"
 
 namespace monet {
 

@@ -1,6 +1,6 @@
 // Cuts the forward part into a chain of blocks and plans it with solve_chain();
 // checkpoint_search.cpp starts from these plans.
-#include "optimise/recompute/checkpoint_chain.hpp"
+#include "optimise/recompute/steps/checkpoint_chain.hpp"
 
 #include "base/shared/checked.hpp"
 #include "optimise/shared/chain_dp.hpp"
