@@ -2,6 +2,8 @@
 // with it.
 #include "optimise/milp/milp_model.hpp"
 
+#include "optimise/milp/binary_search.hpp"
+
 #include "monet/base/errors.hpp"
 
 #include <CbcModel.hpp>
@@ -21,6 +23,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
 #include <utility>
 
 namespace monet {
@@ -386,8 +390,33 @@ double MilpModel::objective(std::span<const double> values) const {
   return sum;
 }
 
+void MilpModel::add_pool(std::vector<LinearRow> rows) {
+  std::ranges::move(rows, std::back_inserter(pool_));
+}
+
+MilpResult MilpModel::branch_and_cut(const SearchControl& control,
+                                     const MilpOptions& options) const {
+  BinaryProgram program{lower_, upper_, cost_, {}, pool_, sums_};
+  for (std::size_t j = 0; j < variables(); ++j)
+    internal_check(integer_[j] != 0 && lower_[j] >= 0 && upper_[j] <= 1,
+                   "milp: branch and cut of a column that is not binary");
+  for (std::size_t i = 0; i < rows(); ++i) {
+    const auto terms = std::span(terms_).subspan(row_start_[i], row_start_[i + 1] - row_start_[i]);
+    program.rows.push_back({{terms.begin(), terms.end()}, row_lower_[i], row_upper_[i]});
+  }
+  return search_binary(program, control,
+                       {options.nodes, options.patience, options.cutoff, options.step});
+}
+
 MilpResult MilpModel::solve(const SearchControl& control, const MilpOptions& options) const {
-  return CbcRun(*this, control, options).run();
+  if (options.solver == MilpSolver::branch_and_cut)
+    return branch_and_cut(control, options);
+  if (pool_.empty())
+    return CbcRun(*this, control, options).run();
+  MilpModel all = *this;
+  for (const LinearRow& row : std::exchange(all.pool_, {}))
+    all.add_row(row.terms, row.lower, row.upper);
+  return CbcRun(all, control, options).run();
 }
 
 MilpResult MilpModel::solve_lazily(const SearchControl& control, const MilpOptions& options,

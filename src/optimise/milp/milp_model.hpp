@@ -1,4 +1,5 @@
-// Mixed integer and linear programs, solved by CBC and Clp; the only interface to these solvers.
+// Mixed integer and linear programs, solved by CBC, Clp or MONET's branch and cut; the only
+// interface to these solvers.
 //
 // All programs are minimised on one thread, without output. A solve checks the control's stop and
 // deadline at each node and each LP iteration; work in between (a round of cuts) is not
@@ -13,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 class ClpSimplex;
@@ -53,7 +55,14 @@ struct MilpResult {
   bool interrupted = false; ///< by stop or deadline; bound and values then vary with time
 };
 
+enum class MilpSolver : std::uint8_t {
+  cbc,
+  /// search_binary(), for columns of 0 and 1. It ignores the start, `cuts`, `heuristics` and `gap`.
+  branch_and_cut,
+};
+
 struct MilpOptions {
+  MilpSolver solver = MilpSolver::cbc;
   std::int64_t nodes =
       std::numeric_limits<std::int32_t>::max(); ///< limit, independent of the machine
   bool cuts = true;
@@ -63,6 +72,10 @@ struct MilpOptions {
   double cutoff = kUnbounded;
   /// Acceptable gap, as Certificate::gap: the status is then `feasible`, or `optimal` at gap 0.
   double gap = 0;
+  // The rest is only for branch and cut.
+  std::int64_t patience =
+      std::numeric_limits<std::int64_t>::max(); ///< maximum nodes after a solution
+  double step = 0; ///< all costs of solutions are multiples of it; 0 if unknown
 };
 
 /// Mixed integer program: minimise costs * x with lower <= x <= upper and rows.
@@ -73,6 +86,11 @@ public:
   std::uint32_t add_binary(double cost) { return add_variable(0, 1, cost, true); }
   /// Adds a row and returns its index.
   std::uint32_t add_row(std::span<const LinearTerm> terms, double lower, double upper);
+  /// Adds rows that solutions rarely violate. Branch and cut adds them to its programs once they
+  /// are violated.
+  void add_pool(std::vector<LinearRow> rows);
+  /// Adds a set of columns whose sum branch and cut also branches on.
+  void add_sum(std::vector<std::uint32_t> columns) { sums_.push_back(std::move(columns)); }
   /// Sets an initial solution, one value per variable; ignored if it violates a row.
   void set_start(std::vector<double> values) { start_ = std::move(values); }
 
@@ -95,11 +113,15 @@ public:
 
 private:
   friend class CbcRun;
+  MilpResult branch_and_cut(const SearchControl& control, const MilpOptions& options) const;
+
   std::vector<double> lower_, upper_, cost_;
   std::vector<char> integer_;
   std::vector<std::size_t> row_start_ = {0};
   std::vector<LinearTerm> terms_;
   std::vector<double> row_lower_, row_upper_;
+  std::vector<LinearRow> pool_;
+  std::vector<std::vector<std::uint32_t>> sums_;
   std::vector<double> start_;
 };
 

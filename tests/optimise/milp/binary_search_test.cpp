@@ -96,6 +96,24 @@ TEST(SearchBinary, FindsWhatBruteForceFinds) {
   }
 }
 
+/// The values that branch and cut finds behind MilpModel.
+std::vector<double> solved_by_model(const Case& made, double step) {
+  MilpModel model;
+  const BinaryProgram& program = made.program;
+  for (std::size_t j = 0; j < program.cost.size(); ++j)
+    model.add_variable(program.lower[j], program.upper[j], program.cost[j], true);
+  for (const LinearRow& row : program.rows)
+    model.add_row(row.terms, row.lower, row.upper);
+  model.add_pool(program.pool);
+  for (const auto& sum : program.sums)
+    model.add_sum(sum);
+  MilpOptions options;
+  options.solver = MilpSolver::branch_and_cut;
+  options.nodes = BinaryOptions{}.nodes;
+  options.step = step;
+  return model.solve({}, options).values;
+}
+
 TEST(SearchBinary, MeetsCbcAndItsBoundsHoldWhereItIsCutShort) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Case made = random_case(seed, 40);
@@ -111,6 +129,7 @@ TEST(SearchBinary, MeetsCbcAndItsBoundsHoldWhereItIsCutShort) {
     options.step = made.steps ? 1 : 0;
     const MilpResult found = search_binary(made.program, {}, options);
     ASSERT_EQ(found.status, expected.status) << seed;
+    EXPECT_EQ(solved_by_model(made, options.step), found.values) << seed;
     options.nodes = 1;
     const MilpResult cut_short = search_binary(made.program, {}, options);
     if (expected.status != MilpStatus::optimal)

@@ -1,6 +1,6 @@
 // solve_recompute(): exact recomputation by state search, stage relaxations and integer programs of
 // growing resolution; checkpoint and log searches call it.
-#include "optimise/milp/binary_search.hpp"
+#include "optimise/milp/milp_model.hpp"
 #include "optimise/recompute/exact/model.hpp"
 #include "optimise/recompute/exact/stage_relaxation.hpp"
 #include "optimise/recompute/exact/state_search.hpp"
@@ -187,61 +187,48 @@ private:
   }
 
   /// Binary program of the stages, with the memory rows that the relaxation found relevant.
-  BinaryProgram program_of(const StageProgram& program, const StageRelaxation& relaxation) const {
-    BinaryProgram model;
+  MilpModel model_of(const StageProgram& program, const StageRelaxation& relaxation) const {
+    MilpModel model;
     std::vector<std::vector<LinearTerm>> count(known_.size());
-    model.sums.resize(known_.size());
+    std::vector<std::vector<std::uint32_t>> sums(known_.size());
     for (std::uint32_t c = 0; c < program.columns().size(); ++c) {
       const StageProgram::Column& column = program.columns()[c];
       const std::uint32_t op = program.op_of_column(c);
       const bool never = op != kNone && known_[op] == StageRelaxation::RerunChoice::never;
-      model.lower.push_back(column.lower);
-      model.upper.push_back(never ? column.lower : column.upper);
-      model.cost.push_back(column.cost);
+      model.add_variable(column.lower, never ? column.lower : column.upper, column.cost, true);
       if (op == kNone || never)
         continue;
       count[op].push_back({c, 1.0});
-      model.sums[op].push_back(c);
+      sums[op].push_back(c);
     }
-    model.rows = program.rows();
-    model.rows.insert(model.rows.end(), relaxation.memory_rows().begin(),
-                      relaxation.memory_rows().end());
-    model.pool = program.memory_rows({}, 0);
+    for (const auto* rows : {&program.rows(), &relaxation.memory_rows()})
+      for (const LinearRow& row : *rows)
+        model.add_row(row.terms, row.lower, row.upper);
+    model.add_pool(program.memory_rows({}, 0));
     for (std::size_t op = 0; op < count.size(); ++op)
       if (known_[op] == StageRelaxation::RerunChoice::always)
-        model.rows.push_back({count[op], 1, kUnbounded});
-    std::erase_if(model.sums, [](const auto& sum) { return sum.size() < 2; });
+        model.add_row(count[op], 1, kUnbounded);
+    for (std::vector<std::uint32_t>& sum : sums)
+      if (sum.size() >= 2)
+        model.add_sum(std::move(sum));
     return model;
   }
 
-  /// Solves a small program by CBC without cuts. Nodes are fast, which helps if most plans cost the
-  /// same, so that neither cuts nor duals prune much.
-  MilpResult solve_small(const BinaryProgram& program) const {
-    MilpModel model;
-    for (std::size_t j = 0; j < program.cost.size(); ++j)
-      model.add_variable(program.lower[j], program.upper[j], program.cost[j], true);
-    for (const auto* rows : {&program.rows, &program.pool})
-      for (const LinearRow& row : *rows)
-        model.add_row(row.terms, row.lower, row.upper);
-    MilpOptions options;
-    options.nodes = nodes_;
-    options.cutoff = best_extra();
-    options.cuts = false;
-    options.heuristics = !result_.plan;
-    return model.solve(control_, options);
-  }
-
-  /// Solves the program; returns false if a limit was reached before its optimum.
+  /// Solves the program; returns false if a limit was reached before its optimum. A small program
+  /// goes to CBC without cuts: its nodes are fast, which helps if most plans cost the same, so that
+  /// neither cuts nor duals prune much.
   bool solve(const StageProgram& program, const StageRelaxation& relaxation) {
-    const BinaryProgram model = program_of(program, relaxation);
-    BinaryOptions limits;
-    limits.nodes = nodes_;
-    limits.patience = patience_;
-    limits.cutoff = best_extra();
-    limits.step = cost_step_;
+    const MilpModel model = model_of(program, relaxation);
     const double open = best_extra() - (result_.bound - static_cast<double>(base_));
-    const bool few = model.cost.size() <= kSmall && open <= kFewCosts * cost_step_;
-    const MilpResult found = few ? solve_small(model) : search_binary(model, control_, limits);
+    const bool few = model.variables() <= kSmall && open <= kFewCosts * cost_step_;
+    const MilpResult found =
+        model.solve(control_, {.solver = few ? MilpSolver::cbc : MilpSolver::branch_and_cut,
+                               .nodes = nodes_,
+                               .cuts = false,
+                               .heuristics = !result_.plan,
+                               .cutoff = best_extra(),
+                               .patience = patience_,
+                               .step = cost_step_});
     nodes_ = std::max<std::int64_t>(0, nodes_ - std::max<std::int64_t>(found.nodes, 1));
     result_.interrupted = result_.interrupted || found.interrupted;
     solution_ = found.values;
