@@ -75,8 +75,11 @@ py::tuple run_command(const std::vector<std::string>& arguments,
 
 py::object default_of(const cli::Target& target) {
   return std::visit(
-      []<class T>(const T* value) -> py::object {
-        if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+      []<class T>(const T& value) -> py::object {
+        using Value = std::remove_pointer_t<T>;
+        if constexpr (std::is_same_v<T, NamedValue>)
+          return py::cast(value.name());
+        else if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>)
           return py::cast(*value);
         else
           return py::none();
@@ -86,16 +89,16 @@ py::object default_of(const cli::Target& target) {
 
 const char* kind_of(const cli::Target& target) {
   return std::visit(
-      []<class T>(const T*) {
-        if constexpr (std::is_same_v<T, bool>)
+      []<class T>(const T&) {
+        if constexpr (std::is_same_v<T, bool*>)
           return "flag";
-        else if constexpr (std::is_same_v<T, std::string>)
+        else if constexpr (std::is_same_v<T, std::string*> || std::is_same_v<T, NamedValue>)
           return "text";
-        else if constexpr (std::is_same_v<T, double>)
+        else if constexpr (std::is_same_v<T, double*>)
           return "number";
-        else if constexpr (std::is_same_v<T, std::vector<std::string>> ||
-                           std::is_same_v<T, std::vector<std::int64_t>> ||
-                           std::is_same_v<T, std::vector<std::uint64_t>>)
+        else if constexpr (std::is_same_v<T, std::vector<std::string>*> ||
+                           std::is_same_v<T, std::vector<std::int64_t>*> ||
+                           std::is_same_v<T, std::vector<std::uint64_t>*>)
           return "list";
         else
           return "integer";

@@ -34,32 +34,13 @@ struct EinsumArguments {
 /// Options of `monet optimise fusion` in addition to the common ones.
 struct FusionArguments {
   std::string model = "monet"; ///< "monet" or "einsum"
-  std::string objective = "latency";
   EinsumArguments einsum;
-  std::string method = "cost";
-  bool original = false;        ///< also tries the plans of the original study
-  std::int64_t evaluations = 0; ///< 0: default of the search
-  std::string stacks_out;       ///< file; may be empty
+  FusionOptions search;
+  std::string stacks_out; ///< file; may be empty
 };
 /// Runs `--model einsum`. Throws UsageError in a build without the reference engines.
 int optimise_einsum(const OptimiseArguments& common, const FusionArguments& own, Session& session);
 
-/// Options of `monet optimise checkpointing` in addition to the common ones.
-struct CheckpointingArguments {
-  std::string log; ///< operator log in place of a step
-  std::string budget;
-  bool sweep = false;
-  std::string objective = "latency";
-  std::string memory = "peak";      ///< "peak" or "stored"
-  std::string method = "automatic"; ///< "automatic", "heuristics" or "genetic"
-  int steps = 10;                   ///< number of budgets in a sweep
-  std::string least;                ///< last budget of a sweep; empty: the minimum possible
-  std::size_t population = 100;
-  std::size_t generations = 50;
-  std::vector<std::string> keep;
-  std::vector<std::string> recompute;
-  std::string output;
-};
 /// Runs `--log`.
 int optimise_log(const OptimiseArguments& common, const CheckpointingArguments& own,
                  Session& session);

@@ -17,25 +17,12 @@ namespace {
 
 struct AllocationArguments {
   OptimiseArguments common;
-  std::string objective = "latency";
-  std::size_t evaluations = AllocationSearchOptions{}.evaluations;
-  std::size_t population = AllocationSearchOptions{}.population;
-  std::size_t generations = 0;
+  AllocationSearchOptions search;
   std::size_t random = 0;
   std::string mapping_out;
   std::string stacks_out;
 
-  /// Objective that selects the best plan; latency for a front.
-  Objective picked() const { return objective_named(objective).value_or(Objective::latency); }
-  AllocationSearchOptions options() const {
-    AllocationSearchOptions options;
-    options.objective = picked();
-    options.front = objective == "front";
-    options.evaluations = evaluations;
-    options.population = population;
-    options.generations = generations;
-    return options;
-  }
+  std::string objective() const { return std::string(search.objective_name()); }
 };
 
 /// Allocation search with the tiling that `monet schedule` chooses.
@@ -49,12 +36,12 @@ public:
 
   int run() {
     found_.result = session_.stage(
-        "search", [&] { return search_allocation(evaluator_, arguments_.options(), control_); },
+        "search", [&] { return search_allocation(evaluator_, arguments_.search, control_); },
         [&](const AllocationResult& result) { check(result); });
     if (arguments_.random > 0) {
       if (!control_.interrupted())
-        found_.random =
-            best_random_allocation(evaluator_, arguments_.picked(), arguments_.random, control_);
+        found_.random = best_random_allocation(evaluator_, arguments_.search.objective,
+                                               arguments_.random, control_);
       found_.result.certificate.interrupted |= control_.interrupted();
     }
     const AllocationResult& result = found_.result;
@@ -65,8 +52,8 @@ public:
     found_.best = best.figures;
     found_.random_plans = arguments_.random;
     found_.allocation = evaluator_.allocation(result.best.plan);
-    found_.front = arguments_.objective == "front";
-    Json json = allocation_json({"allocation", inputs_.experiment.name, arguments_.objective,
+    found_.front = arguments_.search.front;
+    Json json = allocation_json({"allocation", inputs_.experiment.name, arguments_.objective(),
                                  result.certificate, session_.progress.seconds()},
                                 found_, step_.graph, chip_);
     json["provenance"] = search_provenance(inputs_, arguments_.common);
@@ -127,16 +114,7 @@ private:
 };
 
 void add_allocation_options(Command& command, AllocationArguments& own) {
-  command.add("--objective", &own.objective, "Objective to minimise",
-              {.choices = {"latency", "energy", "edp", "memory", "front"}});
-  command.add("--evaluations", &own.evaluations,
-              "Maximum number of scheduled allocations, unless the space is searched exhaustively",
-              {.range = Range{1, 100000000}});
-  command.add("--population", &own.population, "Population size of NSGA-II",
-              {.range = Range{2, 100000}});
-  command.add("--generations", &own.generations,
-              "Number of generations of NSGA-II; 0: as its share of the evaluations allows",
-              {.range = Range{0, 1000000}});
+  command.add(bind(kAllocationOptions, own.search));
   command.add("--random", &own.random, "Compare the result with the best of N random allocations",
               {.range = Range{0, 100000000}, .hides_default = true});
   command.add("--mapping-out", &own.mapping_out,
@@ -159,7 +137,7 @@ void add_optimise_allocation(Command& optimise) {
       "Example: monet optimise allocation --hardware data/hardware/tpu_like_quad_core.yaml "
       "--workload data/workload/resnet18_cifar.onnx --batch 1";
   command.action = [arguments](Session& session) -> int {
-    const SearchInputs inputs = prepare(arguments->common, arguments->objective, session);
+    const SearchInputs inputs = prepare(arguments->common, arguments->objective(), session);
     return AllocationRun(*arguments, inputs, session).run();
   };
 }

@@ -276,35 +276,7 @@ private:
 };
 
 void add_checkpointing_options(Command& command, CheckpointingArguments& own) {
-  command.add("--log", &own.log, "Operator log; replaces a step", {.type = "LOG"});
-  command.add("--budget", &own.budget,
-              "Memory budget: bytes, MiB, or a percentage of the memory when everything is kept",
-              {.type = "BUDGET"});
-  command.add("--sweep", &own.sweep, "Compute a front over several budgets; replaces --budget");
-  command.add("--steps", &own.steps, "Number of budgets of a sweep in addition to 100 %",
-              {.range = Range{1, 1000}});
-  command.add("--least", &own.least, "Last budget of a sweep; default: the proven minimum",
-              {.type = "BUDGET"});
-  command.add("--memory", &own.memory,
-              "Memory that the budget limits: peak of live bytes, or activations stored for the "
-              "backward pass",
-              {.choices = {"peak", "stored"}});
-  command.add("--objective", &own.objective, "Cost of recomputation to minimise",
-              {.choices = {"latency", "energy"}});
-  command.add("--method", &own.method,
-              "automatic: best search, with a bound; chain: dynamic programming over blocks; "
-              "genetic: NSGA-II; heuristics: published ones; all others require --log",
-              {.choices = {"automatic", "heuristics", "chain", "genetic", "search", "sqrt",
-                           "greedy", "dtr", "dtr-local", "msps", "lru", "largest"}});
-  command.add("--population", &own.population, "Population size of NSGA-II",
-              {.range = Range{2, 100000}});
-  command.add("--generations", &own.generations, "Number of generations of NSGA-II",
-              {.range = Range{0, 1000000}});
-  command.add("--keep", &own.keep, "Tensors (pattern) that stay stored; may be repeated",
-              {.type = "PATTERN", .repeated = true});
-  command.add("--recompute", &own.recompute,
-              "Tensors (pattern) that are always recomputed; may be repeated",
-              {.type = "PATTERN", .repeated = true});
+  command.add(bind(kCheckpointingOptions, own));
   command.add("-o,--output", &own.output, "Write the step with the plan as ONNX",
               {.type = "OUT.onnx", .output = Output::file});
 }

@@ -30,8 +30,7 @@ public:
     inputs_ = {experiment, std::move(files), std::move(graph), base_.step.graph};
     step_ = inputs_.step;
     OptimiseArguments limits;
-    limits.seed = request_.seed;
-    limits.time_limit = request_.time_limit;
+    static_cast<SearchLimits&>(limits) = request_;
     limits.jobs = session.context.jobs;
     control_ = search_control(limits, session);
     tiling_ = inputs_.tiling_options(); // points into inputs_, which stays in place
@@ -77,7 +76,7 @@ private:
   }
 
   /// Searches for checkpoints with the costs of the step as scheduled without searches.
-  void checkpoint(const OptimiseRequest::Checkpointing& request) {
+  void checkpoint(const CheckpointingArguments& request) {
     const OperatorCosts costs = operator_costs(base_.step.modelled.timeline, inputs_.step);
     const bool energy = request.objective == "energy";
     const CheckpointSpace space =
@@ -126,12 +125,8 @@ private:
     add("checkpointing", request.objective, certificate, more);
   }
 
-  void fuse(const OptimiseRequest::Search& request) {
-    FusionOptions options;
-    options.objective = *objective_named(request.objective);
+  void fuse(FusionOptions options) {
     options.recomputed_halos = tiling_.halo == Halo::recomputed;
-    if (request.evaluations > 0)
-      set_effort(options, request.evaluations);
     FusionProblem problem{step_, chip(), costs_, tiling_, inputs_.schedule_options(1), 0, {}};
     problem.starts.emplace(); // replaces first_ways(): the baseline is known
     if (tiling_.mode == TilingMode::fused)
@@ -146,16 +141,12 @@ private:
     const std::size_t merge = found.trace.size() / 200 + 1;
     for (std::size_t i = 0; i < found.trace.size(); i += merge)
       trace.push_back({{"evaluations", i + 1}, {"best", number_json(found.trace[i])}});
-    add("fusion", request.objective, found.certificate,
+    add("fusion", std::string(name_of(options.objective)), found.certificate,
         {{"evaluations", found.evaluations}, {"trace", std::move(trace)}});
   }
 
-  void allocate(const OptimiseRequest::Search& request) {
+  void allocate(const AllocationSearchOptions& options) {
     AllocationEvaluator evaluator(step_, chip(), tiling_, inputs_.schedule_options(1));
-    AllocationSearchOptions options;
-    options.objective = *objective_named(request.objective);
-    if (request.evaluations > 0)
-      options.evaluations = static_cast<std::size_t>(request.evaluations);
     const AllocationResult found = session_.stage(
         "allocation", [&] { return search_allocation(evaluator, options, control_); },
         [&](const AllocationResult& result) {
@@ -167,7 +158,8 @@ private:
     allocation_ = evaluator.allocation(found.best.plan);
     tiling_ = evaluator.tiling();
     tiling_.allocation = &allocation_;
-    add("allocation", request.objective, found.certificate, {{"evaluations", found.evaluations}});
+    add("allocation", std::string(options.objective_name()), found.certificate,
+        {{"evaluations", found.evaluations}});
   }
 
   void check(const TilingOptions& tiling, const StepFigures& claimed,

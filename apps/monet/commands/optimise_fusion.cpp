@@ -9,8 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <array>
 #include <limits>
 #include <memory>
 
@@ -24,15 +22,6 @@ struct FusionCommand {
 };
 
 constexpr std::int64_t kMaxElementBits = 4096;
-constexpr std::array kMethods{FusionMethod::cost, FusionMethod::fewest_groups,
-                              FusionMethod::min_traffic, FusionMethod::automatic,
-                              FusionMethod::none};
-
-template <class List>
-auto named(const List& list, const std::string& name) {
-  return *std::find_if(list.begin(), list.end(),
-                       [&](auto value) { return name_of(value) == name; });
-}
 
 /// Start of the search: layer by layer, or the plan of `monet schedule` if it is better.
 TilingOptions first_tiling(const FusionProblem& problem, const FusionResult& found,
@@ -71,21 +60,12 @@ void write_report(const FusionCommand& arguments, const SearchInputs& inputs,
       {result_of(inputs.step, before), result_of(inputs.step, best), &inputs.graph.graph});
 }
 
-FusionOptions options_of(const FusionCommand& arguments, const SearchInputs& inputs) {
-  FusionOptions options;
-  options.objective = *objective_named(arguments.own.objective);
-  options.method = named(kMethods, arguments.own.method);
-  options.tries_original = arguments.own.original;
-  options.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
-  const std::int64_t evaluations = arguments.own.evaluations;
-  set_effort(options, evaluations > 0 ? std::optional(evaluations) : std::nullopt);
-  return options;
-}
-
 int run_fusion(const FusionCommand& arguments, Session& session) {
-  const SearchInputs given = prepare(arguments.common, arguments.own.objective, session);
+  FusionOptions options = arguments.own.search;
+  const std::string objective(name_of(options.objective));
+  const SearchInputs given = prepare(arguments.common, objective, session);
+  options.recomputed_halos = given.experiment.halo == Halo::recomputed;
   CoreCostCache costs;
-  const FusionOptions options = options_of(arguments, given);
   const auto problem_of = [&](const SearchInputs& of) {
     return FusionProblem{of.step, of.files.chip, costs, of.tiling_options(),
                          of.schedule_options(1)};
@@ -108,9 +88,9 @@ int run_fusion(const FusionCommand& arguments, Session& session) {
   const FusionResult& result = answer.result;
   if (!arguments.own.stacks_out.empty())
     write_file_atomically(arguments.own.stacks_out, stacks_yaml(result.plan, inputs.step.graph));
-  Json json = fusion_json({"fusion", inputs.experiment.name, arguments.own.objective,
-                           result.certificate, session.progress.seconds()},
-                          result, inputs.step.graph);
+  Json json = fusion_json(
+      {"fusion", inputs.experiment.name, objective, result.certificate, session.progress.seconds()},
+      result, inputs.step.graph);
   steps.add_to(json);
   json["provenance"] = search_provenance(inputs, arguments.common);
   write_report(arguments, inputs, problem_of(inputs), result, options.objective, json);
@@ -155,18 +135,9 @@ void add_optimise_fusion(Command& optimise) {
               "Cost model: monet, or einsum (one core, operator by operator)",
               {.choices = {"monet", "einsum"}});
   own.einsum.add_to(command);
-  command.add("--objective", &own.objective,
-              "Objective to minimise; dram: bytes to and from the off-chip memory",
-              {.choices = choice_names(kFusionObjectives)});
-  command.add("--method", &own.method,
-              "cost: search; fewest-groups, least-traffic: the original study's objectives",
-              {.choices = choice_names(kMethods)});
-  command.add("--with-original", &own.original,
-              "Also evaluate and list the plans of the original study's objectives");
-  command.add("--evaluations", &own.evaluations,
-              "Maximum number of schedules of the whole step after the initial ones; for single "
-              "groups 20 times this number",
-              {.range = Range{1, 1'000'000}, .hides_default = true});
+  own.search.tries_original = false;
+  own.search.tiles = kTilesOfDefaultEffort;
+  command.add(bind(kFusionOptions, own.search));
   command.add("--stacks-out", &own.stacks_out,
               "Write the plan as stacks file, for monet schedule --mode fused --stacks",
               {.type = "S.yaml", .output = Output::file});

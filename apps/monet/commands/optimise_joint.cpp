@@ -26,23 +26,14 @@ namespace {
 
 struct JointArguments {
   OptimiseArguments common;
-  std::string objective = "latency";
+  JointOptions search;
   std::string budget;
-  std::int64_t levels = JointOptions{}.levels;
-  std::int64_t rounds = JointOptions{}.rounds;
   std::optional<std::int64_t> evaluations; ///< evaluations of each part
   std::optional<std::int64_t> groups;
   std::optional<std::int64_t> cores;
   std::string plan_out; ///< folder; may be empty
 
-  /// Sets the efforts of the parts, as in `monet optimise fusion` and `allocation`.
-  void set_efforts(JointOptions& options) const {
-    options.levels = levels;
-    options.rounds = rounds;
-    set_effort(options.fusion, groups ? groups : evaluations);
-    if (const auto given = cores ? cores : evaluations)
-      options.allocation_evaluations = *given;
-  }
+  std::string objective() const { return std::string(name_of(search.objective)); }
 };
 
 StepOptions step_options(const JointPoint& point, const ScheduleOptions& schedule) {
@@ -121,9 +112,14 @@ std::string write_plan(const std::string& folder, const JointPoint& point,
 }
 
 JointOptions options_of(const JointArguments& arguments, const SearchInputs& inputs) {
-  JointOptions options;
-  options.objective = *objective_named(arguments.objective);
-  arguments.set_efforts(options);
+  JointOptions options = arguments.search;
+  options.fusion.tiles = kTilesOfDefaultEffort;
+  if (const auto given = arguments.groups ? arguments.groups : arguments.evaluations) {
+    options.fusion.evaluations = *given;
+    options.fusion.limit_effort();
+  }
+  if (const auto given = arguments.cores ? arguments.cores : arguments.evaluations)
+    options.allocation_evaluations = *given;
   if (!inputs.experiment.training)
     options.levels = 0;
   options.fusion.recomputed_halos = inputs.experiment.halo == Halo::recomputed;
@@ -136,10 +132,10 @@ int run_joint(const JointArguments& arguments, Session& session) {
   if (!arguments.budget.empty())
     parse_budget(arguments.budget, 100, "--budget"); // reports errors before any work
   const OptimiseArguments& common = arguments.common;
-  const SearchInputs given = prepare(common, arguments.objective, session);
+  const SearchInputs given = prepare(common, arguments.objective(), session);
   CoreCostCache costs;
   const SearchControl control = search_control(common, session);
-  PairedSteps steps(given, *objective_named(arguments.objective), costs, control, session);
+  PairedSteps steps(given, arguments.search.objective, costs, control, session);
   std::optional<std::int64_t> budget; // budget of the first step, for all steps
   const auto answer = steps.search(
       control,
@@ -163,7 +159,7 @@ int run_joint(const JointArguments& arguments, Session& session) {
       [](auto& found) -> auto& { return found.found; });
   const SearchInputs& inputs = *answer.inputs;
   const JointResult& result = answer.result;
-  Json json = joint_json({"joint", inputs.experiment.name, arguments.objective, result.found,
+  Json json = joint_json({"joint", inputs.experiment.name, arguments.objective(), result.found,
                           session.progress.seconds()},
                          result);
   steps.add_to(json);
@@ -182,16 +178,16 @@ void add_optimise_joint(Command& optimise) {
   Command& command =
       optimise.add_command("joint", "Search fusion, checkpointing and allocation together");
   arguments->common.add_to(command);
-  command.add("--objective", &arguments->objective, "Objective to minimise",
-              {.choices = choice_names(kFusionObjectives)});
+  command.add("--objective", named_value<kFusionObjectives>(arguments->search.objective),
+              "Objective to minimise");
   command.add("--budget", &arguments->budget,
               "Maximum live memory: bytes, MiB, or a percentage of the layer-by-layer peak; "
               "default: no limit",
               {.type = "BYTES|MiB|%"});
-  command.add("--levels", &arguments->levels,
+  command.add("--levels", &arguments->search.levels,
               "Number of memory amounts for which recomputation is planned; 0: no recomputation",
               {.range = Range{0, 1000}});
-  command.add("--rounds", &arguments->rounds,
+  command.add("--rounds", &arguments->search.rounds,
               "Number of planning rounds, each with the costs of the best schedule so far",
               {.range = Range{1, 100}});
   command.add("--evaluations", &arguments->evaluations,

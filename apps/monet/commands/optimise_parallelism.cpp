@@ -105,7 +105,7 @@ void add_optimise_parallelism(Command& optimise) {
   command.add("--set", &arguments->settings,
               "New value or list for a key of the experiment's 'parallel'; may be repeated",
               {.type = "KEY=VALUE", .repeated = true});
-  common.add_limits_to(command);
+  common.add_limits_to(command, false);
   command.add(
       "-o,--output", &arguments->folder,
       "Folder for parallelism.json and report.html; its folder best/: the files of monet cluster",

@@ -15,14 +15,29 @@ namespace monet::cli {
 
 namespace {
 
+/// Adds an option whose value is one of several names.
+CLI::Option* add_named(CLI::App& app, const Option& option, const NamedValue& target) {
+  return app
+      .add_option(
+          option.names,
+          [target](const CLI::results_t& texts) { return target.assign(texts.back()); },
+          option.help, true, [target] { return target.name(); })
+      ->type_name("TEXT");
+}
+
 CLI::Option* add_target(CLI::App& app, const Option& option) {
+  if (const auto* named = std::get_if<NamedValue>(&option.target))
+    return add_named(app, option, *named);
   return std::visit(
-      [&]<class T>(T* target) {
-        if constexpr (std::is_same_v<T, bool>) {
+      [&]<class T>(T target) -> CLI::Option* {
+        if constexpr (std::is_same_v<T, NamedValue>) {
+          return nullptr;
+        } else if constexpr (std::is_same_v<T, bool*>) {
           return app.add_flag(option.names, *target, option.help);
         } else {
           CLI::Option* made = app.add_option(option.names, *target, option.help);
-          if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+          using Value = std::remove_pointer_t<T>;
+          if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>) {
             if (!option.rules.hides_default)
               made->capture_default_str();
           }
@@ -77,8 +92,11 @@ void describe(CLI::App& app, Command& command, const Command*& chosen) {
     app.require_subcommand(1);
   app.footer(command.footer);
   app.final_callback([&app, &command, &chosen] {
-    for (Option& option : command.options)
+    for (Option& option : command.options) {
       option.given = app.count(option.name()) > 0;
+      if (option.given && option.after)
+        option.after();
+    }
     const std::string missing = command.missing ? command.missing() : "";
     if (!missing.empty())
       throw CLI::RequiredError(missing);
@@ -130,7 +148,23 @@ std::string Option::name() const {
 }
 
 void Command::add(std::string option_names, Target target, std::string help, OptionRules rules) {
-  options.push_back({std::move(option_names), target, std::move(help), std::move(rules)});
+  if (const auto* named = std::get_if<NamedValue>(&target))
+    rules.choices = named->names();
+  options.push_back({std::move(option_names), target, std::move(help), std::move(rules), {}, {}});
+}
+
+void Command::add(const std::vector<BoundOption>& given) {
+  for (const BoundOption& one : given) {
+    if (one.details.place == OptionPlace::file)
+      continue;
+    add(one.name(), one.value, std::string(one.text),
+        {.type = std::string(one.details.type),
+         .range = one.details.range,
+         .repeated = one.details.repeated,
+         .hides_default = one.details.hides_default});
+    options.back().key = one.key;
+    options.back().after = one.after;
+  }
 }
 
 Command& Command::add_command(std::string command_name, std::string what) {

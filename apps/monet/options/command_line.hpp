@@ -2,14 +2,13 @@
 // it.
 #pragma once
 
-#include <cstdint>
+#include "monet/base/options.hpp"
+
 #include <functional>
-#include <limits>
 #include <list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace monet::cli {
@@ -21,16 +20,8 @@ using Action = std::function<int(Session&)>;
 
 /// Variable that receives the values of an option. A bool makes a flag; the initial value of a
 /// number or a word is displayed as the default.
-using Target =
-    std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
-                 std::optional<int>*, std::optional<std::int64_t>*, std::vector<std::int64_t>*,
-                 std::vector<std::uint64_t>*, std::vector<std::string>*>;
-
-/// Range of allowed numbers, both ends included.
-struct Range {
-  double least = 0;
-  double most = std::numeric_limits<double>::infinity();
-};
+using Target = OptionValue;
+using Range = NumberRange;
 
 /// Kind of the place for results that an option's value names.
 enum class Output { none, file, folder };
@@ -68,7 +59,9 @@ struct Option {
   Target target;
   std::string help;
   OptionRules rules;
-  bool given = false; ///< present on the parsed command line
+  std::string key;             ///< in files and Python; empty: from the long name
+  std::function<void()> after; ///< called after the option has been set; may be empty
+  bool given = false;          ///< present on the parsed command line
 
   std::string name() const; ///< long name
 };
@@ -87,6 +80,8 @@ struct Command {
   std::function<std::string()> missing;
 
   void add(std::string option_names, Target target, std::string help, OptionRules rules = {});
+  /// Adds the options of an object that may be set on the command line.
+  void add(const std::vector<BoundOption>& options);
   Command& add_command(std::string command_name, std::string what);
   bool given(std::string_view option) const;
 };

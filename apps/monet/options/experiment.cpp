@@ -17,66 +17,27 @@ namespace monet::cli {
 
 namespace {
 
-std::string read_name(YamlMap& map, std::string_view key, const std::vector<std::string>& names,
-                      ProblemList& problems) {
-  return names[read_choice(map, key, names, problems)];
-}
-
-std::int64_t read_evaluations(YamlMap& map, ProblemList& problems) {
-  const YamlNode* node = map.find("evaluations");
-  if (node == nullptr)
-    return 0;
-  const std::int64_t count = as_integer(*node, problems).value_or(1);
-  if (count < 1 || count > 1'000'000)
-    problems.add(node->where, "evaluations must be 1 to 1000000");
-  return std::clamp<std::int64_t>(count, 1, 1'000'000);
-}
-
-OptimiseRequest::Checkpointing read_checkpointing(const YamlNode& node, ProblemList& problems) {
-  YamlMap map(node, problems);
-  OptimiseRequest::Checkpointing request;
-  if (const YamlNode* budget = map.require("budget")) {
-    request.budget = budget->kind == YamlNode::Kind::scalar ? budget->scalar : "";
-    request.where = budget->where;
-    try {
-      parse_budget(request.budget, 100, "budget");
-    } catch (const UsageError& error) {
-      problems.add(budget->where, error.what());
-    }
-  }
-  request.memory = read_name(map, "memory", {"peak", "stored"}, problems);
-  request.objective = read_name(map, "objective", {"latency", "energy"}, problems);
-  map.finish();
-  return request;
-}
-
-std::optional<OptimiseRequest::Search> read_search(YamlMap& map, std::string_view key,
-                                                   const std::vector<std::string>& objectives,
-                                                   ProblemList& problems) {
+/// Reads the options of a search if its key is present.
+template <class Options, std::size_t kRows>
+void read_search(YamlMap& map, std::string_view key, const OptionRow<Options> (&rows)[kRows],
+                 std::optional<Options>& options, ProblemList& problems) {
   const YamlNode* node = map.find(key);
   if (node == nullptr)
-    return std::nullopt;
+    return;
   YamlMap inner(*node, problems);
-  OptimiseRequest::Search search;
-  search.objective = read_name(inner, "objective", objectives, problems);
-  search.evaluations = read_evaluations(inner, problems);
+  read_options(inner, bind(rows, options.emplace()), problems);
   inner.finish();
-  return search;
 }
 
 OptimiseRequest read_optimise(const YamlNode& node, ProblemList& problems) {
   YamlMap map(node, problems);
   OptimiseRequest request;
-  if (const YamlNode* checkpointing = map.find("checkpointing"))
-    request.checkpointing = read_checkpointing(*checkpointing, problems);
-  request.fusion = read_search(map, "fusion", choice_names(kFusionObjectives), problems);
-  request.allocation =
-      read_search(map, "allocation", {"latency", "energy", "edp", "memory"}, problems);
-  const std::int64_t seed = map.integer_or("seed", 1);
-  request.seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, seed));
-  request.time_limit = map.number_or("time_limit", 0);
-  if (seed < 0 || !(request.time_limit >= 0 && request.time_limit <= 1e7))
-    problems.add(node.where, "seed and time_limit must not be negative, nor time_limit above 1e7");
+  read_search(map, "checkpointing", kCheckpointingOptions, request.checkpointing, problems);
+  if (request.checkpointing)
+    request.checkpointing->where = map.find("checkpointing")->where;
+  read_search(map, "fusion", kFusionOptions, request.fusion, problems);
+  read_search(map, "allocation", kAllocationOptions, request.allocation, problems);
+  read_options(map, bind(kSearchLimits, request), problems);
   map.finish();
   return request;
 }

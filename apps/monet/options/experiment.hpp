@@ -2,8 +2,12 @@
 // options.
 #pragma once
 
+#include "options/search_options.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/explore/step_settings.hpp"
+#include "monet/optimise/allocation.hpp"
+#include "monet/optimise/fusion.hpp"
 
 #include <optional>
 #include <string>
@@ -11,23 +15,12 @@
 
 namespace monet::cli {
 
-/// Searches that `monet run` makes before it writes its results, each if its key is present.
-struct OptimiseRequest {
-  struct Checkpointing {
-    std::string budget; ///< in the format of --budget
-    std::string memory = "peak";
-    std::string objective = "latency";
-    SourceLoc where; ///< location of the budget
-  };
-  struct Search {
-    std::string objective = "latency";
-    std::int64_t evaluations = 0; ///< 0: default of the search
-  };
-  std::optional<Checkpointing> checkpointing;
-  std::optional<Search> fusion;
-  std::optional<Search> allocation;
-  std::uint64_t seed = 1;
-  double time_limit = 0; ///< seconds for all searches together; 0: none
+/// Searches that `monet run` makes before it writes its results, each if its key is present. The
+/// limits are those of all searches together.
+struct OptimiseRequest : SearchLimits {
+  std::optional<CheckpointingArguments> checkpointing;
+  std::optional<FusionOptions> fusion;
+  std::optional<AllocationSearchOptions> allocation;
 };
 
 struct Experiment : StepSettings {

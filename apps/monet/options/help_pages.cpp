@@ -80,10 +80,12 @@ std::string default_text(const Option& option) {
   if (option.rules.hides_default)
     return "";
   return std::visit(
-      []<class T>(const T* target) -> std::string {
-        if constexpr (std::is_same_v<T, bool>)
-          return "";
-        else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+      []<class T>(const T& target) -> std::string {
+        using Value = std::remove_pointer_t<T>;
+        if constexpr (std::is_same_v<T, NamedValue>)
+          return target.name();
+        else if constexpr (!std::is_same_v<Value, bool> &&
+                           (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>))
           return fmt::format("{}", *target);
         else
           return "";

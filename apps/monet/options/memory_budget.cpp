@@ -55,6 +55,15 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
       "{} '{}': a number of bytes, KiB, MiB or GiB, or a percentage is expected", option, text));
 }
 
+std::string budget_problem(const std::string& text) {
+  try {
+    parse_budget(text, 100, "budget");
+    return {};
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
 std::int64_t machine_memory_bytes() {
   const std::int64_t bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   std::int64_t least = bytes;

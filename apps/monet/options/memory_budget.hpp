@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace monet::cli {
@@ -9,6 +10,9 @@ namespace monet::cli {
 /// Parses a budget: "1500000", "64 MiB", "1.5GiB", "80%" (of `whole`). Rounds down to bytes. Throws
 /// UsageError with the name of `option` for any other text.
 std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option);
+
+/// Message about a budget in a file that parse_budget() rejects; empty if it is valid.
+std::string budget_problem(const std::string& text);
 
 /// Memory in bytes that this process may use: the machine's, or less if a control group or `ulimit
 /// -v` limits it.

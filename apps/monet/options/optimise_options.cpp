@@ -16,12 +16,6 @@
 
 namespace monet::cli {
 
-namespace {
-
-constexpr double kLongest = 1e7; // seconds; maximum of --time-limit
-
-} // namespace
-
 void OptimiseArguments::add_to(Command& command) {
   step.add_to(command);
   step.cost.add_to_search(command);
@@ -29,17 +23,18 @@ void OptimiseArguments::add_to(Command& command) {
     of_step.push_back(&option);
   command.add("experiment", &experiment, "Experiment file (YAML); replaces the options of the step",
               {.type = "EXPERIMENT.yaml"});
-  command.add("--seed", &seed, "Seed of the search's random numbers");
-  add_limits_to(command);
+  add_limits_to(command, true);
   command.add("--report", &report,
               "Folder for result.json, report.html, trace.json and training.onnx of the best plan",
               {.type = "DIR", .output = Output::folder});
   command.add("--verify", &verify, "Check the invariants of every stage's result");
 }
 
-void OptimiseArguments::add_limits_to(Command& command) {
-  command.add("--time-limit", &time_limit, "Time limit of the search in seconds; 0: no limit",
-              {.type = "SECONDS", .range = Range{0, kLongest}});
+void OptimiseArguments::add_limits_to(Command& command, bool seeded) {
+  std::vector<BoundOption> limits = bind(kSearchLimits, *this);
+  if (!seeded)
+    std::erase_if(limits, [](const BoundOption& one) { return one.key == "seed"; });
+  command.add(limits);
   command.add("--jobs", &jobs, "Number of threads (0: all cores); results do not depend on it",
               {.range = Range{0, 4096}});
   command.add("--json", &json, "Write the result as JSON; -: standard output",
@@ -127,14 +122,6 @@ SearchControl search_control(const OptimiseArguments& arguments, Session& sessio
     session.progress.search(state, limit.seconds_left());
   };
   return control;
-}
-
-void set_effort(FusionOptions& options, std::optional<std::int64_t> evaluations) {
-  options.tiles = evaluations ? 0 : 6e6;
-  if (evaluations) {
-    options.evaluations = *evaluations;
-    options.group_evaluations = std::min<std::int64_t>(20 * *evaluations, 1'000'000);
-  }
 }
 
 nlohmann::ordered_json search_provenance(const SearchInputs& inputs,

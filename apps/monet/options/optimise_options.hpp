@@ -4,6 +4,7 @@
 
 #include "console.hpp"
 #include "options/network_options.hpp"
+#include "options/search_options.hpp"
 #include "pipeline.hpp"
 #include "report/shared/search_result.hpp"
 
@@ -23,11 +24,9 @@ struct Command;
 struct Option;
 
 /// Options that every search has.
-struct OptimiseArguments {
+struct OptimiseArguments : SearchLimits {
   std::string experiment; ///< file in place of the options of the step; may be empty
   StepArguments step;
-  std::uint64_t seed = 1;
-  double time_limit = 0; ///< seconds; 0: none
   int jobs = 1;
   std::string json;
   std::string report; ///< folder; may be empty
@@ -36,8 +35,8 @@ struct OptimiseArguments {
   std::function<void(Experiment&)> adapt; ///< changes by the search before files are read
 
   void add_to(Command& command);
-  /// Adds only the options for time limit, threads and JSON.
-  void add_limits_to(Command& command);
+  /// Adds only the options for time limit, threads and JSON, and the seed if `seeded`.
+  void add_limits_to(Command& command, bool seeded);
   /// Experiment from its file or from the options. Throws UsageError if neither an experiment nor a
   /// chip with a network is given, or parts of both.
   Experiment read() const;
@@ -78,10 +77,9 @@ void limit_time(const OptimiseArguments& arguments, Session& session);
 /// After this call, Ctrl-C ends the search instead of the command.
 SearchControl search_control(const OptimiseArguments& arguments, Session& session);
 
-/// Sets the effort of a search for groups: `evaluations` schedules of the whole step and 20 times
-/// this number of groups, 1,000,000 at most. Without a value, the search makes its default number
-/// of schedules. It makes more while all schedules together have at most 6,000,000 tiles.
-void set_effort(FusionOptions& options, std::optional<std::int64_t> evaluations);
+/// Total number of tiles up to which a search for groups makes more schedules than its default
+/// number, unless their number is given.
+inline constexpr double kTilesOfDefaultEffort = 6e6;
 
 /// Provenance of a search: files and options of the step, seed and limits.
 nlohmann::ordered_json search_provenance(const SearchInputs& inputs,

@@ -9,9 +9,11 @@
 //   }
 #pragma once
 
+#include "monet/base/options.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -19,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -136,6 +139,35 @@ struct AllocationSearchOptions {
   std::vector<AllocationPlan> starts; ///< plans to evaluate first
   /// Limit on live bytes, each tensor counted once; plans above it are infeasible.
   std::int64_t max_live_bytes = std::numeric_limits<std::int64_t>::max();
+
+  /// Name of the objective; "front" for all objectives at once.
+  std::string_view objective_name() const { return front ? "front" : name_of(objective); }
+};
+inline constexpr std::array kAllocationObjectives{Objective::latency, Objective::energy,
+                                                  Objective::edp, Objective::memory};
+/// Accessor of the objective for the command line, where "front" is one, too.
+NamedValue allocation_objective(AllocationSearchOptions& options);
+inline constexpr OptionRow<AllocationSearchOptions> kAllocationOptions[] = {
+    {"objective",
+     [](AllocationSearchOptions& options) -> OptionValue { return allocation_objective(options); },
+     "Objective to minimise",
+     {.place = OptionPlace::command}},
+    {"objective",
+     option_choice<kAllocationObjectives, &AllocationSearchOptions::objective>,
+     "Objective to minimise",
+     {.place = OptionPlace::file}},
+    {"evaluations",
+     option_field<&AllocationSearchOptions::evaluations>,
+     "Maximum number of scheduled allocations, unless the space is searched exhaustively",
+     {.range = NumberRange{1, 100000000}}},
+    {"population",
+     option_field<&AllocationSearchOptions::population>,
+     "Population size of NSGA-II",
+     {.place = OptionPlace::command, .range = NumberRange{2, 100000}}},
+    {"generations",
+     option_field<&AllocationSearchOptions::generations>,
+     "Number of generations of NSGA-II; 0: as its share of the evaluations allows",
+     {.place = OptionPlace::command, .range = NumberRange{0, 1000000}}},
 };
 
 /// State of the search after one step.

@@ -14,6 +14,7 @@
 //   }
 #pragma once
 
+#include "monet/base/options.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/search.hpp"
 
@@ -36,6 +37,9 @@ enum class FusionMethod {
   none,          ///< layer by layer
 };
 std::string_view name_of(FusionMethod method);
+inline constexpr std::array kFusionMethods{FusionMethod::cost, FusionMethod::fewest_groups,
+                                           FusionMethod::min_traffic, FusionMethod::automatic,
+                                           FusionMethod::none};
 
 /// A step on a chip, with its tiling and schedule options. The mapping, halo mode and allocation
 /// apply to every plan. Stacks, slices and idle cores only affect the initial plans.
@@ -80,6 +84,27 @@ struct FusionOptions {
   bool tries_original = true;
   /// Whether to consider recomputed halos also.
   bool recomputed_halos = false;
+
+  /// Limits the search to its `evaluations`, and groups to 20 times this number, 1,000,000 at most.
+  void limit_effort();
+};
+inline constexpr OptionRow<FusionOptions> kFusionOptions[] = {
+    {"objective", option_choice<kFusionObjectives, &FusionOptions::objective>,
+     "Objective to minimise; dram: bytes to and from the off-chip memory"},
+    {"method",
+     option_choice<kFusionMethods, &FusionOptions::method>,
+     "cost: search; fewest-groups, least-traffic: the original study's objectives",
+     {.place = OptionPlace::command}},
+    {"with_original",
+     option_field<&FusionOptions::tries_original>,
+     "Also evaluate and list the plans of the original study's objectives",
+     {.place = OptionPlace::command}},
+    {"evaluations",
+     option_field<&FusionOptions::evaluations>,
+     "Maximum number of schedules of the whole step after the initial ones; for single groups 20 "
+     "times this number",
+     {.range = NumberRange{1, 1'000'000}, .hides_default = true},
+     [](FusionOptions& options) { options.limit_effort(); }},
 };
 
 /// Slices to try for a group, whose members are ascending. The first choice is no slicing. Each

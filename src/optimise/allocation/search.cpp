@@ -416,6 +416,30 @@ private:
 
 } // namespace
 
+NamedValue allocation_objective(AllocationSearchOptions& options) {
+  constexpr std::size_t kFront = kAllocationObjectives.size();
+  NamedValue objective;
+  objective.value = &options;
+  objective.names = [] {
+    std::vector<std::string> names;
+    for (const Objective one : kAllocationObjectives)
+      names.emplace_back(name_of(one));
+    names.emplace_back("front");
+    return names;
+  };
+  objective.index = [](const void* at) {
+    const auto& given = *static_cast<const AllocationSearchOptions*>(at);
+    const auto found = std::ranges::find(kAllocationObjectives, given.objective);
+    return given.front ? kFront : static_cast<std::size_t>(found - kAllocationObjectives.begin());
+  };
+  objective.set = [](void* at, std::size_t index) {
+    auto& given = *static_cast<AllocationSearchOptions*>(at);
+    given.front = index == kFront;
+    given.objective = given.front ? Objective::latency : kAllocationObjectives.at(index);
+  };
+  return objective;
+}
+
 AllocationResult search_allocation(AllocationEvaluator& evaluator,
                                    const AllocationSearchOptions& options,
                                    const SearchControl& control) {

@@ -181,6 +181,11 @@ std::string_view name_of(FusionMethod method) {
   return kNames.at(static_cast<std::size_t>(method));
 }
 
+void FusionOptions::limit_effort() {
+  tiles = 0;
+  group_evaluations = std::min<std::int64_t>(20 * evaluations, 1'000'000);
+}
+
 FusionResult optimise_fusion(const FusionProblem& problem, const FusionOptions& options,
                              const SearchControl& control) {
   FusionProblem all_cores = problem;
