@@ -64,8 +64,9 @@ private:
   bool assign_in_range(const std::optional<Number>& given, Value& value) const {
     if (!given)
       return false;
-    const NumberRange range =
-        option_.details.range.value_or(NumberRange{-std::numeric_limits<double>::infinity()});
+    const bool is_unsigned = std::is_same_v<Value, std::uint64_t>;
+    const double least = is_unsigned ? 0 : -std::numeric_limits<double>::infinity();
+    const NumberRange range = option_.details.range.value_or(NumberRange{least});
     const auto number = static_cast<double>(*given);
     if (number >= range.least && number <= range.most) {
       if constexpr (std::is_arithmetic_v<Value>)

@@ -75,24 +75,6 @@ std::string type_name(const Option& option) {
   return is_flag(option) ? "" : option.rules.type.empty() ? "VALUE" : option.rules.type;
 }
 
-/// Default value as --help shows it; empty if it has no default.
-std::string default_text(const Option& option) {
-  if (option.rules.hides_default)
-    return "";
-  return std::visit(
-      []<class T>(const T& target) -> std::string {
-        using Value = std::remove_pointer_t<T>;
-        if constexpr (std::is_same_v<T, NamedValue>)
-          return target.name();
-        else if constexpr (!std::is_same_v<Value, bool> &&
-                           (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>))
-          return fmt::format("{}", *target);
-        else
-          return "";
-      },
-      option.target);
-}
-
 std::string roff(const std::string& text) {
   const std::string result = escaped(text, "\\-", "\\");
   return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
@@ -190,6 +172,23 @@ std::string fish_option(const Place& place, const Option& option) {
 }
 
 } // namespace
+
+std::string default_text(const Option& option) {
+  if (option.rules.hides_default)
+    return "";
+  return std::visit(
+      []<class T>(const T& target) -> std::string {
+        using Value = std::remove_pointer_t<T>;
+        if constexpr (std::is_same_v<T, NamedValue>)
+          return target.name();
+        else if constexpr (!std::is_same_v<Value, bool> &&
+                           (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>))
+          return fmt::format("{}", *target);
+        else
+          return "";
+      },
+      option.target);
+}
 
 std::string man_page(const Command& program, const std::string& version) {
   std::string text = ".TH MONET 1 \"\" \"monet " + version +

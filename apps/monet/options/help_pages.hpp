@@ -7,6 +7,9 @@
 
 namespace monet::cli {
 
+/// Default value of an option as --help shows it; empty if it has no default.
+std::string default_text(const Option& option);
+
 /// Manual page (man(7) macros) of the program and all its subcommands.
 std::string man_page(const Command& program, const std::string& version);
 

@@ -44,7 +44,7 @@ struct NamedValue {
   void (*set)(void* value, std::size_t index) = nullptr;
 
   std::string name() const { return names().at(index(value)); }
-  /// Sets the value with this name; returns false if there is none.
+  /// Sets the value with this name; returns false if the name is unknown.
   bool assign(std::string_view name) const;
 };
 
