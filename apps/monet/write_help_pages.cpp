@@ -54,6 +54,7 @@ private:
 int write_sources(const std::string& root, bool only_check, const Command& program) {
   Sources sources(root, only_check);
   sources.put_tables("docs/reference/commands/optimise.md", program);
+  sources.put_tables("docs/reference/commands/schedule.md", program);
   sources.put_tables("docs/reference/experiment.md", program);
   sources.put("docs/schema/experiment.schema.json", experiment_schema());
   sources.put("python/monet/searches.py", python_searches(program));

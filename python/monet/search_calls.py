@@ -68,7 +68,10 @@ def search_of_step(described: Callable[P, SearchResult]) -> Callable[P, SearchRe
 
     @functools.wraps(described)
     def search(*args: P.args, **kwargs: P.kwargs) -> SearchResult:
-        given = signature.bind(*args, **kwargs).arguments
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{described.__name__}() {error}") from None
         step, chip = given.get("step"), given.get("chip")
         if "log" not in signature.parameters:  # which replaces both
             arguments.instance("step", step, Step, "Network.training_step()")

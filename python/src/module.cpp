@@ -176,6 +176,46 @@ void add_chip(py::module_& module) {
   module.def("read_chip_texts", &read_chip_texts, py::arg("name"), py::arg("texts"));
 }
 
+/// Sets an option to a value of Python.
+void set_value(const OptionValue& option, const py::object& value) {
+  std::visit(
+      [&]<class T>(const T& target) {
+        if constexpr (std::is_same_v<T, NamedValue>) {
+          if (!target.assign(value.cast<std::string>()))
+            throw py::value_error("unknown name: " + value.cast<std::string>());
+        } else {
+          *target = value.cast<std::remove_pointer_t<T>>();
+        }
+      },
+      option);
+}
+
+py::object value_of(const OptionValue& option) {
+  return std::visit(
+      []<class T>(const T& target) -> py::object {
+        if constexpr (std::is_same_v<T, NamedValue>)
+          return py::cast(target.name());
+        else
+          return py::cast(*target);
+      },
+      option);
+}
+
+/// Adds the keys of a table as attributes.
+template <class Keys, std::size_t kRows>
+void add_keys(py::class_<ScheduleArguments>& made, const OptionRow<Keys> (&rows)[kRows],
+              Keys& (*of)(ScheduleArguments&)) {
+  for (const OptionRow<Keys>& row : rows) {
+    const auto at = row.at;
+    made.def_property(
+        std::string(row.key).c_str(),
+        [at, of](ScheduleArguments& arguments) { return value_of(at(of(arguments))); },
+        [at, of](ScheduleArguments& arguments, const py::object& value) {
+          set_value(at(of(arguments)), value);
+        });
+  }
+}
+
 void add_result(py::module_& module) {
   py::class_<Result>(module, "Result")
       .def_property_readonly("name", [](const Result& result) { return result.name; })
@@ -203,19 +243,16 @@ void add_result(py::module_& module) {
           [](const py::object& self) { return transfer_columns(self.cast<const Result&>(), self); })
       .def("memory_over_time",
            [](const py::object& self) { return memory_columns(self.cast<const Result&>(), self); });
-  py::class_<ScheduleArguments>(module, "ScheduleArguments")
-      .def(py::init<>())
-      .def_readwrite("mode", &ScheduleArguments::mode)
+  py::class_<ScheduleArguments> arguments(module, "ScheduleArguments");
+  arguments.def(py::init<>())
       .def_readwrite("mapping", &ScheduleArguments::mapping)
-      .def_readwrite("stacks", &ScheduleArguments::stacks)
-      .def_readwrite("halo", &ScheduleArguments::halo)
-      .def_readwrite("priority", &ScheduleArguments::priority)
-      .def_readwrite("stream_like", &ScheduleArguments::stream_like)
-      .def_readwrite("objective", &ScheduleArguments::objective)
-      .def_readwrite("lpf_limit", &ScheduleArguments::lpf_limit)
       .def_readwrite("jobs", &ScheduleArguments::jobs)
       .def_readwrite("verify", &ScheduleArguments::verify)
       .def_readwrite("files", &ScheduleArguments::files);
+  add_keys<ScheduleKeys>(arguments, kScheduleKeys,
+                         [](ScheduleArguments& of) -> ScheduleKeys& { return of; });
+  add_keys<CoreCostOptions>(arguments, kCoreCostKeys,
+                            [](ScheduleArguments& of) -> CoreCostOptions& { return of.cost; });
   module.def("schedule", &schedule_step, py::arg("step"), py::arg("chip"), py::arg("arguments"),
              py::arg("progress"));
   module.def("schedule_seconds", &schedule_seconds, py::arg("step"), py::arg("chip"),

@@ -48,15 +48,6 @@ std::vector<InputProblem> merged(const std::vector<std::vector<InputProblem>>& p
 
 cli::Experiment experiment_of(const Step& step, const PyChip& chip,
                               const ScheduleArguments& arguments) {
-  cli::RuleArguments rules;
-  rules.mode = arguments.mode;
-  rules.stacks = arguments.stacks;
-  rules.halo = arguments.halo;
-  rules.priority = arguments.priority;
-  rules.stream_like = arguments.stream_like;
-  cli::CostArguments cost;
-  cost.objective = arguments.objective;
-  cost.lpf_limit = arguments.lpf_limit;
   cli::Experiment experiment;
   experiment.name = fmt::format("{} on {}", stem(step.network.path), chip.name);
   experiment.network = step.network.path;
@@ -66,8 +57,9 @@ cli::Experiment experiment_of(const Step& step, const PyChip& chip,
   experiment.training = step.training;
   experiment.precision = step.precision;
   experiment.files = step.files;
-  rules.apply(experiment);
-  experiment.core_cost = cost.options();
+  cli::check_stacks(arguments);
+  experiment.set(arguments);
+  experiment.core_cost = arguments.cost;
   return experiment;
 }
 

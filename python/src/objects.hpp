@@ -49,15 +49,9 @@ Step inference_step(const Network& network, const std::string& precision);
 /// The graph of a step, with its views, as `monet graph` builds it.
 TrainingGraph graph_of(const Step& step);
 
-struct ScheduleArguments {
-  std::string mode = "auto";
+struct ScheduleArguments : ScheduleKeys {
   std::string mapping;
-  std::string stacks = "auto";
-  std::string halo = "cached";
-  std::string priority = "latency";
-  std::vector<std::string> stream_like;
-  std::string objective = "latency";
-  int lpf_limit = CoreCostOptions{}.lpf_limit;
+  CoreCostOptions cost;
   int jobs = 1;
   bool verify = false;
   std::map<std::string, std::string> files; ///< texts in place of files of a mapping or stacks

@@ -31,13 +31,14 @@ public:
     const auto name = as_string(node_, problems_);
     if (!name || value.assign(*name))
       return name.has_value();
-    problems_.add(node_.where, fmt::format("unknown {} '{}'", option_.key, *name),
-                  nearest_name_hint(*name, value.names()));
-    return false;
+    return report(*name, value.names());
   }
   bool operator()(std::vector<std::string>* value) const {
     *value = as_strings(node_, problems_, true);
-    return true;
+    const std::vector<std::string>* names = option_.details.names;
+    return names == nullptr || std::ranges::all_of(*value, [&](const std::string& item) {
+             return std::ranges::find(*names, item) != names->end() || report(item, *names);
+           });
   }
   template <class Number>
   bool operator()(std::vector<Number>* value) const {
@@ -50,10 +51,21 @@ public:
   }
   template <class Integer>
   bool operator()(Integer* value) const {
+    if (option_.details.zero_is_none && node_.scalar == "none") {
+      *value = 0;
+      return true;
+    }
     return assign_in_range(as_integer(node_, problems_), *value);
   }
 
 private:
+  /// Reports an unknown name; returns false.
+  bool report(const std::string& name, const std::vector<std::string>& known) const {
+    problems_.add(node_.where, fmt::format("unknown {} '{}'", option_.key, name),
+                  nearest_name_hint(name, known));
+    return false;
+  }
+
   static bool assign(const auto& given, auto& value) {
     if (given)
       value = *given;
@@ -75,11 +87,11 @@ private:
         value = static_cast<typename Value::value_type>(*given);
       return true;
     }
+    const char* form = option_.details.zero_is_none ? "{0} must be {2} to {3}, or none"
+                       : std::isinf(range.most)     ? "'{0}' is {1}, below {2}"
+                                                    : "'{0}' is {1}, outside [{2}, {3}]";
     problems_.add(node_.where,
-                  std::isinf(range.most)
-                      ? fmt::format("'{}' is {}, below {}", option_.key, *given, range.least)
-                      : fmt::format("'{}' is {}, outside [{}, {}]", option_.key, *given,
-                                    range.least, range.most));
+                  fmt::format(fmt::runtime(form), option_.key, *given, range.least, range.most));
     return false;
   }
 

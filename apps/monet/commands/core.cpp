@@ -212,7 +212,7 @@ Json total_effort(const std::vector<LayerCost>& costs) {
 std::map<std::string, std::string> used_options(const CoreArguments& arguments) {
   std::map<std::string, std::string> options{
       {"model", arguments.model.model},
-      {"objective", arguments.cost.objective},
+      {"objective", std::string(name_of(arguments.cost.objective))},
       {"lpf_limit", std::to_string(arguments.cost.lpf_limit)},
       {"allocation", arguments.model.allocation},
       {"generated", std::to_string(arguments.model.generated)},
@@ -228,7 +228,7 @@ std::map<std::string, std::string> used_options(const CoreArguments& arguments) 
 
 Json core_json(const CoreInputs& inputs, const std::vector<LayerCost>& costs,
                const CoreArguments& arguments) {
-  const Objective objective = arguments.cost.options().objective;
+  const Objective objective = arguments.cost.objective;
   Json layers = Json::array();
   double latency = 0;
   double energy = 0;
@@ -347,7 +347,7 @@ int show_hardware(const CoreArguments& arguments, Session& session) {
 int run_core(const CoreArguments& arguments, Session& session) {
   if (arguments.memories)
     return show_hardware(arguments, session);
-  CoreCostOptions options = arguments.cost.options();
+  CoreCostOptions options = arguments.cost;
   arguments.model.apply(options);
   const CoreInputs inputs =
       session.stage("read files", [&] { return read_core_inputs(arguments); });
@@ -390,7 +390,7 @@ void add_core_command(Command& monet) {
               "Mapping file: spatial mappings and hints, temporal orders, operand links",
               {.type = "MAP.yaml"});
   arguments->network.add_to(command);
-  arguments->cost.add_to(command);
+  command.add(bind(kCoreCostKeys, arguments->cost));
   arguments->model.add_to(command);
   command.add("--json", &arguments->json, "Write the costs as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});

@@ -22,7 +22,7 @@ struct CoreArguments {
   std::string format; ///< for operands of layers without formats
   std::string mapping;
   NetworkArguments network;
-  CostArguments cost;
+  CoreCostOptions cost;
   ModelArguments model;
   std::string json;
 };

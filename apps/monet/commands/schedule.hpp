@@ -19,8 +19,8 @@ struct ScheduleArguments {
   bool verify = false;
 
   /// Whether the reference engine fuses, since it has no automatic mode.
-  bool is_fused() const { return step.rules.mode == "fused" || has_stacks(); }
-  bool has_stacks() const { return !step.rules.stacks.empty() && step.rules.stacks != "auto"; }
+  bool is_fused() const { return step.rules.mode == StepMode::fused || has_stacks(); }
+  bool has_stacks() const { return step.rules.has_stacks(); }
 };
 
 /// Runs `--model stream-coala`. Throws UsageError in a build without the reference engines.

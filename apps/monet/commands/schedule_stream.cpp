@@ -152,19 +152,19 @@ void check_stream(const ScheduleArguments& arguments) {
     throw UsageError("--model stream-coala requires the --mapping of the reference scheduler");
   if (!arguments.step.training.empty())
     throw UsageError("--model stream-coala schedules inference; --training requires --model monet");
-  if (arguments.step.rules.halo != "cached")
+  if (arguments.step.rules.halo != Halo::cached)
     throw UsageError("--halo requires --model monet: stream-coala always keeps halos");
-  if (arguments.step.rules.priority != "latency")
+  if (arguments.step.rules.priority != Priority::latency)
     throw UsageError("--priority requires --model monet: stream-coala has a fixed order");
   if (!arguments.step.rules.stream_like.empty())
     throw UsageError("--stream-like requires --model monet: stream-coala always follows Stream");
-  const CostArguments usual;
+  const CoreCostOptions usual;
   if (arguments.step.cost.objective != usual.objective ||
       arguments.step.cost.lpf_limit != usual.lpf_limit) {
     throw UsageError("--objective and --lpf-limit require --model monet: stream-coala costs tiles "
                      "as the reference does");
   }
-  arguments.step.rules.check();
+  check_stacks(arguments.step.rules);
 }
 
 } // namespace

@@ -64,7 +64,7 @@ void add_option(CLI::App& app, const Option& option) {
     made->check(CLI::IsMember(rules.choices));
   if (rules.range)
     made->check(checked_range(*rules.range, option.target));
-  if (rules.rewrite != nullptr)
+  if (rules.rewrite)
     made->transform(CLI::Validator(rules.rewrite, rules.rewritten));
   if (!rules.needs.empty())
     made->needs(app.get_option(rules.needs));
@@ -141,6 +141,16 @@ std::string subcommand_problem(const Command& program, const std::vector<std::st
                      fmt::join(names_of(at->commands), ", "));
 }
 
+/// Rewrites "none" to 0. Returns an error message, empty for a number in the range.
+std::string rewrite_none(std::string& text, const NumberRange& range) {
+  const auto value = number_in<int>(text);
+  if (text == "none")
+    text = "0";
+  else if (!value || *value < range.least || *value > range.most)
+    return fmt::format("'{}' is neither {} to {} nor none", text, range.least, range.most);
+  return {};
+}
+
 } // namespace
 
 std::string Option::name() const {
@@ -157,11 +167,19 @@ void Command::add(const std::vector<BoundOption>& given) {
   for (const BoundOption& one : given) {
     if (one.details.place == OptionPlace::file)
       continue;
-    add(one.name(), one.value, std::string(one.text),
-        {.type = std::string(one.details.type),
-         .range = one.details.range,
-         .repeated = one.details.repeated,
-         .hides_default = one.details.hides_default});
+    OptionRules rules{.type = std::string(one.details.type),
+                      .range = one.details.range,
+                      .repeated = one.details.repeated,
+                      .hides_default = one.details.hides_default};
+    if (one.details.names != nullptr)
+      rules.choices = *one.details.names;
+    if (one.details.zero_is_none) {
+      const NumberRange range = *one.details.range;
+      rules.range.reset();
+      rules.rewrite = [range](std::string& text) { return rewrite_none(text, range); };
+      rules.rewritten = fmt::format("{}..{} or none", range.least, range.most);
+    }
+    add(one.name(), one.value, std::string(one.text), std::move(rules));
     options.back().key = one.key;
     options.back().after = one.after;
   }

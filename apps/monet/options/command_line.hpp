@@ -31,8 +31,8 @@ struct OptionRules {
   std::string type;                 ///< type of the value in --help; empty: from the target
   std::vector<std::string> choices; ///< allowed values; empty: any
   std::optional<Range> range;       ///< allowed numbers
-  std::string (*rewrite)(std::string& value) =
-      nullptr;           ///< returns an error message, empty if valid
+  /// Returns an error message, empty if valid.
+  std::function<std::string(std::string& value)> rewrite;
   std::string rewritten; ///< values that `rewrite` accepts, in --help
   std::string needs;
   std::string excludes;

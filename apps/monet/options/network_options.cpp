@@ -30,17 +30,6 @@ std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
   throw UsageError(fmt::format("--dim: '{}' is not of the form name=positive number", text));
 }
 
-/// Rewrites a limit of --lpf-limit: "none" becomes 0, which merges nothing. Returns an error
-/// message, empty if valid.
-std::string factor_limit(std::string& text) {
-  const auto value = number_in<int>(text);
-  if (text == "none")
-    text = "0";
-  else if (!value || *value < 1 || *value > kHighestLpfLimit)
-    return fmt::format("'{}' is neither 1 to {} nor none", text, kHighestLpfLimit);
-  return {};
-}
-
 } // namespace
 
 void NetworkArguments::add_to(Command& command) {
@@ -93,67 +82,9 @@ Graph read_network(const std::string& path, const OnnxReadOptions& options) {
                    "leave the batch out, or export the network with a symbolic batch");
 }
 
-void CostArguments::add_to(Command& command) {
-  command.add("--objective", &objective, "Objective of each layer's mapping on a core",
-              {.choices = {"latency", "energy", "edp"}});
-  add_limit(command);
-}
-
-void CostArguments::add_to_search(Command& command) {
-  objective = "auto";
-  command.add("--core-objective", &objective,
-              "Objective of each layer's mapping on a core; auto: as --objective",
-              {.choices = {"auto", "latency", "energy", "edp"}});
-  add_limit(command);
-}
-
-void CostArguments::add_limit(Command& command) {
-  command.add("--lpf-limit", &lpf_limit,
-              "Maximum number of factors of temporal loops; more are merged. none: no limit",
-              {.rewrite = factor_limit, .rewritten = "1..64 or none"});
-}
-
-CoreCostOptions CostArguments::options() const {
-  CoreCostOptions options;
-  options.objective = objective_named(objective, kCoreObjectives).value_or(Objective::latency);
-  options.lpf_limit = lpf_limit;
-  return options;
-}
-
-void RuleArguments::add_to(Command& command) {
-  command.add(
-      "--mode", &mode,
-      "Mode: layer-by-layer, fused (groups of operators slice by slice), or auto (the better one)",
-      {.choices = {"auto", "layer-by-layer", "fused"}});
-  command.add("--stacks", &stacks, "Fused: file of the operators of each stack, or auto",
-              {.type = "S.yaml"});
-  command.add("--halo", &halo, "Fused: data that two slices share are kept (cached) or recomputed",
-              {.choices = {"cached", "recomputed"}});
-  command.add(
-      "--priority", &priority,
-      "Next tile of a core: the first ready one, the deepest in the network, or the next in order",
-      {.choices = {"latency", "memory", "order"}});
-  command.add("--stream-like", &stream_like,
-              "Use Stream's rule for this kind of data movement; may be repeated",
-              {.choices = kTransferRules, .repeated = true});
-}
-
-void RuleArguments::check() const {
-  if (stacks != "auto" && mode == "layer-by-layer")
+void check_stacks(const ScheduleKeys& keys) {
+  if (keys.stacks != "auto" && keys.mode == StepMode::layer_by_layer)
     throw UsageError("--stacks has no effect layer by layer; leave out --mode");
-}
-
-void RuleArguments::apply(Experiment& experiment) const {
-  check();
-  experiment.mode = *step_mode_named(mode);
-  if (stacks != "auto")
-    experiment.stacks = stacks;
-  if (halo == "recomputed")
-    experiment.halo = Halo::recomputed;
-  if (priority != "latency")
-    experiment.priority = priority == "memory" ? Priority::memory : Priority::order;
-  for (const std::string& name : stream_like)
-    experiment.rules.*transfer_rule_named(name) = false;
 }
 
 void StepArguments::add_to(Command& command, bool required) {
@@ -164,7 +95,7 @@ void StepArguments::add_to(Command& command, bool required) {
   command.add("--training", &training,
               "Training file: options of the training step; default: inference",
               {.type = "T.yaml"});
-  rules.add_to(command);
+  command.add(bind(kScheduleKeys, rules));
   network.add_to(command);
 }
 
@@ -184,8 +115,9 @@ Experiment StepArguments::experiment() const {
   experiment.hardware = hardware;
   if (mapping != "auto")
     experiment.mapping = mapping;
-  rules.apply(experiment);
-  experiment.core_cost = cost.options();
+  check_stacks(rules);
+  experiment.set(rules);
+  experiment.core_cost = cost;
   if (!training.empty()) {
     experiment.training = load_training_options(training);
     experiment.training_where = {training};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monet/core_cost/core_cost.hpp"
-#include "monet/schedule/schedule.hpp"
+#include "monet/explore/step_settings.hpp"
 #include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
@@ -28,31 +28,8 @@ struct NetworkArguments {
 /// Reads a network (read_onnx()). Throws InputError if no input can have the requested batch.
 Graph read_network(const std::string& path, const OnnxReadOptions& options);
 
-struct CostArguments {
-  std::string objective = "latency";
-  int lpf_limit = CoreCostOptions{}.lpf_limit;
-
-  void add_to(Command& command);
-  /// Adds --core-objective, `auto` by default, for searches that have a separate --objective.
-  void add_to_search(Command& command);
-  CoreCostOptions options() const; ///< auto counts as latency
-
-private:
-  void add_limit(Command& command);
-};
-
-/// Options for fusing operators, ordering tiles and moving data.
-struct RuleArguments {
-  std::string mode = "auto";
-  std::string stacks = "auto";
-  std::string halo = "cached";
-  std::string priority = "latency";
-  std::vector<std::string> stream_like;
-
-  void add_to(Command& command);
-  void check() const; ///< throws UsageError for stacks without fusion
-  void apply(Experiment& experiment) const;
-};
+/// Throws UsageError for stacks without fusion.
+void check_stacks(const ScheduleKeys& keys);
 
 /// Options for one step on one chip, instead of an experiment file.
 struct StepArguments {
@@ -61,8 +38,8 @@ struct StepArguments {
   std::string mapping = "auto";
   std::string training;
   NetworkArguments network;
-  CostArguments cost;
-  RuleArguments rules;
+  CoreCostOptions cost;
+  ScheduleKeys rules;
 
   /// Adds all options except those of `cost`. `required` applies to --hardware and --workload.
   void add_to(Command& command, bool required = false);

@@ -18,7 +18,12 @@ namespace monet::cli {
 
 void OptimiseArguments::add_to(Command& command) {
   step.add_to(command);
-  step.cost.add_to_search(command);
+  command.add("--core-objective", &core_objective,
+              "Objective of each layer's mapping on a core; auto: as --objective",
+              {.choices = {"auto", "latency", "energy", "edp"}});
+  std::vector<BoundOption> cost = bind(kCoreCostKeys, step.cost);
+  std::erase_if(cost, [](const BoundOption& one) { return one.key == "objective"; });
+  command.add(cost);
   for (const Option& option : command.options)
     of_step.push_back(&option);
   command.add("experiment", &experiment, "Experiment file (YAML); replaces the options of the step",
@@ -70,9 +75,11 @@ SearchInputs prepare(const OptimiseArguments& arguments, const std::string& obje
   Experiment experiment = arguments.read();
   if (arguments.adapt)
     arguments.adapt(experiment);
-  if (arguments.experiment.empty() && arguments.step.cost.objective == "auto") {
+  if (arguments.experiment.empty()) {
+    const bool is_auto = arguments.core_objective == "auto";
     experiment.core_cost.objective =
-        objective_named(objective, kCoreObjectives).value_or(Objective::latency);
+        objective_named(is_auto ? objective : arguments.core_objective, kCoreObjectives)
+            .value_or(Objective::latency);
   }
   return prepare(std::move(experiment), session);
 }

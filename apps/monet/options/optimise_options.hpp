@@ -27,6 +27,7 @@ struct Option;
 struct OptimiseArguments : SearchLimits {
   std::string experiment; ///< file in place of the options of the step; may be empty
   StepArguments step;
+  std::string core_objective = "auto"; ///< of mappings on cores; auto: that of the search
   int jobs = 1;
   std::string json;
   std::string report; ///< folder; may be empty

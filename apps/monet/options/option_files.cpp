@@ -30,9 +30,16 @@ struct FileSections {
   CheckpointingArguments checkpointing;
   FusionOptions fusion;
   AllocationSearchOptions allocation;
+  ScheduleKeys schedule;
+  CoreCostOptions core_cost;
 
   std::vector<BoundOption> at(std::string_view section) {
     std::vector<BoundOption> options;
+    if (section == "schedule") {
+      options = bind(kScheduleKeys, schedule);
+      const std::vector<BoundOption> cost = bind(kCoreCostKeys, core_cost);
+      options.insert(options.end(), cost.begin(), cost.end());
+    }
     if (section == "optimise")
       options = bind(kSearchLimits, limits);
     if (section == "optimise.checkpointing")
@@ -133,10 +140,12 @@ bool is_list(const OptionValue& value) {
 std::string key_table(const std::vector<BoundOption>& options) {
   std::string table = "| key | type | default | meaning |\n|---|---|---|---|\n";
   for (const BoundOption& one : options) {
-    std::string type = range_text(one.details.range);
+    std::string type = range_text(one.details.range) + (one.details.zero_is_none ? ", `none`" : "");
     if (const auto* named = std::get_if<NamedValue>(&one.value)) {
       for (const std::string& name : named->names())
         type += (type.empty() ? "" : ", ") + coded(name);
+    } else if (one.details.names != nullptr) {
+      type = fmt::format("list of `{}`", fmt::join(*one.details.names, "`, `"));
     } else if (type.empty()) {
       type = is_whole(one.value) ? "integer" : is_list(one.value) ? "list" : "text";
     }
@@ -191,6 +200,10 @@ Json schema_of(const BoundOption& option) {
         }
       },
       option.value);
+  if (option.details.names != nullptr)
+    json["items"] = {{"enum", *option.details.names}};
+  if (option.details.zero_is_none)
+    json["type"] = Json::array({"integer", "string"});
   if (const auto& range = option.details.range) {
     json["minimum"] = json_number(range->least);
     if (!std::isinf(range->most))
@@ -248,7 +261,7 @@ std::string python_type(const Option& option) {
   const std::string shown = default_text(option);
   if (holds<bool*>(value))
     return "bool = False";
-  if (option.rules.rewrite != nullptr)
+  if (option.rules.rewrite)
     return "int | str = " + shown;
   if (is_whole(value))
     return shown.empty() ? "int | None = None" : "int = " + shown;
@@ -328,9 +341,10 @@ std::string experiment_schema() {
   for (const char* search : {"checkpointing", "fusion", "allocation"})
     optimise["properties"][search] = schema_of(sections.at(fmt::format("optimise.{}", search)));
   Json properties = Json::object();
-  for (const char* key :
-       {"name", "workload", "training", "precision", "hardware", "mapping", "schedule"})
+  for (const char* key : {"name", "workload", "training", "precision", "hardware", "mapping"})
     properties[key] = true;
+  properties["schedule"] = schema_of(sections.at("schedule"));
+  properties["schedule"]["properties"]["model"] = {{"const", "monet"}};
   properties["optimise"] = optimise;
   const Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                     {"title", "Experiment file (monet run)"},

@@ -72,6 +72,8 @@ struct OptionDetails {
   bool hides_default = false; ///< whether the member's default is not what a missing option means
   bool required = false;      ///< in files
   bool repeated = false;      ///< whether a list receives one value per use
+  const std::vector<std::string>* names = nullptr; ///< allowed items of a list; null: any
+  bool zero_is_none = false; ///< whether "none" is allowed and means 0, which is outside the range
   /// Returns what is wrong with a text in a file; empty if it is valid. May be null.
   std::string (*problem)(const std::string& text) = nullptr;
 };

@@ -8,6 +8,7 @@
 //   }
 #pragma once
 
+#include "monet/base/options.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/cluster/cluster_step.hpp"
 #include "monet/core_cost/core_cost.hpp"
@@ -18,12 +19,62 @@
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/transformer.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace monet {
+
+/// Maximum value of lpf_limit: no product of loops has more prime factors.
+inline constexpr int kHighestLpfLimit = 64;
+/// Name of a priority: "latency", "memory" or "order".
+std::string_view name_of(Priority priority);
+/// Names that transfer_rule_named() accepts.
+inline const std::vector<std::string> kTransferRules{"links",  "multicast", "overlap",
+                                                     "pieces", "spills",    "routing"};
+
+/// Keys of `schedule:` for fusing operators, ordering tiles and moving data.
+struct ScheduleKeys {
+  StepMode mode = StepMode::automatic;
+  std::string stacks = "auto"; ///< path of a stacks file, or auto
+  Halo halo = Halo::cached;
+  Priority priority = Priority::latency;
+  std::vector<std::string> stream_like; ///< of kTransferRules
+
+  bool has_stacks() const { return !stacks.empty() && stacks != "auto"; }
+};
+inline constexpr std::array kStepModes{StepMode::automatic, StepMode::layer_by_layer,
+                                       StepMode::fused};
+inline constexpr std::array kHalos{NamedChoice<Halo>{"cached", Halo::cached},
+                                   NamedChoice<Halo>{"recomputed", Halo::recomputed}};
+inline constexpr std::array kPriorities{Priority::latency, Priority::memory, Priority::order};
+inline constexpr OptionRow<ScheduleKeys> kScheduleKeys[] = {
+    {"mode", option_choice<kStepModes, &ScheduleKeys::mode>,
+     "Mode: layer-by-layer, fused (groups of operators slice by slice), or auto (the better one)"},
+    {"stacks",
+     option_field<&ScheduleKeys::stacks>,
+     "Fused: file of the operators of each stack, or auto",
+     {.type = "S.yaml"}},
+    {"halo", option_choice<kHalos, &ScheduleKeys::halo>,
+     "Fused: data that two slices share are kept (cached) or recomputed"},
+    {"priority", option_choice<kPriorities, &ScheduleKeys::priority>,
+     "Next tile of a core: the first ready one, the deepest in the network, or the next in order"},
+    {"stream_like",
+     option_field<&ScheduleKeys::stream_like>,
+     "Use Stream's rule for this kind of data movement; may be repeated",
+     {.repeated = true, .names = &kTransferRules}},
+};
+/// Keys of `schedule:` for the mappings of layers on cores.
+inline constexpr OptionRow<CoreCostOptions> kCoreCostKeys[] = {
+    {"objective", option_choice<kCoreObjectives, &CoreCostOptions::objective>,
+     "Objective of each layer's mapping on a core"},
+    {"lpf_limit",
+     option_field<&CoreCostOptions::lpf_limit>,
+     "Maximum number of factors of temporal loops; more are merged. none: no limit",
+     {.range = NumberRange{1, kHighestLpfLimit}, .zero_is_none = true}},
+};
 
 /// Settings that build and model a training or inference step.
 struct StepSettings {
@@ -41,18 +92,12 @@ struct StepSettings {
   TransferRules rules;
   CoreCostOptions core_cost;
   std::vector<std::string> files; ///< input files besides the network, the mapping and the stacks
+
+  void set(const ScheduleKeys& keys);
 };
 
 /// Precision of inference: the explicit one, otherwise as in training.
 Precision inference_precision(const StepSettings& settings);
-
-/// Maximum value of lpf_limit: no product of loops has more prime factors.
-inline constexpr int kHighestLpfLimit = 64;
-/// Name of a priority: "latency", "memory" or "order".
-std::string_view name_of(Priority priority);
-/// Names that transfer_rule_named() accepts.
-inline const std::vector<std::string> kTransferRules{"links",  "multicast", "overlap",
-                                                     "pieces", "spills",    "routing"};
 
 /// Index of a key's value among `names`. Returns 0 if the key is missing; any other value is
 /// reported and yields 0, too.

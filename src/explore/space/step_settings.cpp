@@ -52,26 +52,6 @@ void read_fixed(YamlMap& map, std::string_view key, std::string_view only, Probl
                fmt::format("leave it out or set it to '{}'", only));
 }
 
-/// Reads `lpf_limit`; 0 stands for "none".
-int read_factor_limit(const YamlNode& node, ProblemList& problems) {
-  if (node.kind == YamlNode::Kind::scalar && node.scalar == "none")
-    return 0;
-  const std::int64_t factors = as_integer(node, problems).value_or(1);
-  if (factors < 1 || factors > kHighestLpfLimit)
-    problems.add(node.where, fmt::format("lpf_limit must be 1 to {}, or none", kHighestLpfLimit));
-  return static_cast<int>(std::clamp<std::int64_t>(factors, 1, kHighestLpfLimit));
-}
-
-template <class Value>
-Value read_choice(YamlMap& map, std::string_view key,
-                  const std::vector<std::pair<std::string, Value>>& choices,
-                  ProblemList& problems) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : choices)
-    names.push_back(name);
-  return choices[read_choice(map, key, names, problems)].second;
-}
-
 } // namespace
 
 void read_network_section(const YamlNode& node, const std::string& path, StepSettings& settings,
@@ -119,6 +99,18 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
   }
 }
 
+void StepSettings::set(const ScheduleKeys& keys) {
+  mode = keys.mode;
+  if (keys.has_stacks())
+    stacks = keys.stacks;
+  halo = keys.halo;
+  priority = keys.priority;
+  for (const std::string& name : keys.stream_like) {
+    if (bool TransferRules::*rule = transfer_rule_named(name))
+      rules.*rule = false;
+  }
+}
+
 Precision inference_precision(const StepSettings& settings) {
   const Precision trained = settings.training ? settings.training->precision : Precision{};
   return settings.precision.value_or(trained);
@@ -133,32 +125,14 @@ void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& setti
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems) {
   YamlMap map(node, problems);
-  settings.mode = read_choice<StepMode>(map, "mode",
-                                        {{"auto", StepMode::automatic},
-                                         {"layer-by-layer", StepMode::layer_by_layer},
-                                         {"fused", StepMode::fused}},
-                                        problems);
-  settings.halo = read_choice<Halo>(
-      map, "halo", {{"cached", Halo::cached}, {"recomputed", Halo::recomputed}}, problems);
-  const YamlNode* stacks = map.find("stacks");
-  const auto file = stacks ? as_string(*stacks, problems) : std::nullopt;
-  if (file && *file != "auto") {
-    settings.stacks = resolve_beside(path, *file);
-    if (settings.mode == StepMode::layer_by_layer)
-      problems.add(stacks->where, "stacks have no effect layer by layer",
-                   "leave out 'mode: layer-by-layer'");
-  }
-  if (const YamlNode* rules = map.find("stream_like")) {
-    for (const std::string& name : as_strings(*rules, problems)) {
-      bool TransferRules::*rule = transfer_rule_named(name);
-      if (rule != nullptr) {
-        settings.rules.*rule = false;
-      } else {
-        problems.add(rules->where, fmt::format("unknown rule '{}'", name),
-                     nearest_name_hint(name, kTransferRules));
-      }
-    }
-  }
+  ScheduleKeys keys;
+  read_options(map, bind(kScheduleKeys, keys), problems);
+  if (keys.has_stacks() && keys.mode == StepMode::layer_by_layer)
+    problems.add(map.find("stacks")->where, "stacks have no effect layer by layer",
+                 "leave out 'mode: layer-by-layer'");
+  if (keys.has_stacks())
+    keys.stacks = resolve_beside(path, keys.stacks);
+  settings.set(keys);
   if (const YamlNode* model = map.find("model")) {
     if (as_string(*model, problems) == "stream-coala") {
       problems.add(model->where, "the reference's model has a result of another form",
@@ -167,22 +141,7 @@ void read_schedule_section(const YamlNode& node, const std::string& path, StepSe
       read_fixed(map, "model", "monet", problems);
     }
   }
-  settings.priority = read_choice<Priority>(
-      map, "priority",
-      {{"latency", Priority::latency}, {"memory", Priority::memory}, {"order", Priority::order}},
-      problems);
-  if (const YamlNode* objective = map.find("objective")) {
-    const auto name = as_string(*objective, problems);
-    const auto known = name ? objective_named(*name, kCoreObjectives) : std::nullopt;
-    if (name && !known) {
-      const std::vector<std::string> names{"latency", "energy", "edp"};
-      problems.add(objective->where, fmt::format("unknown objective '{}'", *name),
-                   nearest_name_hint(*name, names));
-    }
-    settings.core_cost.objective = known.value_or(Objective::latency);
-  }
-  if (const YamlNode* limit = map.find("lpf_limit"))
-    settings.core_cost.lpf_limit = read_factor_limit(*limit, problems);
+  read_options(map, bind(kCoreCostKeys, settings.core_cost), problems);
   map.finish();
 }
 
