@@ -90,7 +90,7 @@ def names_of(folder: Path) -> dict[str, list[tuple[int, str, str]]]:
         short = compound.findtext("compoundname", "").removeprefix("monet::")
         if entry.get("kind") in ("class", "struct") and "::" not in short.removeprefix("stream::"):
             add(compound, f"{entry.get('kind')} {short}")
-        if entry.get("kind") == "namespace":
+        if entry.get("kind") == "namespace" and not short.endswith("detail"):
             for member in compound.iter("memberdef"):
                 add(member, declaration(member))
     return found

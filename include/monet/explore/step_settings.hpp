@@ -45,11 +45,13 @@ struct ScheduleKeys {
 
   bool has_stacks() const { return !stacks.empty() && stacks != "auto"; }
 };
+/// Values of `mode`, `halo` and `priority`.
 inline constexpr std::array kStepModes{StepMode::automatic, StepMode::layer_by_layer,
                                        StepMode::fused};
 inline constexpr std::array kHalos{NamedChoice<Halo>{"cached", Halo::cached},
                                    NamedChoice<Halo>{"recomputed", Halo::recomputed}};
 inline constexpr std::array kPriorities{Priority::latency, Priority::memory, Priority::order};
+/// Options of `monet schedule` and keys of `schedule:` with these values.
 inline constexpr OptionRow<ScheduleKeys> kScheduleKeys[] = {
     {"mode", option_choice<kStepModes, &ScheduleKeys::mode>,
      "Mode: layer-by-layer, fused (groups of operators slice by slice), or auto (the better one)"},

@@ -143,10 +143,12 @@ struct AllocationSearchOptions {
   /// Name of the objective; "front" for all objectives at once.
   std::string_view objective_name() const { return front ? "front" : name_of(objective); }
 };
+/// Objectives that the search for allocations supports.
 inline constexpr std::array kAllocationObjectives{Objective::latency, Objective::energy,
                                                   Objective::edp, Objective::memory};
 /// Accessor of the objective for the command line, where "front" is one, too.
 NamedValue allocation_objective(AllocationSearchOptions& options);
+/// Options of `monet optimise allocation`.
 inline constexpr OptionRow<AllocationSearchOptions> kAllocationOptions[] = {
     {"objective",
      [](AllocationSearchOptions& options) -> OptionValue { return allocation_objective(options); },

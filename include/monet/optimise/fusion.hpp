@@ -37,6 +37,7 @@ enum class FusionMethod {
   none,          ///< layer by layer
 };
 std::string_view name_of(FusionMethod method);
+/// All methods, in the order of --help.
 inline constexpr std::array kFusionMethods{FusionMethod::cost, FusionMethod::fewest_groups,
                                            FusionMethod::min_traffic, FusionMethod::automatic,
                                            FusionMethod::none};
@@ -88,6 +89,7 @@ struct FusionOptions {
   /// Limits the search to its `evaluations`, and groups to 20 times this number, 1,000,000 at most.
   void limit_effort();
 };
+/// Options of `monet optimise fusion`.
 inline constexpr OptionRow<FusionOptions> kFusionOptions[] = {
     {"objective", option_choice<kFusionObjectives, &FusionOptions::objective>,
      "Objective to minimise; dram: bytes to and from the off-chip memory"},
