@@ -86,7 +86,7 @@ std::string coded(std::string_view text) {
 }
 
 std::string number_text(double value) {
-  const bool is_short = std::abs(value) < 1e9 && value == std::floor(value);
+  const bool is_short = std::abs(value) < 1e15 && value == std::floor(value);
   return is_short ? group_digits(static_cast<std::int64_t>(value)) : fmt::format("{:g}", value);
 }
 
@@ -96,31 +96,6 @@ std::string range_text(const std::optional<NumberRange>& range) {
   if (std::isinf(range->most))
     return fmt::format("at least {}", number_text(range->least));
   return fmt::format("{} to {}", number_text(range->least), number_text(range->most));
-}
-
-std::string command_table(const Command& command, std::string_view first, std::string_view last) {
-  auto at = std::ranges::find(command.options, first, &Option::name);
-  const auto end = std::ranges::find(command.options, last, &Option::name);
-  internal_check(at != command.options.end() && end != command.options.end(),
-                 fmt::format("'{}' has no options {} to {}", command.name, first, last));
-  const std::string group = at->rules.group;
-  std::string table = "| option | default | meaning |\n|---|---|---|\n";
-  for (;; ++at) {
-    if (at->rules.group == group) {
-      const bool is_flag = std::holds_alternative<bool*>(at->target);
-      const std::string& type = at->rules.type;
-      const std::string words = !at->rules.choices.empty()
-                                    ? fmt::format("{}", fmt::join(at->rules.choices, "|"))
-                                : is_flag || !type.empty() ? type
-                                                           : "N";
-      const std::string range = range_text(at->rules.range);
-      table += row({coded(words.empty() ? at->names : at->names + " " + words),
-                    is_flag ? "off" : coded(default_text(*at)),
-                    cell(at->help) + (range.empty() ? "" : " (" + range + ")")});
-    }
-    if (at == end)
-      return table;
-  }
 }
 
 /// Whether the values of an option are of a kind: numbers, whole numbers, lists.
@@ -135,6 +110,37 @@ bool is_whole(const OptionValue& value) {
 bool is_list(const OptionValue& value) {
   return holds<std::vector<std::string>*, std::vector<std::int64_t>*, std::vector<std::uint64_t>*>(
       value);
+}
+
+std::string command_table(const Command& command, std::string_view first, std::string_view last) {
+  auto at = std::ranges::find(command.options, first, &Option::name);
+  const auto end = std::ranges::find(command.options, last, &Option::name);
+  internal_check(at != command.options.end() && end != command.options.end(),
+                 fmt::format("'{}' has no options {} to {}", command.name, first, last));
+  const std::string group = at->rules.group;
+  std::string table = "| option | default | meaning |\n|---|---|---|\n";
+  for (;; ++at) {
+    if (at->rules.group == group) {
+      const bool is_flag = std::holds_alternative<bool*>(at->target);
+      const std::string& type = at->rules.type;
+      const bool is_text =
+          holds<std::string*, std::vector<std::string>*>(at->target) && type.empty();
+      const std::string words = !at->rules.choices.empty()
+                                    ? fmt::format("{}", fmt::join(at->rules.choices, "|"))
+                                : is_flag || !type.empty() ? type
+                                : is_text                  ? "TEXT"
+                                                           : "N";
+      const std::string range =
+          at->rules.rewritten.empty() ? range_text(at->rules.range) : at->rules.rewritten;
+      table += row({coded(words.empty() ? at->names : at->names + " " + words),
+                    is_flag              ? "off"
+                    : at->rules.required ? "required"
+                                         : coded(default_text(*at)),
+                    cell(at->help) + (range.empty() ? "" : " (" + range + ")")});
+    }
+    if (at == end)
+      return table;
+  }
 }
 
 std::string key_table(const std::vector<BoundOption>& options) {
