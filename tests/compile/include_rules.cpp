@@ -27,7 +27,7 @@ const std::vector<StageRooms> kHouse{
     {"numerics", {"lanes"}},
     {"workload", {"operators", "onnx", "imported_steps", "transformer"}},
     {"hardware", {}},
-    {"training_graph", {"options", "build", "gradients", "forward", "update", "memory"}},
+    {"training_graph", {"options", "build", "gradients", "forward", "update", "memory", "passes"}},
     {"execute", {"walk", "kernels"}},
     {"fit", {"data", "study", "loop"}},
     {"core_cost", {"model", "zigzag", "search", "input_gradient", "joint_mapping", "files"}},

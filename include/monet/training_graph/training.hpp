@@ -11,6 +11,7 @@
 //   }
 #pragma once
 
+#include "monet/base/passes.hpp"
 #include "monet/training_graph/options.hpp"
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -127,12 +128,14 @@ struct TrainingGraph {
 /// Differentiates `forward` and appends the loss, the backward part and one fused update per
 /// parameter. Gradients that no update needs (of inputs, of frozen parameters) are not computed.
 /// Throws one InputError with every operator without a gradient rule between a trained parameter
-/// and the loss.
-TrainingGraph make_training_graph(const Graph& forward, const TrainingOptions& options);
+/// and the loss. `observe` is called after each pass.
+TrainingGraph make_training_graph(const Graph& forward, const TrainingOptions& options,
+                                  const PassObserver& observe = {});
 
 /// Makes the forward part for inference: batch normalisation uses its running statistics, and
-/// dropout is removed.
-TrainingGraph make_inference_graph(const Graph& forward, const Precision& precision = {});
+/// dropout is removed. `observe` is called after each pass.
+TrainingGraph make_inference_graph(const Graph& forward, const Precision& precision = {},
+                                   const PassObserver& observe = {});
 
 /// Step after fold_views() of its graph, with owners, records and stored activations updated.
 TrainingGraph fold_views(const TrainingGraph& step);
