@@ -8,6 +8,7 @@
 #pragma once
 
 #include "monet/base/errors.hpp"
+#include "monet/base/passes.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>
@@ -36,6 +37,9 @@ struct NetworkOutline {
   std::vector<UnsupportedOperator> unsupported;
 };
 
+/// Function that words the problems of a network with unsupported operators.
+using OutlineExplainer = std::function<std::vector<InputProblem>(const NetworkOutline&)>;
+
 /// Options of read_onnx().
 struct OnnxReadOptions {
   /// Size of the first axis of every graph input whose first axis is symbolic; required for such
@@ -53,10 +57,9 @@ struct OnnxReadOptions {
   /// Maximum number of elements of a tensor; larger ones are rejected (a hostile file must not
   /// cause overflow).
   std::int64_t max_elements = std::int64_t{1} << 42;
-  /// Function that words the problems of a network with unsupported operators; the reader otherwise
-  /// reports them one by one. A later stage thus adds the network's other problems
-  /// (explain_operators()).
-  std::function<std::vector<InputProblem>(const NetworkOutline&)> explain;
+  /// The reader otherwise reports unsupported operators one by one. A later stage thus adds the
+  /// network's other problems (explain_operators()).
+  OutlineExplainer explain;
   /// Whether to replace chains that exporters write for one function by one operator, if their
   /// intermediate results have no other readers. Functions are GELU, SiLU, hard swish, Mish, and
   /// layer, RMS and group normalisation.
@@ -84,12 +87,13 @@ struct OnnxReadOptions {
 /// floating-point graph inputs after the first are parameters or, by name, optimiser states.
 ///
 /// Throws one InputError with all unsupported operators, unknown shapes and unbound dimensions,
-/// each with its node.
-Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {});
+/// each with its node. `observe` is called after each pass.
+Graph read_onnx(const std::string& path, const OnnxReadOptions& options = {},
+                const PassObserver& observe = {});
 /// Reads a network from the bytes of an ONNX file; see read_onnx(). `origin` names them in
 /// messages.
 Graph read_onnx_bytes(std::string_view bytes, const std::string& origin,
-                      const OnnxReadOptions& options = {});
+                      const OnnxReadOptions& options = {}, const PassObserver& observe = {});
 
 /// Function that returns whether the numbers of a tensor with this name are needed.
 using NeedsNumbers = std::function<bool(const std::string&)>;

@@ -1,5 +1,5 @@
-// Builds the Graph, with its loop nests, from nodes and values of known shapes; last step of
-// onnx_reader.cpp.
+// The last passes of the reader: build the Graph, then its loop nests, from nodes and values of
+// known shapes.
 #include "base/shared/text.hpp"
 #include "workload/onnx/model.hpp"
 #include "workload/shared/operators.hpp"
@@ -54,14 +54,15 @@ Annotations read_annotations(const Model& model) {
 /// Builds a Graph from nodes and values.
 class Assembly {
 public:
-  Assembly(const Model& model, const Inferred& inferred)
-      : model_(model), inferred_(inferred), notes_(read_annotations(model)) {}
+  explicit Assembly(NetworkDraft& draft)
+      : draft_(draft), model_(draft.model), graph_(draft.graph),
+        notes_(read_annotations(draft.model)) {}
 
-  Graph run() {
+  void run() {
     graph_.name = model_.name;
     graph_.origin = model_.origin;
-    graph_.buffers = inferred_.kinds.buffers;
-    graph_.doubtful = inferred_.kinds.doubtful;
+    graph_.buffers = draft_.kinds.buffers;
+    graph_.doubtful = draft_.kinds.doubtful;
     graph_.equal_weights = model_.equal_weights;
     for (const Declared& input : model_.inputs) {
       if (model_.initializers.count(input.name) != 0)
@@ -72,47 +73,25 @@ public:
         graph_.inputs.push_back(id);
       }
     }
-    const std::vector<bool> alive = find_alive();
-    for (std::size_t i = 0; i < inferred_.kept.size(); ++i) {
-      if (alive[i])
-        add_node(inferred_.kept[i]);
-    }
+    for (const Node& node : model_.nodes)
+      add_node(node);
     for (const Declared& output : model_.outputs)
       graph_.outputs.push_back(add(output.name));
     link_aliases();
-    build_nests();
-    return std::move(graph_);
   }
 
 private:
-  /// Marks the nodes that outputs depend on. Folding leaves nodes that only served shape
-  /// arithmetic.
-  std::vector<bool> find_alive() const {
-    std::unordered_set<std::string_view> needed;
-    for (const Declared& output : model_.outputs)
-      needed.insert(output.name);
-    std::vector<bool> alive(inferred_.kept.size(), false);
-    for (std::size_t i = alive.size(); i-- > 0;) {
-      const Node& node = inferred_.kept[i];
-      alive[i] = std::ranges::any_of(
-          node.outputs, [&](const auto& name) { return !name.empty() && needed.count(name) != 0; });
-      if (alive[i])
-        needed.insert(node.inputs.begin(), node.inputs.end());
-    }
-    return alive;
-  }
-
   TensorId add(const std::string& name, bool made_by_node = false) {
     const auto known = ids_.find(name);
     if (known != ids_.end())
       return known->second;
-    const Value& value = inferred_.values.at(name);
+    const Value& value = draft_.values.at(name);
     Tensor tensor;
     tensor.name = name;
     tensor.shape = value.shape;
     tensor.type = value.type;
-    const auto kind = inferred_.kinds.of.find(name);
-    if (kind != inferred_.kinds.of.end()) {
+    const auto kind = draft_.kinds.of.find(name);
+    if (kind != draft_.kinds.of.end()) {
       tensor.kind = kind->second;
     } else if (!made_by_node) {
       tensor.kind = value.values ? TensorKind::constant : TensorKind::buffer;
@@ -136,7 +115,7 @@ private:
                 .attributes = node.attributes};
     for (const std::string& name : node.inputs) {
       op.inputs.push_back(name.empty() ? std::nullopt
-                                       : std::optional(add(constant_behind(inferred_, name))));
+                                       : std::optional(add(constant_behind(draft_, name))));
     }
     while (!op.inputs.empty() && !op.inputs.back())
       op.inputs.pop_back();
@@ -145,7 +124,7 @@ private:
     }
     while (!op.outputs.empty() && !op.outputs.back())
       op.outputs.pop_back();
-    if (model_.metadata.count("monet.tensors") != 0)
+    if (draft_.is_own())
       read_documentation(node, op);
     const bool updates_statistics =
         op.domain.empty() && op.op_type == ops::BatchNormalization && op.inputs.size() == 5;
@@ -201,17 +180,10 @@ private:
     }
   }
 
-  void build_nests() {
-    ProblemList problems;
-    for (std::size_t i = 0; i < graph_.operators().size(); ++i)
-      try_nest(graph_, OpId(i), problems);
-    problems.throw_if_any();
-  }
-
+  const NetworkDraft& draft_;
   const Model& model_;
-  const Inferred& inferred_;
+  Graph& graph_;
   Annotations notes_;
-  Graph graph_;
   std::unordered_map<std::string, TensorId> ids_;
   std::unordered_map<std::string, OpId> names_;
 };
@@ -226,9 +198,9 @@ std::string rule_domain(const Node& node) {
   return node.domain;
 }
 
-const std::string& constant_behind(const Inferred& inferred, const std::string& name) {
-  const auto found = inferred.same_as.find(name);
-  return found == inferred.same_as.end() ? name : found->second;
+const std::string& constant_behind(const NetworkDraft& draft, const std::string& name) {
+  const auto found = draft.same_as.find(name);
+  return found == draft.same_as.end() ? name : found->second;
 }
 
 void try_nest(Graph& graph, OpId id, ProblemList& problems) {
@@ -243,8 +215,14 @@ void try_nest(Graph& graph, OpId id, ProblemList& problems) {
   }
 }
 
-Graph assemble(const Model& model, const Inferred& inferred) {
-  return Assembly(model, inferred).run();
+void assemble(NetworkDraft& draft) {
+  Assembly(draft).run();
+}
+
+void build_nests(NetworkDraft& draft) {
+  for (std::size_t i = 0; i < draft.graph.operators().size(); ++i)
+    try_nest(draft.graph, OpId(i), draft.problems);
+  draft.problems.throw_if_any();
 }
 
 } // namespace monet::onnx_file

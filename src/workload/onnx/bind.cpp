@@ -12,17 +12,17 @@ namespace {
 
 class Binder {
 public:
-  Binder(const Model& model, const OnnxReadOptions& options, ProblemList& problems)
-      : model_(model), options_(options), problems_(problems), sizes_(options.dimensions) {}
+  Binder(NetworkDraft& draft, const std::optional<std::int64_t>& batch)
+      : draft_(draft), batch_(batch) {}
 
   /// Names of first axes denote the batch, wherever else they appear.
   void name_batch(const Declared& input) {
     if (!input.shape || input.shape->empty())
       return;
     const Dimension& first = input.shape->front();
-    if (first.size || first.symbol.empty() || !options_.batch)
+    if (first.size || first.symbol.empty() || !batch_)
       return;
-    sizes_.try_emplace(first.symbol, *options_.batch);
+    draft_.dimensions.try_emplace(first.symbol, *batch_);
   }
 
   Integers shape_of(const Declared& input) {
@@ -30,24 +30,23 @@ public:
     for (std::size_t i = 0; i < input.shape->size(); ++i) {
       const Dimension& dimension = (*input.shape)[i];
       std::optional<std::int64_t> size = dimension.size;
-      const auto named = sizes_.find(dimension.symbol);
-      if (!size && named != sizes_.end())
+      const auto named = draft_.dimensions.find(dimension.symbol);
+      if (!size && named != draft_.dimensions.end())
         size = named->second;
       if (!size && i == 0)
-        size = options_.batch;
+        size = batch_;
       if (!size) {
         complain(input, i);
         size = 1;
       } else if (*size < 0) {
-        problems_.add(at_tensor(model_, input.name), fmt::format("axis {} has size {}", i, *size));
+        draft_.problems.add(at_tensor(draft_.model, input.name),
+                            fmt::format("axis {} has size {}", i, *size));
         size = 1;
       }
       shape.push_back(*size);
     }
     return shape;
   }
-
-  std::map<std::string, std::int64_t> sizes() && { return std::move(sizes_); }
 
 private:
   void complain(const Declared& input, std::size_t axis) {
@@ -60,19 +59,17 @@ private:
       hint = symbol.empty() ? "export the network with a fixed size"
                             : fmt::format("set it in `dimensions: {{{}: ...}}`", symbol);
     }
-    problems_.add(at_tensor(model_, input.name), what, hint);
+    draft_.problems.add(at_tensor(draft_.model, input.name), what, hint);
   }
 
-  const Model& model_;
-  const OnnxReadOptions& options_;
-  ProblemList& problems_;
-  std::map<std::string, std::int64_t> sizes_;
+  NetworkDraft& draft_;
+  const std::optional<std::int64_t>& batch_;
 };
 
 /// Reports a size whose dimension name matches no graph input and no result of data-dependent size:
 /// the name is mistyped.
-void require_known_names(const Model& model, const OnnxReadOptions& options,
-                         ProblemList& problems) {
+void require_known_names(NetworkDraft& draft) {
+  const Model& model = draft.model;
   std::vector<std::string> names;
   for (const Declared& input : model.inputs) {
     if (!input.shape)
@@ -86,43 +83,43 @@ void require_known_names(const Model& model, const OnnxReadOptions& options,
     if (counts_by_data(node))
       names.push_back(node.outputs[0]);
   }
-  for (const auto& [name, size] : options.dimensions) {
+  for (const auto& [name, size] : draft.dimensions) {
     if (std::find(names.begin(), names.end(), name) != names.end())
       continue;
-    problems.add({model.origin, 0, 0, {}},
-                 fmt::format("no graph input has a dimension called '{}'", name),
-                 nearest_name_hint(name, names));
+    draft.problems.add({model.origin, 0, 0, {}},
+                       fmt::format("no graph input has a dimension called '{}'", name),
+                       nearest_name_hint(name, names));
   }
 }
 
 } // namespace
 
-std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
-                                                Values& values, ProblemList& problems) {
-  Binder binder(model, options, problems);
-  if (options.batch && *options.batch < 1) {
-    problems.add({model.origin, 0, 0, {}},
-                 fmt::format("a batch of {} is not possible", *options.batch));
-  }
-  require_known_names(model, options, problems);
+void bind_inputs(NetworkDraft& draft, const std::optional<std::int64_t>& batch,
+                 const std::map<std::string, std::int64_t>& dimensions) {
+  const Model& model = draft.model;
+  draft.dimensions = dimensions;
+  Binder binder(draft, batch);
+  if (batch && *batch < 1)
+    draft.problems.add({model.origin, 0, 0, {}},
+                       fmt::format("a batch of {} is not possible", *batch));
+  require_known_names(draft);
   for (const Declared& input : model.inputs)
     binder.name_batch(input);
   for (const Declared& input : model.inputs) {
     if (model.initializers.count(input.name) != 0)
       continue; // weights in files of IR version 3
     if (!input.type) {
-      problems.add(at_tensor(model, input.name),
-                   "this graph input is not a tensor of a known element type");
+      draft.problems.add(at_tensor(model, input.name),
+                         "this graph input is not a tensor of a known element type");
       continue;
     }
     if (!input.shape) {
-      problems.add(at_tensor(model, input.name), "this graph input declares no shape",
-                   "export the network with shapes");
+      draft.problems.add(at_tensor(model, input.name), "this graph input declares no shape",
+                         "export the network with shapes");
       continue;
     }
-    values[input.name] = Value{*input.type, binder.shape_of(input), std::nullopt, false};
+    draft.values[input.name] = Value{*input.type, binder.shape_of(input), std::nullopt, false};
   }
-  return std::move(binder).sizes();
 }
 
 } // namespace monet::onnx_file

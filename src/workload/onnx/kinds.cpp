@@ -149,8 +149,10 @@ bool is_training_graph(const Model& model) {
 
 class KindRules {
 public:
-  KindRules(const Model& model, const OnnxReadOptions& options)
-      : model_(model), options_(options), readers_(find_readers(model)),
+  using Patterns = std::vector<std::string>;
+
+  KindRules(const Model& model, const Patterns& parameters, const Patterns& buffers)
+      : model_(model), parameters_(parameters), buffers_(buffers), readers_(find_readers(model)),
         training_graph_(is_training_graph(model)) {
     const auto listed = model.metadata.find(std::string(kParameterList));
     if (listed != model.metadata.end()) {
@@ -185,7 +187,7 @@ public:
     KindCandidate candidate{.name = name, .elements = checked_product(value.shape)};
     candidate.is_floating = is_floating(value.type);
     candidate.is_layer = any(name, kWeights) || is_layer_name(name);
-    candidate.is_settled = matches(options_.parameters, name);
+    candidate.is_settled = matches(parameters_, name);
     candidate.has_place = model_.copies.count(name) == 0;
     candidate.kind = kind_of(name, value, candidate.sign);
     if (is_listed(name) && candidate.kind != TensorKind::parameter && candidate.is_floating)
@@ -213,7 +215,7 @@ private:
     }
     if (only_set(name, 0))
       return is_learned_scale(name) ? TensorKind::parameter : known;
-    if (matches(options_.parameters, name))
+    if (matches(parameters_, name))
       return TensorKind::parameter;
     sign = sign_of(name, value);
     // A layer's weight may be initialised to filters or a transform and then trained; position
@@ -252,7 +254,7 @@ private:
   /// Whether a quantisation scale is learned, as the file or the options state; otherwise it is a
   /// setting.
   bool is_learned_scale(const std::string& name) const {
-    return all(name, kScales) && (matches(options_.parameters, name) || is_listed(name));
+    return all(name, kScales) && (matches(parameters_, name) || is_listed(name));
   }
 
   static bool matches(const std::vector<std::string>& patterns, const std::string& name) {
@@ -262,7 +264,7 @@ private:
 
   BufferSign sign_of(const std::string& name, const Value& value) const {
     using Strength = BufferSign::Strength;
-    if (matches(options_.buffers, name))
+    if (matches(buffers_, name))
       return {"asked for", Strength::certain};
     if (listed_ && !is_listed(name))
       return {"the file's list of parameters", Strength::certain};
@@ -349,7 +351,8 @@ private:
   }
 
   const Model& model_;
-  const OnnxReadOptions& options_;
+  const Patterns& parameters_;
+  const Patterns& buffers_;
   Readers readers_;
   bool training_graph_;
   std::optional<std::unordered_set<std::string_view>> listed_; ///< parameters that the file lists
@@ -369,11 +372,13 @@ void check_patterns(const Model& model, const std::vector<std::string>& patterns
 
 } // namespace
 
-Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemList& problems) {
-  check_patterns(model, options.parameters, "parameters", problems);
-  check_patterns(model, options.buffers, "buffers", problems);
-  const KindRules rules(model, options);
-  Kinds kinds;
+void decide_kinds(NetworkDraft& draft, const std::vector<std::string>& parameters,
+                  const std::vector<std::string>& buffers) {
+  const Model& model = draft.model;
+  Kinds& kinds = draft.kinds;
+  check_patterns(model, parameters, "parameters", draft.problems);
+  check_patterns(model, buffers, "buffers", draft.problems);
+  const KindRules rules(model, parameters, buffers);
   for (const Declared& input : model.inputs)
     kinds.of[input.name] = rules.of_input(input);
   std::vector<KindCandidate> candidates;
@@ -390,7 +395,37 @@ Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemLi
     auto& list = candidate.kind == TensorKind::parameter ? kinds.doubtful : kinds.buffers;
     list.push_back({candidate.name, candidate.sign.why, is_guess, candidate.elements});
   }
-  return kinds;
+}
+
+void check_size(const std::string& name, const Value& value, std::int64_t max_elements,
+                SourceLoc where) {
+  bool fits = true;
+  try {
+    fits = checked_product(value.shape) <= max_elements;
+  } catch (const InputError&) {
+    fits = false;
+  }
+  if (!fits)
+    throw InputError(std::move(where),
+                     fmt::format("'{}' has more than {} elements", name, max_elements));
+}
+
+void take_initialisers(NetworkDraft& draft, std::int64_t max_elements) {
+  std::unordered_set<std::string_view> still; // buffers without a producer
+  for (const FoundBuffer& buffer : draft.kinds.buffers)
+    still.insert(buffer.name);
+  for (const std::string& name : draft.model.initializer_order) {
+    Value value = std::move(draft.model.initializers.at(name));
+    const TensorKind kind = draft.kinds.of.at(name);
+    value.is_constant = kind == TensorKind::constant || kind == TensorKind::buffer;
+    // Running statistics change during training: they are kept, but are not constants.
+    if (kind == TensorKind::buffer && is_floating(value.type) && !still.count(name))
+      value.is_constant = false;
+    if (!value.is_constant && checked_product(value.shape) != 1)
+      value.values.reset();
+    check_size(name, value, max_elements, at_tensor(draft.model, name));
+    draft.values[name] = std::move(value);
+  }
 }
 
 } // namespace monet::onnx_file

@@ -1,6 +1,5 @@
 // ONNX file as plain data: the required parts of a ModelProto, checked for form but not for
-// meaning. onnx_reader.cpp reads in the order parse_model -> inline_functions -> order_nodes ->
-// infer_model -> Graph.
+// meaning. onnx_reader.cpp lists the passes that make a Graph of it.
 #pragma once
 
 #include "monet/base/errors.hpp"
@@ -119,19 +118,8 @@ SourceLoc at_tensor(const Model& model, std::string_view name);
 /// Reshape by [0, .., -1, 0, ..] then means the old axes, but ONNX applies it to the new ones; it
 /// becomes the intended Squeeze.
 void mend_repeat_interleave(InnerGraph& body);
-Model parse_model(std::string_view bytes, const std::string& origin);
 /// Whether PyTorch's exporter computed the value from other initialisers ("onnx::MatMul_12").
 bool is_folded_name(std::string_view name);
-/// Decides which equal weights are one parameter, by the options or the file. Replaces the second
-/// of such a pair by the first or its transpose. Names that PyTorch's exporter merged become
-/// separate parameters. Reports patterns of the options that match nothing.
-void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& problems);
-/// Replaces calls of model-local functions by the functions' nodes.
-void inline_functions(Model& model);
-/// Makes node names unique, checks that every value has one producer, and sorts the nodes
-/// topologically, in the file's order where possible. Drops nodes that no graph output needs.
-void order_nodes(Model& model);
-
 /// Values by name.
 using Values = std::unordered_map<std::string, Value>;
 
@@ -141,10 +129,6 @@ inline const Value* input_value(const Node& node, std::size_t i, const Values& v
   return at == values.end() ? nullptr : &at->second;
 }
 
-/// Sets the shape of every graph input from the file and the options; reports every unbound
-/// dimension. Returns the sizes of named dimensions.
-std::map<std::string, std::int64_t> bind_inputs(const Model& model, const OnnxReadOptions& options,
-                                                Values& values, ProblemList& problems);
 /// Metadata key that lists a file's parameters, one per line; the list overrides all other signs.
 inline constexpr std::string_view kParameterList = "monet.parameters";
 
@@ -157,45 +141,90 @@ struct Kinds {
   std::vector<FoundBuffer> buffers;
   std::vector<FoundBuffer> doubtful; ///< parameters that may be buffers
 };
-/// Decides the kind of every graph input and initialiser, by the file's list of parameters, or by
-/// its readers, name and numbers. Reports patterns of the options that match nothing.
-Kinds decide_kinds(const Model& model, const OnnxReadOptions& options, ProblemList& problems);
 
 /// Rewrites a node of an older or newer opset in the form of opset 17; adds new constants to
 /// `values`. Throws InputError at the node if opset 17 has no such form.
 void normalise(const Model& model, Node& node, Values& values);
 
-/// Results of the pass over the nodes.
-struct Inferred {
-  Values values;
-  std::vector<Node> kept; ///< nodes that compute something at run time
+/// A network while it is read.
+struct NetworkDraft {
+  std::string_view bytes; ///< of the file
+  Model model;            ///< after evaluation, its nodes are those that compute at run time
+  ProblemList problems;
+  std::map<std::string, std::int64_t> dimensions; ///< sizes of named dimensions
   Kinds kinds;
+  Values values;
   /// Original constant of copies that are too large to keep their numbers.
   std::unordered_map<std::string, std::string> same_as;
+  std::vector<Node> visited; ///< nodes for explanations; includes unrolled ones
   std::map<std::string, std::string> unsupported; ///< reason why outputs are unknown, by node
+  Graph graph;
+
+  /// Whether write_onnx wrote the file, whose operators are read unchanged.
+  bool is_own() const { return model.metadata.count("monet.tensors") != 0; }
+  PassSize size() const;
 };
 
+// The passes of the reader, in their order.
+
+/// Reads the bytes. `model.origin` names them in messages.
+void parse_model(NetworkDraft& draft);
+/// Decides which equal weights are one parameter, by the options or the file. Replaces the second
+/// of such a pair by the first or its transpose. Names that PyTorch's exporter merged become
+/// separate parameters. Reports patterns of the options that match nothing.
+void tie_weights(NetworkDraft& draft, const std::optional<std::vector<std::string>>& ties);
+/// Replaces calls of model-local functions by the functions' nodes.
+bool inline_functions(NetworkDraft& draft);
+/// Makes node names unique.
+void name_nodes(NetworkDraft& draft);
+/// Checks that every value has one producer, and sorts the nodes topologically, in the file's order
+/// where possible.
+void sort_nodes(NetworkDraft& draft);
+/// Drops nodes that no graph output needs.
+void drop_dead_nodes(NetworkDraft& draft);
+/// Sets the shape of every graph input from the file and the options; reports every unbound
+/// dimension.
+void bind_inputs(NetworkDraft& draft, const std::optional<std::int64_t>& batch,
+                 const std::map<std::string, std::int64_t>& dimensions);
+/// Decides the kind of every graph input and initialiser, by the file's list of parameters, or by
+/// its readers, name and numbers. Reports patterns of the options that match nothing.
+void decide_kinds(NetworkDraft& draft, const std::vector<std::string>& parameters,
+                  const std::vector<std::string>& buffers);
+/// Moves the initialisers to the values; their kinds decide which are constants.
+void take_initialisers(NetworkDraft& draft, std::int64_t max_elements);
+/// Visits the nodes in their order: resolves control flow and sequences, rewrites a node for opset
+/// 17, infers its shapes, and folds it if its inputs are constants. The nodes left compute
+/// something at run time.
+void evaluate_nodes(NetworkDraft& draft, bool recognise, const OutlineExplainer& explain,
+                    std::int64_t max_elements);
+/// Throws all problems found; the options may explain unsupported operators.
+void report_problems(NetworkDraft& draft, const OutlineExplainer& explain);
+/// Replaces chains of operators that exporters write for one function (see recognise.hpp). Nodes
+/// remain in topological order; values may be added.
+bool recognise_chains(NetworkDraft& draft, bool recognise);
+/// Makes the graph's tensors and operators.
+void assemble(NetworkDraft& draft);
+/// Builds the loop nest of every operator. Throws InputError with all that cannot be built.
+void build_nests(NetworkDraft& draft);
+
+/// Refuses a value with more elements.
+void check_size(const std::string& name, const Value& value, std::int64_t max_elements,
+                SourceLoc where);
 /// Domain of the operator's rule: MONET's for ONNX operators with more outputs than ONNX allows.
 std::string rule_domain(const Node& node);
 /// The value itself, or the large constant that it copies.
-const std::string& constant_behind(const Inferred& inferred, const std::string& name);
+const std::string& constant_behind(const NetworkDraft& draft, const std::string& name);
 
 /// Calls build_nest() and lists its problems; a problem without location gets that of the operator.
 void try_nest(Graph& graph, OpId id, ProblemList& problems);
 
-/// Builds the graph of a completely known network. Throws InputError if a nest cannot be built.
-Graph assemble(const Model& model, const Inferred& inferred);
 /// Builds the known part of the graph of a network with unsupported operators. Builds nests as
 /// well, to report their problems.
-NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems);
+NetworkOutline outline(NetworkDraft& draft);
 /// Replacement nodes for a node of an older opset that needs several nodes of opset 17, or for an
 /// activation of ONNX Runtime; otherwise empty. Adds new values. With `as_views`, a Gather of one
 /// index becomes a slice.
 std::vector<Node> expand(const Model& model, const Node& node, Values& values, bool as_views);
-
-/// Replaces chains of operators that exporters write for one function (see recognise.hpp). `nodes`
-/// are and remain in topological order; values may be added.
-void recognise(const Model& model, std::vector<Node>& nodes, Values& values);
 
 /// Refuses attributes of an unexpected kind, and integers too large for axes, window sizes or
 /// element types. Attributes are checked as in the file.

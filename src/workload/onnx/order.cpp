@@ -1,5 +1,4 @@
-// Inlines functions, names and sorts nodes, and drops dead nodes; runs after parse.cpp, without
-// ONNX types.
+// Passes that inline functions, name and sort nodes, and drop dead nodes, without ONNX types.
 #include "workload/onnx/model.hpp"
 
 #include <fmt/core.h>
@@ -57,21 +56,6 @@ std::vector<Node> expand_call(const Model& model, const Node& caller, const Func
     node.attribute_references.clear();
   }
   return nodes;
-}
-
-void name_uniquely(Model& model) {
-  std::unordered_set<std::string> taken;
-  for (std::size_t i = 0; i < model.nodes.size(); ++i) {
-    Node& node = model.nodes[i];
-    if (!node.name.empty() && taken.insert(node.name).second)
-      continue;
-    const auto output =
-        std::ranges::find_if(node.outputs, [](const std::string& name) { return !name.empty(); });
-    std::string name = output != node.outputs.end() ? *output : fmt::format("node_{}", i);
-    for (int n = 2; !taken.insert(name).second; ++n)
-      name = fmt::format("{}_{}", node.name, n);
-    node.name = name;
-  }
 }
 
 using Producers = std::unordered_map<std::string_view, std::size_t>;
@@ -149,9 +133,10 @@ std::vector<std::size_t> topological_order(const Model& model, const Producers& 
 
 } // namespace
 
-void inline_functions(Model& model) {
+bool inline_functions(NetworkDraft& draft) {
+  Model& model = draft.model;
   if (model.functions.empty())
-    return;
+    return false;
   std::vector<Call> stack; // the next node is at the back
   for (auto node = model.nodes.rbegin(); node != model.nodes.rend(); ++node) {
     stack.push_back({std::move(*node), 0});
@@ -177,10 +162,27 @@ void inline_functions(Model& model) {
       stack.push_back({std::move(*node), call.depth + 1});
     }
   }
+  return true;
 }
 
-void order_nodes(Model& model) {
-  name_uniquely(model);
+void name_nodes(NetworkDraft& draft) {
+  Model& model = draft.model;
+  std::unordered_set<std::string> taken;
+  for (std::size_t i = 0; i < model.nodes.size(); ++i) {
+    Node& node = model.nodes[i];
+    if (!node.name.empty() && taken.insert(node.name).second)
+      continue;
+    const auto output =
+        std::ranges::find_if(node.outputs, [](const std::string& name) { return !name.empty(); });
+    std::string name = output != node.outputs.end() ? *output : fmt::format("node_{}", i);
+    for (int n = 2; !taken.insert(name).second; ++n)
+      name = fmt::format("{}_{}", node.name, n);
+    node.name = name;
+  }
+}
+
+void sort_nodes(NetworkDraft& draft) {
+  Model& model = draft.model;
   ProblemList problems;
   const Producers producers = find_producers(model, problems);
   problems.throw_if_any();
@@ -193,21 +195,27 @@ void order_nodes(Model& model) {
     throw InputError(at_node(model, model.nodes[static_cast<std::size_t>(stuck)]),
                      "the node depends on its own output (a cycle)");
   }
-  std::unordered_set<std::string> needed;
-  for (const Declared& output : model.outputs)
+  std::vector<Node> sorted;
+  for (const std::size_t i : order)
+    sorted.push_back(std::move(model.nodes[i]));
+  model.nodes = std::move(sorted);
+}
+
+void drop_dead_nodes(NetworkDraft& draft) {
+  std::vector<Node>& nodes = draft.model.nodes;
+  std::unordered_set<std::string_view> needed;
+  for (const Declared& output : draft.model.outputs)
     needed.insert(output.name);
-  std::vector<Node> kept;
-  for (auto i = order.rbegin(); i != order.rend(); ++i) {
-    Node& node = model.nodes[*i];
-    const bool alive = std::ranges::any_of(
-        node.outputs, [&](const std::string& name) { return needed.count(name) != 0; });
-    if (!alive)
-      continue;
-    needed.insert(node.inputs.begin(), node.inputs.end());
-    kept.push_back(std::move(node));
+  std::vector<bool> alive(nodes.size());
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    alive[i] = std::ranges::any_of(nodes[i].outputs, [&](const std::string& name) {
+      return !name.empty() && needed.count(name) != 0;
+    });
+    if (alive[i])
+      needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
   }
-  std::ranges::reverse(kept);
-  model.nodes = std::move(kept);
+  auto is_alive = alive.begin();
+  std::erase_if(nodes, [&](const Node&) { return !*is_alive++; });
 }
 
 } // namespace monet::onnx_file

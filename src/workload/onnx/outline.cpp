@@ -16,15 +16,14 @@ constexpr std::array<OpType, 11> kMakeBooleans{
 
 class Outline {
 public:
-  Outline(const Model& model, const Inferred& inferred, ProblemList& problems)
-      : model_(model), inferred_(inferred), problems_(problems) {}
+  explicit Outline(NetworkDraft& draft) : draft_(draft), model_(draft.model) {}
 
   NetworkOutline run() {
     made_.graph.name = model_.name;
     made_.graph.origin = model_.origin;
     for (const Declared& input : model_.inputs)
       made_.graph.inputs.push_back(add(input.name, ElementType::fp32));
-    for (const Node& node : model_.nodes) {
+    for (const Node& node : draft_.visited) {
       if (!is_folded(node))
         add_node(node);
     }
@@ -36,22 +35,22 @@ public:
 private:
   bool is_folded(const Node& node) const {
     return std::ranges::all_of(node.outputs, [&](const std::string& name) {
-      const auto value = inferred_.values.find(name);
-      return name.empty() || (value != inferred_.values.end() && value->second.is_constant);
+      const auto value = draft_.values.find(name);
+      return name.empty() || (value != draft_.values.end() && value->second.is_constant);
     });
   }
 
   TensorId add(const std::string& name, ElementType guess) {
     if (const auto at = ids_.find(name); at != ids_.end())
       return at->second;
-    const auto value = inferred_.values.find(name);
-    const bool known = value != inferred_.values.end();
+    const auto value = draft_.values.find(name);
+    const bool known = value != draft_.values.end();
     Tensor tensor;
     tensor.name = name;
     tensor.type = known ? value->second.type : guess;
     if (known)
       tensor.shape = value->second.shape;
-    if (const auto kind = inferred_.kinds.of.find(name); kind != inferred_.kinds.of.end()) {
+    if (const auto kind = draft_.kinds.of.find(name); kind != draft_.kinds.of.end()) {
       tensor.kind = kind->second;
     } else if (known && value->second.is_constant) {
       tensor.kind = TensorKind::constant;
@@ -80,7 +79,7 @@ private:
       return id && is_floating(made_.graph.tensor(*id).type);
     };
     // A gradient is assumed to pass through an unknown operator.
-    if (inferred_.unsupported.count(node.name) != 0 && std::ranges::any_of(op.inputs, floats))
+    if (draft_.unsupported.count(node.name) != 0 && std::ranges::any_of(op.inputs, floats))
       return ElementType::fp32;
     const bool first = !op.inputs.empty() && op.inputs[0] && node.op_type != ops::Cast &&
                        node.op_type != ops::ConstantOfShape && node.op_type != ops::Where;
@@ -95,18 +94,18 @@ private:
     for (const std::string& name : node.inputs) {
       op.inputs.push_back(
           name.empty() ? std::nullopt
-                       : std::optional(add(constant_behind(inferred_, name), ElementType::fp32)));
+                       : std::optional(add(constant_behind(draft_, name), ElementType::fp32)));
     }
     const ElementType guess = guessed_type(node, op);
     for (const std::string& name : node.outputs) {
       op.outputs.push_back(name.empty() ? std::nullopt : std::optional(add(name, guess)));
     }
     const OpId id = made_.graph.add_operator(std::move(op));
-    const auto unsupported = inferred_.unsupported.find(node.name);
-    if (unsupported != inferred_.unsupported.end()) {
+    const auto unsupported = draft_.unsupported.find(node.name);
+    if (unsupported != draft_.unsupported.end()) {
       made_.unsupported.push_back({id, unsupported->second});
     } else if (can_have_nest(made_.graph.op(id))) {
-      try_nest(made_.graph, id, problems_);
+      try_nest(made_.graph, id, draft_.problems);
     }
   }
 
@@ -118,17 +117,16 @@ private:
            find_row(op.domain, op.op_type) != nullptr;
   }
 
+  NetworkDraft& draft_;
   const Model& model_;
-  const Inferred& inferred_;
-  ProblemList& problems_;
   NetworkOutline made_;
   std::unordered_map<std::string, TensorId> ids_;
 };
 
 } // namespace
 
-NetworkOutline outline(const Model& model, const Inferred& inferred, ProblemList& problems) {
-  return Outline(model, inferred, problems).run();
+NetworkOutline outline(NetworkDraft& draft) {
+  return Outline(draft).run();
 }
 
 } // namespace monet::onnx_file

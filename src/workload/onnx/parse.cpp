@@ -299,10 +299,9 @@ onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin) 
   return proto;
 }
 
-Model parse_model(std::string_view bytes, const std::string& origin) {
-  Model model;
-  model.origin = origin;
-  const onnx::ModelProto proto = parse_proto(bytes, origin);
+void parse_model(NetworkDraft& draft) {
+  Model& model = draft.model;
+  const onnx::ModelProto proto = parse_proto(draft.bytes, model.origin);
   model.producer = proto.producer_name();
   model.opsets = read_opsets(proto.opset_import());
   if (model.opsets.find("") == model.opsets.end())
@@ -311,7 +310,6 @@ Model parse_model(std::string_view bytes, const std::string& origin) {
     model.metadata[entry.key()] = entry.value();
   read_functions(proto, model);
   read_graph(proto.graph(), model);
-  return model;
 }
 
 } // namespace monet::onnx_file

@@ -1,5 +1,5 @@
 // Navigates and replaces chains of nodes that stand for one function; tries the patterns of
-// recognise_*.cpp. onnx_reader.cpp calls recognise().
+// recognise_*.cpp. The pass is recognise_chains().
 #include "workload/onnx/recognise.hpp"
 
 #include "workload/shared/op_types.hpp"
@@ -255,10 +255,12 @@ void restore_slope(Node& node) {
 
 } // namespace
 
-void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
-  for (Node& node : nodes)
+bool recognise_chains(NetworkDraft& draft, bool recognise) {
+  if (!recognise || draft.is_own())
+    return false;
+  for (Node& node : draft.model.nodes)
     restore_slope(node);
-  Chains chains(model, nodes, values);
+  Chains chains(draft.model, draft.model.nodes, draft.values);
   // Goes from the last node to the first, so that the longest chain with a given result is tried
   // first.
   for (std::size_t i = chains.size(); i-- > 0;) {
@@ -269,6 +271,7 @@ void recognise(const Model& model, std::vector<Node>& nodes, Values& values) {
     static_cast<void>(found);
   }
   chains.finish();
+  return true;
 }
 
 } // namespace monet::onnx_file

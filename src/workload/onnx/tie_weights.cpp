@@ -53,7 +53,8 @@ bool is_filled_with_one_number(const Value& value) {
 
 class WeightTying {
 public:
-  WeightTying(Model& model, const OnnxReadOptions& options) : model_(model), options_(options) {
+  WeightTying(Model& model, const std::optional<std::vector<std::string>>& ties)
+      : model_(model), ties_(ties) {
     for (const Node& node : model.nodes) {
       for (const std::string& input : node.inputs) {
         if (node.op_type != ops::Identity)
@@ -110,7 +111,7 @@ public:
 private:
   bool is_asked_for(const std::string& name) const {
     return std::ranges::any_of(
-        *options_.ties, [&](const std::string& pattern) { return glob_match(pattern, name); });
+        *ties_, [&](const std::string& pattern) { return glob_match(pattern, name); });
   }
 
   bool is_copy(const Node& node) const {
@@ -129,7 +130,7 @@ private:
   bool is_one_parameter(const EqualWeights& pair) const {
     if (fixed_.count(pair.name) != 0)
       return false;
-    if (options_.ties)
+    if (ties_)
       return is_asked_for(pair.name);
     return model_.producer == "pytorch" && is_folded_name(pair.name) && is_same_module(pair);
   }
@@ -159,7 +160,7 @@ private:
   }
 
   Model& model_;
-  const OnnxReadOptions& options_;
+  const std::optional<std::vector<std::string>>& ties_;
   std::unordered_map<std::string, std::string> readers_; ///< scope of the first reader
   std::unordered_set<std::string_view> fixed_;           ///< names of graph inputs and outputs
 };
@@ -170,22 +171,23 @@ bool is_folded_name(std::string_view name) {
   return name.find("::") != name.npos || is_number(name);
 }
 
-void tie_weights(Model& model, const OnnxReadOptions& options, ProblemList& problems) {
-  const bool is_known = model.metadata.count(std::string(kParameterList)) != 0 ||
-                        model.metadata.count("monet.tensors") != 0;
-  if (is_known && !options.ties)
+void tie_weights(NetworkDraft& draft, const std::optional<std::vector<std::string>>& ties) {
+  Model& model = draft.model;
+  const bool is_known = model.metadata.count(std::string(kParameterList)) != 0 || draft.is_own();
+  if (is_known && !ties)
     model.equal_weights.clear(); // the file's names are those of its parameters
-  WeightTying tying(model, options);
+  WeightTying tying(model, ties);
   if (!is_known)
     tying.separate_copies();
-  for (const std::string& pattern : options.ties.value_or(std::vector<std::string>())) {
+  for (const std::string& pattern : ties.value_or(std::vector<std::string>())) {
     if (pattern != "*" && std::ranges::none_of(model.equal_weights, [&](const EqualWeights& pair) {
           return glob_match(pattern, pair.name);
         }))
-      problems.add({model.origin, 0, 0, {}},
-                   fmt::format("no initialiser that equals another matches the pattern '{}' of "
-                               "'ties'",
-                               pattern));
+      draft.problems.add(
+          {model.origin, 0, 0, {}},
+          fmt::format("no initialiser that equals another matches the pattern '{}' of "
+                      "'ties'",
+                      pattern));
   }
   tying.tie();
 }
