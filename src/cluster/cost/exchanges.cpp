@@ -114,7 +114,7 @@ private:
     case OverlappingCollectives::of_weights:
       return is_of_weights(i);
     case OverlappingCollectives::all_but_all_to_all:
-      return op(i).op_type != "AllToAll";
+      return op(i).op_type != ops::AllToAll;
     case OverlappingCollectives::all:
       return true;
     }
@@ -151,7 +151,8 @@ private:
   /// Whether a collective all-reduces a gradient that ZeRO shards although no axis of it is
   /// divisible. The gradient is then cut like its states (see evenly()).
   bool is_cut_in_a_row(std::size_t i, const std::vector<AxisRole>& axes) const {
-    return strategy_.zero() > 0 && op(i).phase == Phase::update && op(i).op_type == "AllReduce" &&
+    return strategy_.zero() > 0 && op(i).phase == Phase::update &&
+           op(i).op_type == ops::AllReduce &&
            std::ranges::any_of(axes, [](AxisRole role) { return row_of(role).has_copies(true); }) &&
            element_count(graph().tensor(*op(i).inputs[0])) > 1;
   }

@@ -2,6 +2,7 @@
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/memory/storage.hpp"
 #include "training_graph/passes/draft.hpp"
+#include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
 
 #include "monet/base/errors.hpp"
@@ -38,11 +39,11 @@ TensorId separate(StepBuilder& builder, TensorId gradient) {
   const TensorId copy =
       builder.add_tensor(part.name + ".copy", part.shape, part.type, TensorKind::gradient);
   builder.add_operator({.name = part.name + ".Copy",
-                        .op_type = "Copy",
+                        .op_type = ops::Copy,
                         .domain = kMonetDomain,
                         .inputs = {gradient},
                         .outputs = {copy},
-                        .attributes = {{"view", std::string("Reshape")}}, // to the same shape
+                        .attributes = {{"view", std::string(ops::Reshape)}}, // to the same shape
                         .forward_op = graph.op(*part.producer).forward_op});
   return copy;
 }

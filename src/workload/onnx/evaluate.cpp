@@ -20,9 +20,9 @@ namespace {
 /// Maximum number of elements in all folded constants; beyond it only shapes are kept.
 constexpr std::int64_t kMaxFoldedTotal = 64'000'000;
 
-bool is_random(const std::string& op_type) {
-  return op_type.rfind("Random", 0) == 0 || op_type == "Bernoulli" || op_type == "Multinomial" ||
-         op_type == "Dropout";
+bool is_random(OpType op_type) {
+  return op_type.starts_with("Random") || op_type == ops::Bernoulli ||
+         op_type == ops::Multinomial || op_type == ops::Dropout;
 }
 
 class NodeEvaluation {
@@ -70,7 +70,7 @@ private:
     }
     // Operators without a rule are not inferred, which reduces the code of libonnx that untrusted
     // files reach.
-    if (find_rule(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node) &&
+    if (find_row(rule_domain(node), node.op_type) == nullptr && !is_shape_arithmetic(node) &&
         !is_renamed(node)) {
       unsupported(node);
       return;
@@ -139,7 +139,7 @@ private:
     if (graph_outputs_.count(node.outputs[i]) == 0 || sequences_.has(value))
       return;
     Node copy{.name = i == 0 ? node.name : control_.unused(fmt::format("{}/{}", node.name, i)),
-              .op_type = "Identity",
+              .op_type = ops::Identity,
               .opset = 17,
               .inputs = {value},
               .outputs = {node.outputs[i]}};
@@ -212,7 +212,7 @@ private:
       }
       known.push_back(std::move(*outputs[i]));
     }
-    if (node.op_type == "ConvTranspose")
+    if (node.op_type == ops::ConvTranspose)
       pad_transposed(node, known[0]);
     for (std::size_t i = 0; i < known.size(); ++i) {
       check_size(node.outputs[i], known[i], max_elements_, at_node(model_, node));
@@ -231,7 +231,7 @@ private:
   bool fold(const Node& node, std::vector<Value>& outputs) {
     const bool asks_shape =
         node.domain == "" &&
-        (node.op_type == "Shape" || node.op_type == "Size" || node.op_type == "EyeLike");
+        (node.op_type == ops::Shape || node.op_type == ops::Size || node.op_type == ops::EyeLike);
     const bool constant_inputs = std::ranges::all_of(node.inputs, [&](const std::string& name) {
       return name.empty() || values_.at(name).is_constant;
     });
@@ -239,7 +239,7 @@ private:
       return false;
     const bool room = folded_ < kMaxFoldedTotal;
     const bool folded = room && fold_constant(node, values_, outputs);
-    if (!folded && (node.inputs.empty() && node.op_type != "Constant"))
+    if (!folded && (node.inputs.empty() && node.op_type != ops::Constant))
       return false;
     if (!folded && room && has_numbers(node, outputs))
       return false;
@@ -257,7 +257,7 @@ private:
   /// Whether all operands have numbers, but no fold exists (a product of two small constants). The
   /// node stays in the graph, and execution computes its result.
   bool has_numbers(const Node& node, const std::vector<Value>& outputs) const {
-    if (node.inputs.empty() || find_rule(rule_domain(node), node.op_type) == nullptr)
+    if (node.inputs.empty() || find_row(rule_domain(node), node.op_type) == nullptr)
       return false;
     const bool small = std::ranges::all_of(outputs, [](const Value& output) {
       return checked_product(output.shape) <= kMaxComputedElements;
@@ -271,7 +271,7 @@ private:
   /// its type then share one mask.
   void share_large_constant(const Node& node, const std::vector<Value>& outputs) {
     const bool copies =
-        node.op_type == "Identity" || node.op_type == "Cast" || node.op_type == "CastLike";
+        node.op_type == ops::Identity || node.op_type == ops::Cast || node.op_type == ops::CastLike;
     if (!copies || !node.domain.empty() || outputs.size() != 1 || outputs[0].values)
       return;
     if (values_.at(node.inputs[0]).type == outputs[0].type)
@@ -323,18 +323,17 @@ private:
 
   /// Whether a network uses the operator for shapes only; without a rule it must be folded.
   static bool is_shape_arithmetic(const Node& node) {
-    static constexpr std::array<std::string_view, 5> kNames{"Shape", "Size", "Constant", "Range",
-                                                            "ConstantOfShape"};
-    return std::ranges::find(kNames, node.op_type) != kNames.end();
+    return node.op_type.is_one_of(
+        {ops::Shape, ops::Size, ops::Constant, ops::Range, ops::ConstantOfShape});
   }
 
   /// Whether the operator of an old opset is read under another name.
   static bool is_renamed(const Node& node) {
-    return node.domain.empty() && node.op_type == "Upsample" && node.opset < 10;
+    return node.domain.empty() && node.op_type == ops::Upsample && node.opset < 10;
   }
 
   void check_rule(const Node& node) {
-    if (find_rule(rule_domain(node), node.op_type) == nullptr)
+    if (find_row(rule_domain(node), node.op_type) == nullptr)
       unsupported(node);
   }
   void unsupported(const Node& node) {
