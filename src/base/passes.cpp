@@ -1,5 +1,5 @@
 // One line for each pass of a list, for people.
-#include "monet/base/passes.hpp"
+#include "monet/base/stage.hpp"
 
 #include <fmt/core.h>
 

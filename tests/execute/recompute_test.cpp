@@ -5,8 +5,8 @@
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <gtest/gtest.h>

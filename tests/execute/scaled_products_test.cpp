@@ -6,7 +6,6 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/execute/execute.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/training.hpp"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/optimise/step_mode.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/joint.hpp"
 #include "monet/reference/einsum_mapper.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -8,7 +8,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/base/files.hpp"
 #include "monet/schedule/schedule.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <fmt/core.h>

@@ -9,7 +9,7 @@
 #include "monet/optimise/allocation.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
 #include "monet/optimise/fusion.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

@@ -10,7 +10,7 @@
 #include "monet/optimise/joint.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/stacks_file.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_writer.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Runs a stage: stop requests and invariant checks.
+// Runs a stage: stop requests, invariant checks, and records of the passes within a stage.
 // Example:
 //   template <class Make>
 //   auto make_within(std::chrono::seconds limit, Make make) {
@@ -10,6 +10,7 @@
 
 #include "monet/base/stop.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -50,5 +51,27 @@ template <class Make>
 auto run_stage(StageContext& context, std::string_view name, Make&& make) {
   return run_stage(context, name, std::forward<Make>(make), [](const auto&) {});
 }
+
+/// Size of what passes build.
+struct PassSize {
+  std::size_t operators = 0;
+  std::size_t tensors = 0;
+  bool operator==(const PassSize&) const = default;
+};
+
+/// A pass that ran, or was skipped because neither the options nor the network require it.
+struct PassRecord {
+  std::string_view name;
+  std::string_view needs; ///< what it reads, separated by commas
+  std::string_view makes; ///< what it writes, separated by commas
+  bool skipped = false;
+  PassSize before;
+  PassSize after;
+};
+/// Function that is called after each pass, in their order.
+using PassObserver = std::function<void(const PassRecord&)>;
+
+/// One line: name, contract, and the numbers of operators and tensors before and after the pass.
+std::string line_of(const PassRecord& pass);
 
 } // namespace monet

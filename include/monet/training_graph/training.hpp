@@ -11,7 +11,7 @@
 //   }
 #pragma once
 
-#include "monet/base/passes.hpp"
+#include "monet/base/stage.hpp"
 #include "monet/training_graph/options.hpp"
 #include "monet/workload/graph.hpp"
 #include "monet/workload/onnx_reader.hpp"
@@ -183,5 +183,25 @@ std::vector<TensorId> tensors_read_by_backward(const Graph& graph);
 /// Owner of every tensor by its kind. Stored activations are separate from other temporaries, and
 /// tensors on the host from both.
 std::vector<MemoryOwner> find_owners(const Graph& graph, const std::vector<TensorId>& stored);
+
+/// Reason why the operator cannot run again with the same result and without a second effect
+/// ("draws random numbers, which are not drawn twice"). Empty if it can, which requires the
+/// forward, loss or recompute phase. A repeated batch normalisation does not update its running
+/// statistics.
+std::string recompute_obstacle(const Graph& graph, const Operator& op);
+
+/// Makes the step with its operators in the order of `runs`. Every operator of the graph must be in
+/// `runs` at least once; first runs are in the graph's order. Every further run becomes a separate
+/// operator with separate tensors. It has Phase::recompute, `forward_op`, and the name
+/// "<name>.recomputed", ".recomputed.2", ... Operators read the result of the last run before them.
+/// Views of recomputed tensors are recreated where they are read. Tensor ids remain; stored
+/// activations, their bytes and owners are those of the new order. Throws InternalError for invalid
+/// `runs`, and InputError at the node of an operator that cannot run again.
+TrainingGraph with_recomputation(const TrainingGraph& step, const std::vector<OpId>& runs);
+
+/// Makes the step with its views (for export) and with recomputation. `folded` is fold_views(step),
+/// and `folded_runs` refers to its operators.
+TrainingGraph with_recomputation(const TrainingGraph& step, const TrainingGraph& folded,
+                                 const std::vector<OpId>& folded_runs);
 
 } // namespace monet

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "monet/base/errors.hpp"
-#include "monet/base/passes.hpp"
+#include "monet/base/stage.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <cstdint>

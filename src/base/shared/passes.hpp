@@ -1,7 +1,7 @@
 // A pipeline: passes that run in order on one draft, each with its part of the options.
 #pragma once
 
-#include "monet/base/passes.hpp"
+#include "monet/base/stage.hpp"
 
 #include <span>
 #include <type_traits>

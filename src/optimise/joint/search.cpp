@@ -13,7 +13,7 @@
 #include "monet/optimise/joint.hpp"
 #include "monet/optimise/step_mode.hpp"
 #include "monet/tiling/allocation.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/core.h>
 

@@ -1,12 +1,11 @@
 // Runs chosen forward operators again in the backward part of a finished step.
-#include "monet/training_graph/insert_recompute.hpp"
-
 #include "base/shared/checked.hpp"
 #include "training_graph/memory/run_sequence.hpp"
 #include "training_graph/memory/storage.hpp"
 #include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <algorithm>
 #include <iterator>

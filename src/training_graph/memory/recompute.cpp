@@ -5,7 +5,7 @@
 #include "workload/shared/operators.hpp"
 #include "workload/shared/views.hpp"
 
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <fmt/core.h>
 

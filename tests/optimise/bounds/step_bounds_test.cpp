@@ -12,7 +12,7 @@
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/model/model_step.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gtest/gtest.h>

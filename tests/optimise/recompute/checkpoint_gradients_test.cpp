@@ -5,8 +5,8 @@
 
 #include "monet/execute/execute.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 #include "monet/workload/onnx_writer.hpp"
 

@@ -4,8 +4,8 @@
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
+#include "monet/training_graph/training.hpp"
 #include "monet/workload/onnx_reader.hpp"
 
 #include <gmock/gmock.h>

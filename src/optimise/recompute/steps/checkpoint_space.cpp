@@ -2,8 +2,8 @@
 // checkpoint searches start here.
 #include "monet/base/errors.hpp"
 #include "monet/optimise/checkpoint_search.hpp"
-#include "monet/training_graph/insert_recompute.hpp"
 #include "monet/training_graph/liveness.hpp"
+#include "monet/training_graph/training.hpp"
 
 #include <algorithm>
 #include <limits>
