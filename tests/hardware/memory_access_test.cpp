@@ -8,16 +8,16 @@ namespace monet {
 
 namespace {
 
-constexpr OffchipPort kShared{.read_bits_per_cycle = 32,
-                              .write_bits_per_cycle = 16,
-                              .read_pj_per_bit = 2,
-                              .write_pj_per_bit = 3};
+constexpr OffchipPort kOnePort{.read_bits_per_cycle = 32,
+                               .write_bits_per_cycle = 16,
+                               .read_pj_per_bit = 2,
+                               .write_pj_per_bit = 3};
 
 TEST(MemoryAccess, SharedPortServesBothDirectionsInTurns) {
-  EXPECT_EQ(kShared.min_cycles(std::int64_t{64}, std::int64_t{32}), 3); // 96 / 32
-  EXPECT_EQ(kShared.min_cycles(std::int64_t{64}, std::int64_t{33}), 4); // rounded up
-  EXPECT_EQ(kShared.min_cycles(64.0, 33.0), 97.0 / 32);
-  OffchipPort two = kShared;
+  EXPECT_EQ(kOnePort.min_cycles(std::int64_t{64}, std::int64_t{32}), 3); // 96 / 32
+  EXPECT_EQ(kOnePort.min_cycles(std::int64_t{64}, std::int64_t{33}), 4); // rounded up
+  EXPECT_EQ(kOnePort.min_cycles(64.0, 33.0), 97.0 / 32);
+  OffchipPort two = kOnePort;
   two.shared = false;
   EXPECT_EQ(two.min_cycles(std::int64_t{64}, std::int64_t{32}), 2); // both in two cycles
   EXPECT_EQ(two.min_cycles(std::int64_t{64}, std::int64_t{33}), 3);
@@ -26,7 +26,7 @@ TEST(MemoryAccess, SharedPortServesBothDirectionsInTurns) {
 }
 
 TEST(MemoryAccess, RowsTakeLongerByTheirOpening) {
-  OffchipPort port = kShared;
+  OffchipPort port = kOnePort;
   const PortTransfer plain{Bits{1000}, 0, 10};
   EXPECT_EQ(port.cycles(plain), 100);
   EXPECT_EQ(port.cycles_of_part(plain, 60), 60);
@@ -47,7 +47,7 @@ TEST(MemoryAccess, RowsTakeLongerByTheirOpening) {
 }
 
 RC_GTEST_PROP(MemoryAccess, LongestPartFitsAndTheNextDoesNot, ()) {
-  OffchipPort port = kShared;
+  OffchipPort port = kOnePort;
   port.rows =
       DramRows{*rc::gen::inRange<std::int64_t>(1, 5), *rc::gen::inRange<std::int64_t>(8, 200),
                *rc::gen::inRange<std::int64_t>(0, 50)};
