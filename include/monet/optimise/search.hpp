@@ -26,6 +26,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace monet {
 
@@ -120,6 +121,42 @@ struct SearchControl {
       progress(state);
   }
 };
+
+/// Parts of a search in their order. Empty parts are skipped.
+struct SearchParts {
+  /// Evaluates the baseline, so that the answer is never worse. Ends only by `stop_at_once`.
+  std::function<void()> start;
+  std::function<void()> bound;   ///< computes the lower bound, with first_plan_request()
+  std::function<void()> improve; ///< looks for better plans, with stop_request()
+};
+/// Runs the parts. Returns false if a limit ended the search; the best result so far remains.
+bool run_search(const SearchParts& parts, const SearchControl& control);
+
+/// The loop of a search. Until `is_done()` or a limit, `propose()` returns candidates, and
+/// `judge(candidates)` evaluates them, keeps the best and reports progress. Candidates that are
+/// empty end the loop: nothing is left to try.
+template <class IsDone, class Propose, class Judge>
+void run_batches(const SearchControl& control, IsDone is_done, Propose propose, Judge judge) {
+  while (!is_done() && !control.interrupted()) {
+    auto candidates = propose();
+    if (candidates.empty())
+      return;
+    judge(candidates);
+  }
+}
+
+/// Description of a search, the table at the top of its file.
+struct SearchInfo {
+  std::string_view name; ///< of its command: `monet optimise NAME`
+  std::string_view decides;
+  std::string_view options;    ///< type of its options
+  std::string_view exact;      ///< where its answer is proven to be optimal
+  std::string_view bound;      ///< the plans for which its bound holds
+  std::string_view evaluation; ///< what it costs to judge one candidate
+  std::string_view method;     ///< with its source
+};
+/// The searches of a step.
+std::vector<SearchInfo> searches();
 
 /// Quality of a result: its value and a lower bound on the minimised value.
 struct Certificate {

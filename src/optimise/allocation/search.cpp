@@ -4,6 +4,7 @@
 #include "base/shared/rng.hpp"
 #include "optimise/allocation/moves.hpp"
 #include "optimise/shared/nsga2.hpp"
+#include "optimise/shared/searches.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stage.hpp"
@@ -14,6 +15,16 @@
 #include <memory>
 
 namespace monet {
+
+const SearchInfo kAllocationSearch{
+    .name = "allocation",
+    .decides = "cores and parts of each operator",
+    .options = "AllocationSearchOptions",
+    .exact = "the space is small",
+    .bound = "every allocation, groups and slices as given",
+    .evaluation = "one schedule of the step",
+    .method = "branch and bound; NSGA-II (Deb et al. 2002), then local search with restarts",
+};
 
 namespace {
 
@@ -133,15 +144,13 @@ public:
         before_(evaluator.evaluations()), moves_(evaluator) {}
 
   AllocationResult run() {
-    const bool is_whole = control_.finishes([&] { search(); });
+    const bool is_whole =
+        run_search({[&] { begin(); }, [&] { bound(); }, [&] { search(); }}, control_);
     return finish(is_whole); // returns the best plan so far
   }
 
 private:
   void search() {
-    control_.begin([&] { begin(); });
-    bound();
-    const StopScope scope(control_.stop_request());
     const AllocationBounds& bounds = *bounds_;
     for (const AllocationPlan& plan : {bounds.balanced(), bounds.fastest()})
       try_plan(plan);
@@ -171,7 +180,6 @@ private:
   }
 
   void bound() {
-    const StopScope scope(control_.first_plan_request());
     for (const AllocationPlan& plan : options_.starts)
       try_plan(plan);
     bounds_ = std::make_unique<AllocationBounds>(evaluator_, control_);
@@ -214,24 +222,27 @@ private:
 
   void try_everything() {
     AllocationPlan plan = evaluator_.automatic();
-    std::vector<AllocationPlan> batch;
-    for (bool more = true; more && !control_.interrupted();) {
-      batch.push_back(plan);
-      std::size_t op = 0;
-      while (op < plan.size() && ++plan[op] == evaluator_.choices()[op].size())
-        plan[op++] = 0;
-      more = op < plan.size();
-      if (batch.size() == kBatch || !more)
-        (void)evaluate(batch);
-    }
+    bool is_last = false;
+    const auto next_plans = [&] {
+      std::vector<AllocationPlan> batch;
+      while (batch.size() < kBatch && !is_last) {
+        batch.push_back(plan);
+        std::size_t op = 0;
+        while (op < plan.size() && ++plan[op] == evaluator_.choices()[op].size())
+          plan[op++] = 0;
+        is_last = op == plan.size();
+      }
+      return batch;
+    };
+    run_batches(
+        control_, [&] { return is_last; }, next_plans, [&](auto& batch) { evaluate(batch); });
     result_.exact = !control_.interrupted();
     if (result_.exact)
       result_.certificate.bound = std::max(result_.certificate.bound, best());
   }
 
-  /// Schedules the batch, keeps the best plan and empties the batch. Returns the index of the best
-  /// plan, or nothing.
-  std::optional<std::size_t> evaluate(std::vector<AllocationPlan>& batch) {
+  /// Schedules the batch and keeps the best plan. Returns whether any plan was scheduled.
+  bool evaluate(const std::vector<AllocationPlan>& batch) {
     const auto costs = evaluator_.evaluate(batch, control_);
     std::optional<std::size_t> least;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -249,12 +260,11 @@ private:
           newly_.push_back({batch[i], *costs[i]});
       }
     }
-    batch.clear();
     result_.trace.push_back({used(), best(), 0});
     control_.tell({"allocation: local search", static_cast<std::int64_t>(used()),
                    static_cast<std::int64_t>(std::max(options_.evaluations, used())), best(),
                    result_.certificate.bound});
-    return least;
+    return least.has_value();
   }
 
   void evolve() {
@@ -311,27 +321,30 @@ private:
     RandomStream random(control_.seed, 1);
     AllocationPoint now = result_.best;
     int failures = 0;
-    while (left() > 0 && !proved() && !control_.interrupted()) {
-      std::vector<AllocationPlan> batch = neighbours(now.plan, random);
-      if (batch.empty())
-        return; // every neighbour is known or ruled out
+    bool is_over = false;
+    const auto judge = [&](const std::vector<AllocationPlan>& batch) {
       const double before = best();
-      if (!evaluate(batch))
+      is_over = !evaluate(batch);
+      if (is_over)
         return;
       if (value(last_.figures) <= value(now.figures))
         now = last_;
       failures = best() < before ? 0 : failures + 1;
       if (failures < kPatience)
-        continue;
+        return;
       failures = 0;
       now = result_.best;
       for (int i = 0; i < 3; ++i)
         moves_.change(now.plan, random);
-      if (left() == 0 || control_.interrupted())
+      is_over = left() == 0 || control_.interrupted();
+      if (is_over)
         return;
       now.figures = evaluator_.evaluate(now.plan);
       take(now.plan, now.figures);
-    }
+    };
+    run_batches(
+        control_, [&] { return is_over || left() == 0 || proved(); },
+        [&] { return neighbours(now.plan, random); }, judge);
   }
 
   /// New neighbours of this plan that may be better than the best.
@@ -356,14 +369,19 @@ private:
   void improve_front() {
     RandomStream random(control_.seed, 2);
     std::vector<AllocationPoint> front = evaluator_.front();
-    while (left() > 0 && !control_.interrupted() && !front.empty()) {
-      std::vector<AllocationPlan> batch =
-          neighbours(front[static_cast<std::size_t>(random.below(front.size()))].plan, random);
-      if (batch.empty() || !evaluate(batch))
+    bool is_over = front.empty();
+    const auto propose = [&] {
+      return neighbours(front[static_cast<std::size_t>(random.below(front.size()))].plan, random);
+    };
+    const auto judge = [&](const std::vector<AllocationPlan>& batch) {
+      is_over = !evaluate(batch);
+      if (is_over)
         return;
       add_to_front(front);
       result_.trace.back().hypervolume = volume_of(front);
-    }
+    };
+    run_batches(
+        control_, [&] { return is_over || left() == 0; }, propose, judge);
   }
 
   void add_to_front(std::vector<AllocationPoint>& front) {
@@ -451,14 +469,16 @@ AllocationPoint best_random_allocation(AllocationEvaluator& evaluator, Objective
   constexpr std::size_t kRandomBatch = 256;
   RandomStream random(control.seed, 3);
   AllocationPoint best;
-  std::vector<AllocationPlan> batch;
-  for (std::size_t done = 0; done < count && !control.interrupted();) {
-    batch.clear();
-    for (std::size_t i = 0; i < std::min(kRandomBatch, count - done); ++i) {
-      AllocationPlan& plan = batch.emplace_back();
+  std::size_t done = 0;
+  const auto propose = [&] {
+    std::vector<AllocationPlan> batch(std::min(kRandomBatch, count - done));
+    for (AllocationPlan& plan : batch) {
       for (const auto& choices : evaluator.choices())
         plan.push_back(static_cast<std::uint32_t>(random.below(choices.size())));
     }
+    return batch;
+  };
+  const auto judge = [&](const std::vector<AllocationPlan>& batch) {
     const auto costs = evaluator.evaluate(batch, control);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (costs[i] &&
@@ -468,7 +488,9 @@ AllocationPoint best_random_allocation(AllocationEvaluator& evaluator, Objective
     done += batch.size();
     control.tell({"allocation: random", static_cast<std::int64_t>(done),
                   static_cast<std::int64_t>(count), best.figures.value(objective)});
-  }
+  };
+  run_batches(
+      control, [&] { return done >= count; }, propose, judge);
   return best;
 }
 

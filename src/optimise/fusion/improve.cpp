@@ -40,7 +40,6 @@ FusionSearch::FusionSearch(const FusionProblem& problem, const FusionOptions& op
 }
 
 void FusionSearch::bound() {
-  const StopScope scope(control_.first_plan_request());
   StepBoundOptions options;
   options.made_once = problem_.tiling.halo == Halo::cached && !options_.recomputed_halos;
   options.cores = cores_;
@@ -259,14 +258,16 @@ void FusionSearch::improve() {
     if (answer.figures)
       moves.know(answer.plan);
   }
-  while (spent() < expected() && !stopped() && !proven()) {
+  FusionPlan plan;
+  const auto propose = [&] {
     std::vector<FusionPlan> batch;
     const auto room = static_cast<std::size_t>(expected() - spent());
-    const FusionPlan plan = result_.plan;
-    const double before = best_value_;
+    plan = result_.plan;
     moves.next(plan, std::min(kBatch, room), seen_, batch);
-    if (batch.empty())
-      return; // every change was tried
+    return batch;
+  };
+  const auto judge = [&](const std::vector<FusionPlan>& batch) {
+    const double before = best_value_;
     const std::vector<double> values = try_plans(batch);
     std::vector<std::size_t> gains;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -276,10 +277,12 @@ void FusionSearch::improve() {
     std::ranges::stable_sort(gains,
                              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
     if (gains.size() < 2 || spent() >= expected() || stopped())
-      continue;
+      return;
     if (const auto all = moves.together(plan, gains))
       try_plans({*all});
-  }
+  };
+  run_batches(
+      control_, [&] { return spent() >= expected() || proven(); }, propose, judge);
 }
 
 void FusionSearch::require_plan() const {
@@ -308,20 +311,20 @@ public:
       : FusionSearch(problem, options, control) {}
 
   FusionResult run() {
-    const bool is_whole = control_.finishes([&] {
-      layer_by_layer();
-      bound();
-      const StopScope scope(control_.stop_request());
-      if (problem_.tiling.stacks && !stopped())
-        try_given();
-      search_by_cost();
-    });
+    bool is_whole = control_.finishes([&] { layer_by_layer(); });
+    is_whole = is_whole && run_search({{}, [&] { bound(); }, [&] { improve_given(); }}, control_);
     require_plan();
     certify(is_whole);
     return std::move(result_);
   }
 
 private:
+  void improve_given() {
+    if (problem_.tiling.stacks && !stopped())
+      try_given();
+    search_by_cost();
+  }
+
   /// Evaluates the stacks and slices of the tiling options as a plan.
   void try_given() {
     FusionAnswer own{FusionMethod::cost, {}, std::nullopt, {}};

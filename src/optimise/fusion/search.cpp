@@ -3,6 +3,7 @@
 #include "optimise/fusion/improve.hpp"
 #include "optimise/fusion/moves.hpp"
 #include "optimise/fusion/original.hpp"
+#include "optimise/shared/searches.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
@@ -17,6 +18,16 @@
 
 namespace monet {
 
+const SearchInfo kFusionSearch{
+    .name = "fusion",
+    .decides = "groups of operators and their slices",
+    .options = "FusionOptions",
+    .exact = "the space is small",
+    .bound = "every fusion and allocation of the step",
+    .evaluation = "one schedule of a group, or of the step",
+    .method = "covers of groups by dynamic programming, then changes of the best plan",
+};
+
 namespace {
 
 class FullSearch : FusionSearch {
@@ -27,20 +38,20 @@ public:
       : FusionSearch(problem, options, control), tiling_(tiling) {}
 
   FusionResult run() {
-    const bool is_whole = control_.finishes([&] { search(); });
+    const bool is_whole =
+        run_search({[&] { begin(); }, [&] { bound(); }, [&] { search(); }}, control_);
     finish(is_whole); // returns the best plan so far
     return std::move(result_);
   }
 
 private:
+  void begin() {
+    layer_by_layer();
+    if (options_.method == FusionMethod::cost || options_.method == FusionMethod::automatic)
+      start();
+  }
+
   void search() {
-    control_.begin([&] {
-      layer_by_layer();
-      if (options_.method == FusionMethod::cost || options_.method == FusionMethod::automatic)
-        start();
-    });
-    bound();
-    const StopScope scope(control_.stop_request());
     if (options_.method == FusionMethod::cost)
       closed_forms();
     begin_counting();

@@ -4,6 +4,7 @@
 #include "base/shared/parallel.hpp"
 #include "optimise/joint/archive.hpp"
 #include "optimise/joint/plans.hpp"
+#include "optimise/shared/searches.hpp"
 #include "optimise/shared/step_bounds.hpp"
 
 #include "monet/base/errors.hpp"
@@ -27,6 +28,16 @@
 #include <utility>
 
 namespace monet {
+
+const SearchInfo kJointSearch{
+    .name = "joint",
+    .decides = "all of these",
+    .options = "JointOptions",
+    .exact = "never",
+    .bound = "every recomputation, fusion and allocation",
+    .evaluation = "one schedule of the step",
+    .method = "the searches above in turns, at falling amounts of memory",
+};
 
 namespace {
 

@@ -59,15 +59,21 @@ public:
     evaluate(begin());
     select();
     record();
-    for (std::size_t g = 0; g < options_.generations && !interrupted_; ++g) {
-      const std::vector<std::size_t> children = breed();
+    std::size_t generations = 0;
+    const auto propose = [&] {
+      ++generations;
+      Indices children = breed();
       result_.exhausted = children.empty();
-      if (children.empty())
-        break;
+      return children;
+    };
+    const auto judge = [&](const Indices& children) {
       evaluate(children);
       select();
       record();
-    }
+    };
+    const auto is_done = [&] { return interrupted_ || generations == options_.generations; };
+    run_batches(control_, is_done, propose, judge);
+    interrupted_ = interrupted_ || (!is_done() && !result_.exhausted);
     finish();
     return std::move(result_);
   }

@@ -26,6 +26,19 @@ void SearchControl::begin(const std::function<void()>& make) const {
   }
 }
 
+bool run_search(const SearchParts& parts, const SearchControl& control) {
+  return control.finishes([&] {
+    if (parts.start)
+      control.begin(parts.start);
+    if (parts.bound) {
+      const StopScope scope(control.first_plan_request());
+      parts.bound();
+    }
+    const StopScope scope(control.stop_request());
+    parts.improve();
+  });
+}
+
 Stopped SearchControl::stopped(const std::string& when) const {
   const bool is_asked = stop != nullptr && stop->load(std::memory_order_relaxed);
   return Stopped((is_asked ? "stopped " : "the time limit was reached ") + when, !is_asked);

@@ -5,6 +5,7 @@
 #include "optimise/recompute/steps/checkpoint_chain.hpp"
 #include "optimise/shared/recompute_exact.hpp"
 #include "optimise/shared/recompute_search.hpp"
+#include "optimise/shared/searches.hpp"
 #include "optimise/shared/window_bound.hpp"
 
 #include "monet/base/errors.hpp"
@@ -14,6 +15,16 @@
 #include <utility>
 
 namespace monet {
+
+const SearchInfo kCheckpointSearch{
+    .name = "checkpointing",
+    .decides = "what is kept, what is made again",
+    .options = "CheckpointOptions",
+    .exact = "proven by the search itself (gap 0)",
+    .bound = "every plan, any operator again anywhere",
+    .evaluation = "one replay of a plan; one linear program in proofs",
+    .method = "dynamic programming of chains, local search, stages as integer programs",
+};
 
 namespace {
 
