@@ -4,3 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 tools/figures.py "$@" # docs/*.schema.json: figures of results
+# Tables of options, where a build has the writer (the test docs.options runs it after each build).
+writer=build/dev/apps/monet/monet_help_pages
+[ ! -x "$writer" ] || "$writer" --sources . "$@"
