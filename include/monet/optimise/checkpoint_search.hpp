@@ -91,16 +91,6 @@ struct StoredOptions {
 RecomputeResult solve_stored(const CheckpointSpace& space, std::int64_t bytes,
                              const SearchControl& control, const StoredOptions& options = {});
 
-/// Bound for all plans within a budget, derived from the first run of operator `at`. A buffer that
-/// was produced before and is read later is either live at that moment or recomputed after it.
-struct MomentBound {
-  double cost = 0;         ///< no plan within the budget costs less
-  bool infeasible = false; ///< true: no plan is within the budget (proven)
-};
-/// Computes the bound for the first run of operator `at`.
-MomentBound moment_bound(const RecomputeProblem& problem, std::uint32_t at, std::int64_t budget,
-                         const SearchControl& control);
-
 /// Measure of memory that a budget limits.
 enum class CheckpointMemory {
   peak,   ///< maximum of live bytes, including all tensors

@@ -1,5 +1,5 @@
-// window_bound(): lower bound on the cost of recomputation, derived from the memory that is
-// available at a few moments.
+// Lower bounds on the cost of recomputation, derived from the memory that is available at one
+// moment (moment_bound()) or at a few (window_bound()).
 #pragma once
 
 #include "monet/optimise/recompute_problem.hpp"
@@ -28,5 +28,15 @@ struct WindowBound {
 /// holds for every plan.
 WindowBound window_bound(const RecomputeProblem& problem, std::int64_t budget,
                          const SearchControl& control, std::size_t moments = 0);
+
+/// Bound for all plans within a budget, derived from the first run of operator `at`. A buffer that
+/// was produced before and is read later is either live at that moment or recomputed after it.
+struct MomentBound {
+  double cost = 0;         ///< no plan within the budget costs less
+  bool infeasible = false; ///< true: no plan is within the budget (proven)
+};
+/// Computes the bound for the first run of operator `at`.
+MomentBound moment_bound(const RecomputeProblem& problem, std::uint32_t at, std::int64_t budget,
+                         const SearchControl& control);
 
 } // namespace monet

@@ -3,6 +3,7 @@
 #include "optimise/recompute/recompute_cases.hpp"
 #include "optimise/recompute/steps/checkpoint_chain.hpp"
 #include "optimise/shared/recompute_exact.hpp"
+#include "optimise/shared/window_bound.hpp"
 #include "training_graph/tiny_network.hpp"
 
 #include "monet/execute/execute.hpp"

@@ -4,9 +4,9 @@
 // recomputed afterwards. In the latter case its inputs are live at that moment or recomputed as
 // well. Live tensors must fit in the budget. Runs before the moment are not counted.
 #include "optimise/milp/milp_model.hpp"
+#include "optimise/shared/window_bound.hpp"
 
 #include "monet/base/errors.hpp"
-#include "monet/optimise/checkpoint_search.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Makes a recomputation plan fit its budget by dropping buffers, and removes unneeded runs; the
-// local search (search.cpp) uses it.
+// local search (recompute_search.cpp) uses it.
 #include "optimise/recompute/heuristics/repair.hpp"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Local search for recomputation plans within a budget: parallel chains remove runs and repair the
 // plan; log and checkpoint searches use it.
+#include "optimise/shared/recompute_search.hpp"
+
 #include "base/shared/parallel.hpp"
 #include "optimise/recompute/heuristics/repair.hpp"
-#include "optimise/shared/recompute_search.hpp"
 
 #include "monet/optimise/recompute_problem.hpp"
 
