@@ -1,21 +1,15 @@
 // Checks the keys of results when they are written; every writer of a result returns through here.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace monet {
 
 /// JSON Schema of a result: docs/<name>.schema.json.
 enum class ResultSchema { backward, cluster, explore, formats, optimise, result, train };
 
-#ifdef MONET_VERIFY_STAGES
 /// The result itself. Throws InternalError if one of its objects has a key that its schema lacks,
 /// or lacks a required one. Only developer builds check.
 nlohmann::ordered_json written(ResultSchema schema, nlohmann::ordered_json json);
-#else
-inline nlohmann::ordered_json written(ResultSchema, nlohmann::ordered_json json) {
-  return json;
-}
-#endif
 
 } // namespace monet
