@@ -7,6 +7,7 @@
 #include "monet/base/stage.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <vector>

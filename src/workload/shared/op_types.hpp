@@ -3,8 +3,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <array>
-
 namespace monet::ops {
 
 enum class Place : int {
@@ -18,7 +16,7 @@ enum class Place : int {
   inline constexpr OpType type{kNameOf##type};
 #include "workload/operators/names.def"
 
-inline constexpr std::array kAll{
+inline constexpr OpType kAll[]{
 #define MONET_NAME(type) type,
 #include "workload/operators/names.def"
 };
