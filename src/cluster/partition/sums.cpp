@@ -8,8 +8,6 @@
 #include "monet/training_graph/training.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace monet::mesh {
 
@@ -39,17 +37,14 @@ OverLoop over_loop(const Operator& op, const Access& written, std::size_t loop) 
     return OverLoop::sum;
   const bool label_loss = has_trait(op.op_type, OperatorRow::kLabelLoss) &&
                           op.attributes.text("reduction", "mean") == "sum";
-  if (label_loss || (!is_ours(op) && has_trait(op.op_type, OperatorRow::kSumsLoops)))
+  const bool elementwise_loss =
+      has_trait(op.op_type, OperatorRow::kElementwiseLoss) && op.attributes.has("divisor");
+  if (label_loss || elementwise_loss || has_trait(op.op_type, OperatorRow::kSumsLoops))
     return OverLoop::sum;
   const bool amax = is_ours(op) && (op.op_type == ops::Amax ||
                                     (op.op_type == ops::ScaledCast && written.role == "amax"));
-  if (op.op_type == ops::ReduceMax || op.op_type == ops::NonFinite || amax)
-    return OverLoop::largest;
-  const bool elementwise_loss =
-      (has_trait(op.op_type, OperatorRow::kElementwiseLoss)) && op.attributes.has("divisor");
-  if (is_ours(op) && (elementwise_loss || has_trait(op.op_type, OperatorRow::kSumsLoops)))
-    return OverLoop::sum;
-  return OverLoop::none;
+  const bool largest = op.op_type == ops::ReduceMax || op.op_type == ops::NonFinite || amax;
+  return largest ? OverLoop::largest : OverLoop::none;
 }
 
 bool has_local_statistics(const Operator& op, std::size_t loop) {

@@ -4,7 +4,6 @@
 
 #include "monet/training_graph/training.hpp"
 
-#include <algorithm>
 #include <array>
 #include <map>
 

@@ -1,5 +1,4 @@
 // Finds the storages that PyTorch's autograd keeps; storage.cpp calls it for pytorch_eager.
-#include "base/shared/text.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
