@@ -70,13 +70,39 @@ private:
         inner = interleaved(access.axes[axis], nest);
     }
     const std::int64_t extent = shape_of(tensor)[axis];
-    if (!inner || extent % *inner != 0)
+    if (!inner || extent % *inner != 0 || *inner % block_extent(tensor, axis) != 0)
       return std::nullopt;
     const bool all = std::ranges::all_of(uses_[tensor], [&](const Use& use) {
       const LoopNest& nest = nest_of(use);
       return parts(nest.operands[use.second].axes[axis], nest, *inner);
     });
     return all ? inner : std::nullopt;
+  }
+
+  /// An axis counted from the last, as block formats do.
+  int from_last(std::size_t tensor, std::size_t axis) const {
+    return static_cast<int>(axis) - static_cast<int>(shape_of(tensor).size());
+  }
+
+  /// Elements along the axis that share a scale. An inner axis that they do not fill evenly would
+  /// change the blocks.
+  std::int64_t block_extent(std::size_t tensor, std::size_t axis) const {
+    const auto& blocks = graph_.tensors()[tensor].type.format().blocks;
+    const auto extents = blocks ? extents_of(*blocks) : std::vector<std::int64_t>{};
+    const auto at = static_cast<std::int64_t>(extents.size()) + from_last(tensor, axis);
+    return at < 0 || extents.empty() ? 1 : extents[static_cast<std::size_t>(at)];
+  }
+
+  /// The format of the tensor after `axis` has become two: blocks along it lie along the inner one.
+  ElementType parted_type(std::size_t tensor, std::size_t axis) const {
+    TensorFormat format = graph_.tensors()[tensor].type.format();
+    if (!format.blocks)
+      return graph_.tensors()[tensor].type;
+    BlockScaling& blocks = *format.blocks;
+    const int split = from_last(tensor, axis);
+    blocks.row_axis -= blocks.rows > 1 && blocks.row_axis < split ? 1 : 0;
+    blocks.column_axis -= blocks.columns > 1 && blocks.column_axis < split ? 1 : 0;
+    return ElementType(format);
   }
 
   /// Step of the loop with the largest coefficient, if another loop of the axis has a smaller one.
@@ -124,6 +150,7 @@ private:
       axes[axis] = std::move(outer);
       axes.insert(axes.begin() + at + 1, std::move(within));
     }
+    graph_.tensor(TensorId(tensor)).type = parted_type(tensor, axis);
     auto& shape = graph_.tensor(TensorId(tensor)).shape;
     shape[axis] /= inner;
     shape.insert(shape.begin() + at + 1, inner);

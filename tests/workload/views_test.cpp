@@ -370,6 +370,27 @@ TEST(FoldViews, AnAxisWhoseReaderHasOverlappingWindowsStaysOne) {
   }
 }
 
+/// The rows of y become 3 x 4: blocks of 4 rows lie along the inner axis, those of 8 would be cut.
+TEST(FoldViews, PartedAxesKeepTheBlocksThatShareAScale) {
+  struct Case {
+    const char* type;
+    Shape shape;
+    const char* parted_type;
+  };
+  for (const Case& one : {Case{"mxint8", {3, 4, 5}, "mxint8"},
+                          {"mxint8_4x1", {3, 4, 5}, "mxint8_4x1"},
+                          {"mxint8_8x1", {12, 5}, "mxint8_8x1"},
+                          {"fp8_e4m3_128x128", {12, 5}, "fp8_e4m3_128x128"},
+                          {"mxint8_2x1x1", {3, 4, 5}, "mxint8_2x1x1x1"}}) {
+    Flattened made;
+    made.graph.tensor(made.y).type = element_type_named(one.type).value();
+    const Tensor y = made.folded_y(fold_views(made.graph));
+    EXPECT_EQ(y.shape, one.shape) << one.type;
+    EXPECT_EQ(name_of(y.type), one.parted_type);
+    EXPECT_EQ(size_of(y).value, size_of(made.graph.tensor(made.y)).value) << one.type;
+  }
+}
+
 TEST(FoldViews, WhatLeavesTheGraphKeepsItsShape) {
   Flattened made;
   made.graph.outputs.push_back(made.y);

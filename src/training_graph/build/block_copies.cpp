@@ -17,14 +17,15 @@
 
 namespace monet {
 
+bool makes_quantised_copies(const Operator& op) {
+  return op.domain == kMonetDomain && op.op_type == ops::Quantise;
+}
+
 namespace {
 
 constexpr std::string_view kQuantise = ops::Quantise;
 constexpr std::string_view kRequantise = ops::Requantise;
 
-bool is_quantise(const Operator& op) {
-  return op.domain == kMonetDomain && op.op_type == kQuantise;
-}
 bool is_requantise(const Operator& op) {
   return op.domain == kMonetDomain && op.op_type == kRequantise;
 }
@@ -125,7 +126,7 @@ private:
       }
     }
     const OpId made = made_.copy(id, std::move(op));
-    if (is_quantise(made_.graph().op(made)))
+    if (makes_quantised_copies(made_.graph().op(made)))
       build_nest(made_.graph(), made);
     for (Operator& next : behind)
       made_.add_operator(std::move(next));
@@ -298,12 +299,16 @@ Graph quantise_masters(Graph graph, const std::vector<std::pair<TensorId, Tensor
   return made.release();
 }
 
-TensorId as_quantised(const Graph& graph, TensorId id) {
+std::vector<TensorId> quantised_copies(const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);
-  if (tensor.consumers.size() != 1)
-    return id;
-  const Operator& reader = graph.op(tensor.consumers.front());
-  return is_quantise(reader) && tensor.kind != TensorKind::parameter ? *reader.outputs[0] : id;
+  std::optional<OpId> quantise = tensor.producer;
+  if (tensor.consumers.size() == 1 && tensor.kind != TensorKind::parameter &&
+      makes_quantised_copies(graph.op(tensor.consumers.front())))
+    quantise = tensor.consumers.front();
+  if (!quantise || !makes_quantised_copies(graph.op(*quantise)))
+    return {id};
+  auto copies = present(graph.op(*quantise).outputs);
+  return {copies.begin(), copies.end()};
 }
 
 } // namespace monet

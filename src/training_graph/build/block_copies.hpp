@@ -41,7 +41,10 @@ Graph with_block_copies(const Graph& graph, const Precision& precision);
 /// copy. `masters`: pairs (weight, copy in full precision). Used for `copy` only.
 Graph quantise_masters(Graph graph, const std::vector<std::pair<TensorId, TensorId>>& masters);
 
-/// First quantised copy of a tensor that is only computed to be quantised; any other tensor itself.
-TensorId as_quantised(const Graph& graph, TensorId id);
+/// The quantised copies of a tensor, first the one that has its place in the network: all outputs
+/// of the ai.monet.Quantise that makes or alone reads it. Any other tensor itself.
+std::vector<TensorId> quantised_copies(const Graph& graph, TensorId id);
+/// Whether the operator makes quantised copies of its operand.
+bool makes_quantised_copies(const Operator& op);
 
 } // namespace monet

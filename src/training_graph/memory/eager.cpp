@@ -1,4 +1,5 @@
 // Finds the storages that PyTorch's autograd keeps; storage.cpp calls it for pytorch_eager.
+#include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
 #include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
@@ -24,6 +25,7 @@ class EagerModel {
 public:
   EagerModel(const Graph& graph, const std::vector<bool>& requires_grad)
       : graph_(graph), requires_grad_(requires_grad), kept_(graph) {
+    add_unquantised_gradients();
     add_flat_gradients();
   }
 
@@ -378,10 +380,18 @@ private:
            graph_.op(*backward.forward_op).phase == Phase::loss;
   }
 
+  /// Marks results that are only quantised: their copies are what the network's tensors are.
+  void add_unquantised_gradients() {
+    requires_grad_.resize(graph_.tensors().size(), false);
+    for (const Operator& op : graph_.operators()) {
+      if (op.phase == Phase::forward && makes_quantised_copies(op) && requires_grad(*op.outputs[0]))
+        requires_grad_[op.inputs[0]->index()] = true;
+    }
+  }
+
   /// Marks tensors computed from roundings and signs as requiring a gradient, as in PyTorch, where
   /// it is zero: the other operands of their readers are then kept.
   void add_flat_gradients() {
-    requires_grad_.resize(graph_.tensors().size(), false);
     std::vector<bool> flat(graph_.tensors().size(), false);
     const auto any = [](const Operator& op, const std::vector<bool>& of) {
       return std::ranges::any_of(op.inputs, [&](const auto& id) { return id && of[id->index()]; });

@@ -65,11 +65,28 @@ std::int64_t kept_bytes(const Tensor& one) {
 } // namespace
 
 void EagerKept::keep(TensorId id) {
-  TensorId storage = as_quantised(graph_, copy_for_weight(graph_, layouts_[id].storage));
+  const std::vector<TensorId> copies =
+      quantised_copies(graph_, copy_for_weight(graph_, layouts_[id].storage));
+  const auto is_read = [&](TensorId copy) { return copies.size() == 1 || backward_reads(copy); };
+  if (std::ranges::none_of(copies, is_read))
+    return keep_storage(copies.front());
+  for (const TensorId copy : copies) {
+    if (is_read(copy))
+      keep_storage(copy);
+  }
+}
+
+void EagerKept::keep_storage(TensorId storage) {
   while (graph_.tensor(storage).alias_of) // statistics are updated where they lie
     storage = *graph_.tensor(storage).alias_of;
   if (graph_.tensor(storage).kind != TensorKind::parameter)
     kept_.insert(first_of_numbers(storage));
+}
+
+bool EagerKept::backward_reads(TensorId storage) {
+  if (!read_)
+    read_ = tensors_read_by_backward(graph_);
+  return std::ranges::binary_search(*read_, storage);
 }
 
 void EagerKept::keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i) {

@@ -52,7 +52,8 @@ public:
 
   EagerLayouts& layouts() { return layouts_; }
 
-  /// Keeps the storage of the tensor, unless it is a parameter's.
+  /// Keeps the storage of the tensor, unless it is a parameter's. Of quantised copies, those that
+  /// the backward part reads.
   void keep(TensorId id);
   void keep(const std::vector<std::optional<TensorId>>& ids, std::size_t i);
   /// Keeps a tensor with the axes `from` reshaped to the axes `flat`: its storage if it can be
@@ -65,6 +66,8 @@ public:
   EagerStorage storage() const;
 
 private:
+  void keep_storage(TensorId storage);
+  bool backward_reads(TensorId storage);
   TensorId first_of_numbers(TensorId id);
 
   const Graph& graph_;
@@ -73,6 +76,7 @@ private:
   std::vector<TensorId> numbers_; ///< constants and buffers among them, of known numbers
   std::set<TensorId> copied_;     ///< tensors of which products made copies
   std::int64_t copied_bytes_ = 0;
+  std::optional<std::vector<TensorId>> read_; ///< by the backward part; made when asked for
 };
 
 /// A chain of a network's operators that is one operator in PyTorch 1.13, whose node in autograd

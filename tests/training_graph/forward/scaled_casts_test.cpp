@@ -311,6 +311,17 @@ TEST(ScaledProducts, ATransformerLayer) {
   }
 }
 
+/// dW adds up the rows of all images, so that blocks along them do not end with an image.
+TEST(ScaledProducts, BlocksOfSeveralImagesStayWhole) {
+  TinyNetwork n;
+  n.output(n.op("MatMul", {n.input("x", {2, 6, 8}), n.parameter("w", {8, 4})}, {2, 6, 4}));
+  const TrainingGraph step = step_of(n.graph, in_types("{scaling: block}") + "}");
+  const TrainingGraph folded = fold_views(step);
+  for (const TrainingGraph* made : {&step, &folded})
+    EXPECT_EQ(bytes_of(size_of(named(*made, "x.fp8.columns"))), 8 * 12 + 8 * 4);
+  EXPECT_EQ(folded.stored_bytes, step.stored_bytes);
+}
+
 /// Operators as a file may have them.
 TEST(ScaledProducts, MalformedOperatorsAreRefused) {
   using Shapes = std::vector<std::vector<std::int64_t>>;
