@@ -124,6 +124,8 @@ LAYER_COLUMNS: dict[str, Any] = {
     "macs": np.int64,
     "critical_path_cycles": np.int64,
     "span_cycles": np.int64,
+    "busy_cycles": np.int64,
+    "utilisation": np.float64,
     "energy_pj": np.float64,
     "start_cycle": np.int64,
     "end_cycle": np.int64,

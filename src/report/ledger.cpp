@@ -65,6 +65,9 @@ void book_runs(const Timeline& timeline, Ledger& ledger) {
     const RunCost& cost = timeline.cost_of(run);
     layer.energy.compute += cost.compute;
     layer.energy.onchip_memory += cost.memory;
+    for (std::size_t i = 0; i < kRunCauses; ++i)
+      layer.causes[i] += cost.causes[i];
+    layer.causes.back() += run.end - run.start - cost.latency;
     used.insert(run.core);
     if (!cost.variant.empty())
       layer.variants.insert(cost.variant);

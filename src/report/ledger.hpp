@@ -17,6 +17,7 @@ struct LayerSums {
   Bits offchip;                   ///< bits moved from or to the off-chip memory for it
   Cycles start;                   ///< start of its first run
   Cycles end;                     ///< end of its last run
+  RunCycles causes{};             ///< cycles of its runs by cause, summed over the cores
   std::vector<CoreId> cores;      ///< cores of its runs, ascending
   std::set<std::string> variants; ///< variants of its runs, if there is a choice
 };

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace monet {
 
@@ -56,6 +57,21 @@ Json memory_json(const MemorySample& sample, std::size_t owners) {
   for (std::size_t i = 0; i < owners; ++i)
     json[owner_key(i)] = sample.live[i];
   json["peak_cycle"] = sample.time.value;
+  return json;
+}
+
+/// Sum over an array of cycles.
+template <std::size_t N>
+Cycles sum_of(const std::array<Cycles, N>& cycles) {
+  return std::accumulate(cycles.begin(), cycles.end(), Cycles{});
+}
+
+/// Cycles by the name of an enumeration's values.
+template <class Enum, std::size_t N>
+Json cycles_json(const std::array<Cycles, N>& cycles) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < N; ++i)
+    json[std::string(name_of(static_cast<Enum>(i))) + "_cycles"] = cycles[i].value;
   return json;
 }
 
@@ -108,7 +124,7 @@ Cycles working(const StepResult& result, Phase phase) {
 }
 
 Json phases_json(const StepResult& result, const Ledger& ledger,
-                 const std::vector<Cycles>& on_path) {
+                 const std::vector<LimitCycles>& on_path) {
   const std::vector<Operator>& ops = result.step->graph.operators();
   Json phases = Json::array();
   EnergySplit booked;
@@ -117,28 +133,30 @@ Json phases_json(const StepResult& result, const Ledger& ledger,
   for (std::size_t p = 0; p < latencies.size(); ++p) {
     const PhaseSpan& span = result.timeline->phases[p];
     EnergySplit energy;
-    Cycles path_cycles;
+    LimitCycles path_cycles{};
     std::int64_t mac_count = 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (span_of(ops[i]) != span.phase)
         continue;
       energy += ledger.layers[i].energy;
-      path_cycles += on_path[i];
+      for (std::size_t k = 0; k < kLimits; ++k)
+        path_cycles[k] += on_path[i][k];
       mac_count += macs(ops[i].nest);
     }
     energy.leakage = leaked(*result.timeline, span.end) - leaked(*result.timeline, span.start);
     booked += energy;
-    explained += path_cycles;
+    explained += sum_of(path_cycles);
     const MemorySample peak = peak_between(result.timeline->live, span.start, span.end);
     phases.push_back({{"phase", name_of(span.phase)},
                       {"latency_cycles", latencies[p].value},
-                      {"critical_path_cycles", path_cycles.value},
+                      {"critical_path_cycles", sum_of(path_cycles).value},
                       {"busy_cycles", working(result, span.phase).value},
                       {"energy_pj", picojoules(energy.total())},
                       {"macs", mac_count},
                       {"peak_memory_bytes", total(peak.live)},
                       {"memory", memory_json(peak, reported_owners(*result.step))},
-                      {"energy", energy_json(energy)}});
+                      {"energy", energy_json(energy)},
+                      {"critical_path", cycles_json<Limit>(path_cycles)}});
   }
   internal_check(booked.total() == energy_of(*result.timeline).total(),
                  "energy by phase does not add up to the total");
@@ -212,27 +230,34 @@ Json ports_json(const Ledger& ledger, const Chip& chip, Cycles makespan) {
   return ports;
 }
 
-Json layers_json(const Graph& graph, const Ledger& ledger, const std::vector<Cycles>& on_path) {
+Json layers_json(const Graph& graph, const Ledger& ledger,
+                 const std::vector<LimitCycles>& on_path) {
   Json layers = Json::array();
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     const Operator& op = graph.operators()[i];
     const LayerSums& sums = ledger.layers[i];
+    const Cycles busy = sum_of(sums.causes);
     Json dims = Json::object();
     for (const LoopDim& dim : op.nest.dims)
       dims[valid_utf8(dim.name)] = dim.size;
-    layers.push_back({{"name", valid_utf8(op.name)},
-                      {"op_type", valid_utf8(op.op_type)},
-                      {"phase", name_of(op.phase)},
-                      {"macs", macs(op.nest)},
-                      {"critical_path_cycles", on_path[i].value},
-                      {"span_cycles", (sums.end - sums.start).value},
-                      {"energy_pj", picojoules(sums.energy.total())},
-                      {"start_cycle", sums.start.value},
-                      {"end_cycle", sums.end.value},
-                      {"cores", json_list(sums.cores, [](CoreId core) { return core.value; })},
-                      {"offchip_bytes", bytes_of(sums.offchip)},
-                      {"energy", energy_json(sums.energy)},
-                      {"dims", std::move(dims)}});
+    layers.push_back(
+        {{"name", valid_utf8(op.name)},
+         {"op_type", valid_utf8(op.op_type)},
+         {"phase", name_of(op.phase)},
+         {"macs", macs(op.nest)},
+         {"critical_path_cycles", sum_of(on_path[i]).value},
+         {"span_cycles", (sums.end - sums.start).value},
+         {"busy_cycles", busy.value},
+         {"utilisation", share(sums.causes[static_cast<std::size_t>(RunCause::work)], busy)},
+         {"energy_pj", picojoules(sums.energy.total())},
+         {"start_cycle", sums.start.value},
+         {"end_cycle", sums.end.value},
+         {"cores", json_list(sums.cores, [](CoreId core) { return core.value; })},
+         {"offchip_bytes", bytes_of(sums.offchip)},
+         {"energy", energy_json(sums.energy)},
+         {"critical_path", cycles_json<Limit>(on_path[i])},
+         {"busy", cycles_json<RunCause>(sums.causes)},
+         {"dims", std::move(dims)}});
     if (!sums.variants.empty())
       layers.back()["variant"] = fmt::format("{}", fmt::join(sums.variants, ", "));
   }
@@ -299,7 +324,7 @@ Json step_json(const StepResult& result, const Chip& chip) {
   const Graph& graph = result.step->graph;
   const Ledger ledger = make_ledger(result, chip);
   const CriticalPath path = critical_path(timeline, *result.step, chip);
-  const std::vector<Cycles> on_path = operator_cycles(path, graph.operators().size());
+  const std::vector<LimitCycles> on_path = operator_cycles(path, graph.operators().size());
   const EnergySplit energy = energy_of(timeline);
   const MacSplit mac_split = count_macs(graph);
   Json json = {{"kind", result.step->training ? "training" : "inference"},

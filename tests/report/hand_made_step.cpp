@@ -98,7 +98,7 @@ Timeline make_timeline() {
   t.runs = {{TileId(0), OpId(0), CoreId(0), 0, {10}, {30}},
             {TileId(1), OpId(1), CoreId(0), 1, {40}, {70}},
             {TileId(2), OpId(2), CoreId(1), 2, {74}, {80}}};
-  t.costs = {{pj(8), pj(3.25), 8, ""}, {pj(8.5), pj(4), 8, ""}, {pj(1), pj(0.5), 0, ""}};
+  t.costs = {{pj(8), pj(3.25), 8, ""}, {pj(8.5), pj(4), 8, ""}, {pj(1), pj(0.5), 0, "", {6}, {{{3}, {3}}}}};
   using enum TransferKind;
   t.transfers = {{{0}, {10}, TensorId(0), OpId(0), 0, fetch},
                  {{70}, {74}, TensorId(3), OpId(2), 1, fetch},

@@ -192,6 +192,13 @@ TEST(StepJson, TheCriticalPathCoversTheStep) {
 }
 
 /// Whether layers and phases each explain every cycle of the latency, and the segments say so.
+std::int64_t member_sum(const Json& object) {
+  std::int64_t sum = 0;
+  for (const Json& member : object)
+    sum += member.get<std::int64_t>();
+  return sum;
+}
+
 void check_columns(const Json& json) {
   const std::int64_t latency = json.at("latency_cycles");
   EXPECT_EQ(whole_sum(json.at("layers"), "critical_path_cycles"), latency);
@@ -201,6 +208,12 @@ void check_columns(const Json& json) {
   for (const Json& row : json.at("critical_path").at("segments"))
     counted.at(row.at(7).get<std::size_t>()) +=
         row[1].get<std::int64_t>() - row[0].get<std::int64_t>();
+  for (const char* list : {"layers", "phases"}) {
+    for (const Json& row : json.at(list))
+      EXPECT_EQ(member_sum(row.at("critical_path")), row.at("critical_path_cycles"));
+  }
+  for (const Json& layer : layers)
+    EXPECT_EQ(member_sum(layer.at("busy")), layer.at("busy_cycles"));
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (!json.at("critical_path").contains("segments_per_row")) {
       EXPECT_EQ(layers[i].at("critical_path_cycles"), counted[i]) << i;
@@ -268,9 +281,13 @@ TEST(StepJson, LayersCarryRunsAndTransfers) {
   EXPECT_EQ(
       layers[2].dump(),
       R"({"name":"fc/update","op_type":"SgdUpdate","phase":"update","macs":0,"critical_path_cycles":20,)"
-      R"("span_cycles":6,"energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
+      R"("span_cycles":6,"busy_cycles":6,"utilisation":0.5,"energy_pj":360.75,"start_cycle":74,"end_cycle":80,"cores":[1],"offchip_bytes":32,)"
       R"("energy":{"compute_pj":1.0,"onchip_memory_pj":3.75,"links_pj":156.0,"offchip_pj":200.0,)"
       R"("leakage_pj":0.0},)"
+      R"("critical_path":{"compute_cycles":6,"link_cycles":4,"offchip_cycles":10,"capacity_cycles":0,)"
+      R"("order_cycles":0},)"
+      R"("busy":{"work_cycles":3,"idle_lanes_cycles":3,"instructions_cycles":0,"stall_cycles":0,)"
+      R"("loading_cycles":0,"streaming_cycles":0},)"
       R"("dims":{"K":2,"C":4}})");
 }
 

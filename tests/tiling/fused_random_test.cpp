@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace monet {
-namespace {
+namespace MONET_TEST_FILE {
 
 using testing::Random;
 
@@ -192,5 +192,5 @@ TEST(FusedTiles, automatic_fusion_given_as_plan_makes_the_same_tiles) {
   EXPECT_GT(sliced, 3U);
 }
 
-} // namespace
+} // namespace MONET_TEST_FILE
 } // namespace monet

@@ -36,9 +36,15 @@ export interface Phase extends PhaseFigures {
   start_cycle: number; // phases follow one another without gap
 }
 
+/// Causes of the cycles of a layer's runs.
+export const kCauses = ["work", "idle_lanes", "instructions", "stall", "loading", "streaming"] as const;
+export type Cause = (typeof kCauses)[number];
+
 export interface Layer extends LayerFigures {
   index: number;
   dims: [string, number][];
+  limits: Record<Limit, number>; // its cycles of the critical path
+  causes: Record<Cause, number>; // its busy cycles
 }
 
 /// Cores of one kind share a name; links and layers speak of cores by number.
@@ -143,7 +149,15 @@ const read_link = numbered(read_link_figures, "link");
 
 function read_layer(value: unknown, index: number): Layer {
   const dims = Object.entries(object(object(value)["dims"])).map(([key, size]): [string, number] => [key, number(size)]);
-  return { ...read_layer_figures(value), index, dims };
+  const limits = read_cycles(object(value)["critical_path"], kLimits);
+  const causes = read_cycles(object(value)["busy"], kCauses);
+  return { ...read_layer_figures(value), index, dims, limits, causes };
+}
+
+/// Cycles by name; 0 where the result has none.
+function read_cycles<Name extends string>(value: unknown, names: readonly Name[]): Record<Name, number> {
+  const from = object(value);
+  return Object.fromEntries(names.map((name) => [name, number(from[name + "_cycles"])])) as Record<Name, number>;
 }
 
 function read_gradients(value: unknown): GradientRow {
@@ -240,7 +254,7 @@ function read_step(value: unknown): Step {
     links,
     ports: list(from["ports"]).map(read_link),
     bounds: read_bounds(from["bounds"], cores),
-    limits: Object.fromEntries(kLimits.map((limit) => [limit, number(path[limit + "_cycles"])])) as Record<Limit, number>,
+    limits: read_cycles(path, kLimits),
     segments: list(path["segments"]).map(read_segment),
     layers: list(from["layers"]).map(read_layer),
     gradients: list(from["backward"]).map(read_gradients),

@@ -159,6 +159,8 @@ export interface LayerFigures {
   macs: number; // MACs of the operator, whatever its variant executes
   critical_path_cycles: number; // Cycles of the latency that count for the layer; they add up to the latency
   span_cycles: number; // From the start of its first run to the end of its last one; spans overlap
+  busy_cycles: number; // Cycles of its runs, summed over the cores
+  utilisation: number; // Part of `busy_cycles` that all lanes of the cores would need for the operations
   energy_pj: number; // Energy of its runs and of the transfers for it
   start_cycle: number; // Start of its first run
   end_cycle: number; // End of its last run
@@ -177,6 +179,8 @@ export function read_layer_figures(value: unknown): LayerFigures {
     macs: number(from["macs"]),
     critical_path_cycles: number(from["critical_path_cycles"]),
     span_cycles: number(from["span_cycles"]),
+    busy_cycles: number(from["busy_cycles"]),
+    utilisation: number(from["utilisation"]),
     energy_pj: number(from["energy_pj"]),
     start_cycle: number(from["start_cycle"]),
     end_cycle: number(from["end_cycle"]),

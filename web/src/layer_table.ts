@@ -1,5 +1,5 @@
 // All layers: sorts by any column, filters by text and phase, and makes only the rows that are in sight.
-import type { Layer, Step } from "./data";
+import { kCauses, kLimits, type Layer, type Step } from "./data";
 import { h, shown } from "./dom";
 import { bytes, energy, exact, label, percent, si } from "./format";
 import { on_theme_change, phase_variable } from "./theme";
@@ -44,6 +44,20 @@ const kColumns: Column[] = [
     show: (l) => exact(l.span_cycles),
   },
   {
+    key: "waits_for",
+    title: "Waits most for",
+    is_number: false,
+    value: (l) => waits_for(l),
+    show: (l) => waits_for(l),
+  },
+  {
+    key: "utilisation",
+    title: "Utilisation",
+    is_number: true,
+    value: (l) => l.utilisation,
+    show: (l) => (l.busy_cycles === 0 ? "\u2013" : percent(l.utilisation)),
+  },
+  {
     key: "macs",
     title: "MACs",
     is_number: true,
@@ -60,6 +74,18 @@ const kColumns: Column[] = [
   },
   { key: "cores", title: "Cores", is_number: true, value: (l) => l.cores.length, show: (l) => core_list(l.cores) },
 ];
+
+/// The names with cycles and their shares, the largest first.
+function shares<Name extends string>(cycles: Record<Name, number>, names: readonly Name[]): string[] {
+  const sum = names.reduce((total, name) => total + cycles[name], 0);
+  const present = names.filter((name) => cycles[name] > 0).sort((a, b) => cycles[b] - cycles[a]);
+  return present.map((name) => `${label(name)} ${percent(cycles[name] / sum)}`);
+}
+
+/// What most of the layer's cycles on the critical path wait for.
+function waits_for(layer: Layer): string {
+  return shares(layer.limits, kLimits)[0] ?? "\u2013";
+}
 
 /// What the table is sorted by at first, the most first: the layers that cost the time.
 const kFirstColumn = kColumns.find((column) => column.key === "critical_path_cycles")!;
@@ -341,7 +367,8 @@ export class LayerTable {
     const parts = [
       `${shown(layer.op_type, 60)}, ${shown(label(layer.phase), 40)}`,
       layer.dims.length === 0 ? "" : layer.dims.map(([name, size]) => `${shown(name, 20)}=${exact(size)}`).join(" "),
-      `${exact(layer.critical_path_cycles)} cycles of the critical path`,
+      [`${exact(layer.critical_path_cycles)} cycles of the critical path`, ...shares(layer.limits, kLimits)].join(", "),
+      [`${exact(layer.busy_cycles)} busy cycles`, ...shares(layer.causes, kCauses)].join(", "),
       `runs from ${exact(layer.start_cycle)} to ${exact(layer.end_cycle)}`,
       `${exact(layer.macs)} MACs`,
       `${energy(layer.energy_pj)}: compute ${energy(layer.energy.compute)}, on-chip ${energy(layer.energy.onchip_memory)}, links ${energy(layer.energy.links)}, off-chip ${energy(layer.energy.offchip)}`,

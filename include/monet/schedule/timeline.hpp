@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace monet {
@@ -32,6 +33,20 @@ struct TileRun {
   Cycles end; ///< later than `start`
 };
 
+/// Cause of cycles of a run.
+enum class RunCause : std::uint8_t {
+  work,         ///< operations, if all lanes of the core could do them
+  idle_lanes,   ///< the mapping leaves lanes without operations
+  instructions, ///< instructions of processors and kernels besides the operations
+  stall,        ///< operations wait for ports of the core's memories
+  loading,      ///< before the first and after the last operation
+  streaming,    ///< operands or results that stream off-chip arrive or leave later
+};
+/// Number of values of RunCause.
+inline constexpr std::size_t kRunCauses = 6;
+std::string_view name_of(RunCause cause);
+using RunCycles = std::array<Cycles, kRunCauses>; ///< indexed by RunCause
+
 /// Cost of a run; equal tiles share it.
 struct RunCost {
   Energy compute; ///< MACs or lane operations
@@ -40,6 +55,7 @@ struct RunCost {
   std::string variant; ///< CoreCost::variant
   /// Cycles that the core computes; a run takes longer if streamed operands delay it.
   Cycles latency;
+  RunCycles causes{}; ///< their sum is `latency`; without streaming
 };
 
 /// Kind of a transfer.

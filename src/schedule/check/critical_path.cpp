@@ -365,10 +365,11 @@ CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, 
   return PathWalker(timeline, step, chip).walk();
 }
 
-std::vector<Cycles> operator_cycles(const CriticalPath& path, std::size_t operators) {
-  std::vector<Cycles> cycles(operators);
+std::vector<LimitCycles> operator_cycles(const CriticalPath& path, std::size_t operators) {
+  std::vector<LimitCycles> cycles(operators);
   for (const PathSegment& segment : path.segments)
-    cycles.at(segment.counted.index()) += segment.end - segment.start;
+    cycles.at(segment.counted.index()).at(static_cast<std::size_t>(segment.limit)) +=
+        segment.end - segment.start;
   return cycles;
 }
 

@@ -1,6 +1,7 @@
 // Entry of the schedule stage: places tiles one by one, with their transfers and memory. Uses
 // TileQueue for the order, DataMover for transfers and Residency for memories.
 #include "base/shared/names.hpp"
+#include "schedule/cost/run_cost.hpp"
 #include "schedule/placement/data_mover.hpp"
 #include "schedule/placement/tile_queue.hpp"
 #include "schedule/placement/timeline_writer.hpp"
@@ -30,7 +31,7 @@ public:
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
     for (TileKind& kind : kinds_) {
       if (kind.problem != nullptr)
-        kind.row = timeline_.add_cost(run_cost(kind));
+        kind.row = timeline_.add_cost(run_cost(*kind.problem, *kind.cost));
     }
     timeline_.expect(tiles.tiles.size(), pieces_.min_transfers(), pieces_.min_stays());
     seen_.resize(pieces_.sources().parts().size(), 0);
@@ -108,17 +109,6 @@ private:
     std::vector<Bits> slices;     ///< per operand: working space if streamed; no stack's slices
     std::vector<Bits> read_again; ///< per operand: earlier tiles' sums, if streamed
   };
-
-  static RunCost run_cost(const TileKind& kind) {
-    RunCost row{Energy::from(kind.cost->compute_energy), Energy::from(kind.cost->memory_energy), 0,
-                kind.cost->variant, std::max(Cycles{1}, kind.cost->latency)};
-    if (kind.problem->compute == ComputeKind::mac) {
-      row.macs = 1;
-      for (const LoopDim& dim : kind.problem->dims)
-        row.macs *= dim.size;
-    }
-    return row;
-  }
 
   void find_fused_stacks() {
     std::vector<std::uint32_t> operators;

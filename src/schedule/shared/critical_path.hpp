@@ -25,6 +25,7 @@ enum class Limit : std::uint8_t {
 /// Number of values of Limit.
 inline constexpr std::size_t kLimits = 5;
 std::string_view name_of(Limit limit);
+using LimitCycles = std::array<Cycles, kLimits>; ///< indexed by Limit
 
 /// A segment of the critical path.
 struct PathSegment {
@@ -43,8 +44,8 @@ struct PathSegment {
 
 /// The critical path of a schedule.
 struct CriticalPath {
-  std::vector<PathSegment> segments;  ///< from 0 to the makespan, without gap
-  std::array<Cycles, kLimits> sums{}; ///< cycles by Limit; their sum is the makespan
+  std::vector<PathSegment> segments; ///< from 0 to the makespan, without gap
+  LimitCycles sums{};                ///< their sum is the makespan
 };
 
 /// Finds the critical path backwards from the last event. A run waits for arriving data, the
@@ -53,12 +54,12 @@ struct CriticalPath {
 /// log n) time in the number of runs, transfers and stays.
 CriticalPath critical_path(const Timeline& timeline, const TrainingGraph& step, const Chip& chip);
 
-/// Cycles of the latency per operator; their sum is the makespan. `operators` is the number of
-/// operators of the step. A segment counts for the operator whose tile runs, or whose transfer is
-/// active. There are two exceptions. A segment that the path waits for because it frees space
-/// counts for the operator that needs the space; a spill always does. A segment with the limit
-/// `order` counts for the operator that waits; from cycle 0, that is the operator of the path's
-/// first event.
-std::vector<Cycles> operator_cycles(const CriticalPath& path, std::size_t operators);
+/// Cycles of the latency per operator; all of them sum up to the makespan. `operators` is the
+/// number of operators of the step. A segment counts for the operator whose tile runs, or whose
+/// transfer is active. There are two exceptions. A segment that the path waits for because it frees
+/// space counts for the operator that needs the space; a spill always does. A segment with the
+/// limit `order` counts for the operator that waits; from cycle 0, that is the operator of the
+/// path's first event.
+std::vector<LimitCycles> operator_cycles(const CriticalPath& path, std::size_t operators);
 
 } // namespace monet

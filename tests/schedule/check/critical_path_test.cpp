@@ -53,8 +53,8 @@ std::vector<Part> parts_of(const CriticalPath& path) {
 
 std::vector<std::int64_t> cycles_of(const CriticalPath& path, const StepBuilder& builder) {
   std::vector<std::int64_t> cycles;
-  for (const Cycles one : operator_cycles(path, builder.step().graph.operators().size()))
-    cycles.push_back(one.value);
+  for (const LimitCycles& one : operator_cycles(path, builder.step().graph.operators().size()))
+    cycles.push_back(std::accumulate(one.begin(), one.end(), Cycles{}).value);
   return cycles;
 }
 
@@ -113,8 +113,13 @@ void check_columns(const testing::RandomCase& c, Attributed& all) {
   const Timeline timeline =
       testing::schedule_with(c.tiles, c.step, c.chip, testing::hashed_cost, c.priority);
   const CriticalPath path = critical_path(timeline, c.step, c.chip);
-  const std::vector<Cycles> columns = operator_cycles(path, c.step.graph.operators().size());
-  EXPECT_EQ(std::accumulate(columns.begin(), columns.end(), Cycles{}), timeline.makespan);
+  LimitCycles sums{};
+  for (const LimitCycles& one : operator_cycles(path, c.step.graph.operators().size())) {
+    for (std::size_t i = 0; i < kLimits; ++i)
+      sums[i] += one[i];
+  }
+  EXPECT_EQ(sums, path.sums);
+  EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), Cycles{}), timeline.makespan);
   for (std::size_t i = 0; i < path.segments.size(); ++i) {
     const PathSegment& segment = path.segments[i];
     const bool known = segment.limit != Limit::order;
