@@ -27,6 +27,7 @@ namespace monet::cli {
 using Json = nlohmann::ordered_json;
 
 inline constexpr int kExitOk = 0;
+inline constexpr int kExitCondition = 1; ///< a condition of --fail-if holds
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInput = 3;
 inline constexpr int kExitInfeasible = 4;

@@ -10,6 +10,7 @@
 #include "workload/shared/views.hpp"
 
 #include "monet/base/files.hpp"
+#include "monet/base/yaml.hpp"
 #include "monet/hardware/read_hardware.hpp"
 #include "monet/tiling/stacks_file.hpp"
 #include "monet/tiling/tiling.hpp"
@@ -22,6 +23,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 namespace monet::cli {
 
@@ -124,6 +127,40 @@ ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* train
 
 } // namespace
 
+namespace {
+
+/// The files that exist, by name without folder, each once. Files of one name in different folders
+/// are numbered.
+std::map<std::string, std::string> named_files(const std::vector<std::string>& files) {
+  std::map<std::string, std::string> named;
+  std::set<std::string> seen;
+  for (const std::string& file : files) {
+    const std::string path = std::filesystem::path(file).lexically_normal().string();
+    if (!is_file(file) || !seen.insert(path).second)
+      continue;
+    const std::string name = std::filesystem::path(path).filename().string();
+    std::string key = name;
+    for (int n = 2; named.contains(key); ++n)
+      key = fmt::format("{} ({})", name, n);
+    named[key] = path;
+  }
+  return named;
+}
+
+/// Scalars of a node by the path of their keys. Nesting is limited by parse_yaml().
+void add_scalars(const YamlNode& node, const std::string& path,
+                 std::map<std::string, std::string>& scalars) {
+  const std::string prefix = path.empty() ? "" : path + '.';
+  for (const YamlNode::Entry& entry : node.entries)
+    add_scalars(entry.value, prefix + entry.key, scalars);
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    add_scalars(node.items[i], prefix + std::to_string(i), scalars);
+  if (node.kind == YamlNode::Kind::scalar)
+    scalars[path] = node.scalar;
+}
+
+} // namespace
+
 Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   std::vector<std::string> files = experiment.files;
   files.push_back(experiment.network);
@@ -134,6 +171,7 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
   if (!experiment.stacks.empty())
     files.push_back(experiment.stacks);
   Provenance provenance = provenance_of(files);
+  add_file_settings(files, provenance);
   std::map<std::string, std::string>& options = provenance.options;
   options["mode"] = name_of(experiment.mode);
   if (experiment.mode != StepMode::layer_by_layer) {
@@ -208,22 +246,17 @@ Provenance provenance_of(const std::vector<std::string>& files) {
   Provenance provenance;
   provenance.version = version();
   provenance.git_hash = git_hash();
-  std::vector<std::string> seen;
-  for (const std::string& file : files) {
-    if (!is_file(file))
-      continue;
-    const std::string path = std::filesystem::path(file).lexically_normal().string();
-    if (std::find(seen.begin(), seen.end(), path) != seen.end())
-      continue;
-    seen.push_back(path);
-    const std::string hash = sha512_hex(read_file(path));
-    const std::string name = std::filesystem::path(path).filename().string();
-    std::string key = name; // files of the same name in different folders are numbered
-    for (int n = 2; provenance.input_hashes.contains(key); ++n)
-      key = fmt::format("{} ({})", name, n);
-    provenance.input_hashes[key] = hash;
-  }
+  for (const auto& [name, path] : named_files(files))
+    provenance.input_hashes[name] = sha512_hex(read_file(path));
   return provenance;
+}
+
+void add_file_settings(const std::vector<std::string>& files, Provenance& provenance) {
+  for (const auto& [name, path] : named_files(files)) {
+    const std::string extension = std::filesystem::path(path).extension().string();
+    if (extension == ".yaml" || extension == ".yml")
+      add_scalars(load_yaml(path), "", provenance.settings[name]);
+  }
 }
 
 ModelInputs read_and_check(const Experiment& experiment, Session& session) {

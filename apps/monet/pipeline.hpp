@@ -82,6 +82,8 @@ std::string write_results(const std::string& folder, const nlohmann::ordered_jso
 
 /// Provenance with version, git hash and hashes of the files; the caller adds options.
 Provenance provenance_of(const std::vector<std::string>& files);
+/// Adds the settings of those files that are YAML.
+void add_file_settings(const std::vector<std::string>& files, Provenance& provenance);
 /// Paths of the files that a chip was read from.
 std::vector<std::string> files_of(const Chip& chip);
 

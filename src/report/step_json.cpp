@@ -400,11 +400,14 @@ Json buffers_json(const Graph& graph) {
 }
 
 Json provenance_json(const Provenance& provenance) {
-  return {{"version", provenance.version},
-          {"git_hash", provenance.git_hash},
-          {"seed", provenance.seed},
-          {"inputs", strings_json(provenance.input_hashes)},
-          {"options", strings_json(provenance.options)}};
+  Json json{{"version", provenance.version},
+            {"git_hash", provenance.git_hash},
+            {"seed", provenance.seed},
+            {"inputs", strings_json(provenance.input_hashes)},
+            {"options", strings_json(provenance.options)}};
+  for (const auto& [file, settings] : provenance.settings)
+    json["settings"][valid_utf8(file)] = strings_json(settings);
+  return json;
 }
 
 Json result_json(const std::string& name, const StepResult& step, const StepResult* inference,

@@ -18,6 +18,7 @@ import { parallelism_page } from "./parallelism_page";
 import { warning_panel } from "./parts";
 import { read_searches } from "./search_data";
 import { search_panel, worse_panel } from "./search_panel";
+import { result_comparison_page } from "./result_comparison_page";
 import { header, key_figures, phase_table, provenance, resource_tables, transfer_summary } from "./summary";
 import { study_page } from "./study_page";
 import { phase_variable } from "./theme";
@@ -181,6 +182,7 @@ function mount(root: HTMLElement, data: unknown): void {
   const pages = {
     explore: explore_page,
     "explore-comparison": compare_page,
+    comparison: result_comparison_page,
     cluster: cluster_page,
     parallelism: parallelism_page,
     "backward-study": study_page,

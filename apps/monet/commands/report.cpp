@@ -27,9 +27,10 @@ struct ResultKind {
   IsType is;
   const char* type;
 };
-constexpr std::array<ResultKind, 5> kResultKinds{
+constexpr std::array<ResultKind, 6> kResultKinds{
     {{"explore", "fronts", &Json::is_object, "an object"},
      {"explore-comparison", "pairs", &Json::is_array, "a list"},
+     {"comparison", "runs", &Json::is_array, "a list"},
      {"cluster", "timeline", &Json::is_object, "an object"},
      {"parallelism", "best_strategy", &Json::is_object, "an object"},
      {"backward-study", "figures", &Json::is_array, "a list"}}};

@@ -146,7 +146,9 @@ Provenance provenance_of(const ClusterExperiment& experiment, const ClusterInput
   }
   if (!experiment.settings.transformer)
     files.push_back(experiment.settings.network);
-  return provenance_of(files);
+  Provenance provenance = provenance_of(files);
+  add_file_settings(files, provenance);
+  return provenance;
 }
 
 void add_settings(const std::vector<std::string>& settings, Provenance& provenance) {

@@ -29,6 +29,8 @@ struct Provenance {
   std::uint64_t seed = 0;
   std::map<std::string, std::string> input_hashes; ///< file name (without folders) -> sha512_hex()
   std::map<std::string, std::string> options;
+  /// Scalars of the input files in YAML: file name -> path of keys ("cores.0.size") -> text.
+  std::map<std::string, std::map<std::string, std::string>> settings;
 };
 
 /// A modelled step. The pointers are borrowed for writing.

@@ -6,7 +6,16 @@
 namespace monet {
 
 /// JSON Schema of a result: docs/<name>.schema.json.
-enum class ResultSchema { backward, cluster, explore, formats, optimise, result, train };
+enum class ResultSchema {
+  backward,
+  cluster,
+  comparison,
+  explore,
+  formats,
+  optimise,
+  result,
+  train
+};
 
 /// The result itself. Throws InternalError if one of its objects has a key that its schema lacks,
 /// or lacks a required one. Only developer builds check.
