@@ -47,7 +47,7 @@ constexpr Figure kClusterFigures[]{{"time", "/time_ns", "ns"},
                                    {"memory", "/memory/largest_bytes", "bytes"}};
 constexpr const char* kLimitKeys[]{"compute", "link", "offchip", "capacity", "order"};
 
-/// The number at a place of a result; null if there is none.
+/// The number that a pointer leads to in a result; null if there is none.
 Json number_at(const Json& json, const char* pointer) {
   const Json::json_pointer at(pointer);
   return json.contains(at) && json.at(at).is_number() ? json.at(at) : Json();
