@@ -4,8 +4,8 @@
 #include "base/shared/text.hpp"
 #include "explore/shared/run_figures.hpp"
 #include "report/explore_text.hpp"
-#include "report/json_list.hpp"
 #include "report/shared/explore_result.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 
 #include "monet/base/errors.hpp"

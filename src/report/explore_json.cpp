@@ -5,8 +5,8 @@
 #include "explore/shared/run_figures.hpp"
 #include "explore/shared/sensitivity.hpp"
 #include "report/explore_text.hpp"
-#include "report/json_list.hpp"
 #include "report/shared/explore_result.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 #include "report/shared/written.hpp"
 

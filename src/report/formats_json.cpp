@@ -1,7 +1,7 @@
 // Writes the JSON of `monet formats` (docs/formats.schema.json); formats_table.cpp prints tables
 // from it.
-#include "report/json_list.hpp"
 #include "report/shared/formats_result.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 #include "report/shared/written.hpp"
 

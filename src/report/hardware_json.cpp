@@ -2,7 +2,7 @@
 // `monet core`, and prints them as a table.
 #include "hardware/shared/array_modes.hpp"
 #include "hardware/shared/memory_model.hpp"
-#include "report/json_list.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 
 #include "monet/hardware/imc_array.hpp"

@@ -1,8 +1,8 @@
 // Writes the JSON of one modelled step, the main part of result.json; docs/reference/result.md
 // describes every key.
 #include "hardware/shared/array_modes.hpp"
-#include "report/json_list.hpp"
 #include "report/ledger.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 #include "report/shared/written.hpp"
 #include "report/timeline_json.hpp"

@@ -1,6 +1,6 @@
 // JSON and table of `monet schedule --model stream-coala`; stream_result.hpp lists the keys.
 #include "base/shared/text.hpp"
-#include "report/json_list.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/stream_result.hpp"
 #include "report/shared/text.hpp"
 

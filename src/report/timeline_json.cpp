@@ -1,7 +1,7 @@
 // Writes the time-dependent parts of a step's JSON (timeline_json.hpp); step_json.cpp calls it.
 #include "report/timeline_json.hpp"
 
-#include "report/json_list.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/text.hpp"
 #include "schedule/shared/bounds.hpp"
 

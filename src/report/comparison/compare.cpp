@@ -1,6 +1,6 @@
 // Compares results of one kind figure by figure (shared/result_comparison.hpp), for `monet
 // compare`.
-#include "report/json_list.hpp"
+#include "report/shared/json_list.hpp"
 #include "report/shared/result_comparison.hpp"
 #include "report/shared/written.hpp"
 
@@ -47,7 +47,7 @@ constexpr Figure kClusterFigures[]{{"time", "/time_ns", "ns"},
                                    {"memory", "/memory/largest_bytes", "bytes"}};
 constexpr const char* kLimitKeys[]{"compute", "link", "offchip", "capacity", "order"};
 
-/// The number that a pointer leads to in a result; null if there is none.
+/// Number that a pointer leads to in a result, or null.
 Json number_at(const Json& json, const char* pointer) {
   const Json::json_pointer at(pointer);
   return json.contains(at) && json.at(at).is_number() ? json.at(at) : Json();
