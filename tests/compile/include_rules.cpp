@@ -41,7 +41,7 @@ const std::vector<StageRooms> kHouse{
      {"network", "device", "partition", "pipeline", "strategy", "cost", "step", "planner"}},
     {"explore", {"space", "store", "evaluate", "strategy", "run"}},
     {"reference", {"stream/tiles", "stream/costs", "stream/schedule", "einsum"}},
-    {"report", {"search", "train", "cluster"}},
+    {"report", {"comparison", "search", "train", "cluster"}},
 };
 const std::vector<std::string_view> kAppRooms{"options", "commands"};
 /// Its engines, the folders that hold its rooms, know nothing of each other.
