@@ -80,50 +80,54 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
 }
 
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs) {
-  ScheduleOptions options;
-  options.core_cost = experiment.core_cost;
-  options.priority = experiment.priority;
-  options.rules = experiment.rules;
-  options.jobs = jobs;
-  return options;
+  return {.core_cost = experiment.core_cost,
+          .priority = experiment.priority,
+          .rules = experiment.rules,
+          .jobs = jobs};
 }
 
 StepChoice choose_step(const Experiment& experiment, const Chip& chip, const TrainingGraph& step,
-                       const TilingOptions& tiling, CoreCostCache& costs, Session& session,
-                       const std::string& what) {
+                       const StepOptions& options, CoreCostCache& costs, Session& session) {
   if (experiment.mode == StepMode::layer_by_layer) {
-    StepChoice choice;
-    choice.tiling = tiling;
-    return choice;
+    return {.tiling = options.tiling};
   }
-  const StepOptions options{tiling, schedule_options(experiment, session.context.jobs), what};
   const auto told = [&](const SearchProgress& state) { session.progress.search(state); };
-  return session.stage(what.empty() ? "fusion" : what + ": fusion", [&] {
+  return session.stage(options.name.empty() ? "fusion" : options.name + ": fusion", [&] {
     std::optional<SharedPlans> shared;
     if (experiment.quick)
       shared.emplace(step, experiment.halo);
-    return monet::choose_step(step, chip, options, experiment.mode, experiment.core_cost.objective,
-                              {costs}, shared ? &*shared : nullptr, told);
+    return monet::choose_step(
+        step, chip, options,
+        {experiment.mode, experiment.core_cost.objective, shared ? &*shared : nullptr, told},
+        costs);
   });
 }
 
 namespace {
 
-ModelledGraph model_graph(const TrainingGraph& graph, const TrainingGraph* training,
-                          const ModelInputs& inputs, CoreCostCache& costs,
-                          const Experiment& experiment, Session& session, const std::string& what) {
-  ModelledGraph made;
-  made.graph = session.stage(
-      what + ": fold views", [&] { return fold_views(graph); },
-      [](const TrainingGraph& folded) { verify(folded); });
-  made.tiling =
-      choose_step(experiment, inputs.chip, made.graph,
-                  tiling_options(experiment, inputs, made.graph, training), costs, session, what)
-          .tiling;
-  const StepOptions options{made.tiling, schedule_options(experiment, session.context.jobs), what};
-  made.modelled = model_step(made.graph, inputs.chip, options, {costs, &session.context});
-  return made;
-}
+/// Models the steps of one experiment, which share core costs.
+struct StepModeller {
+  const Experiment& experiment;
+  const ModelInputs& inputs;
+  Session& session;
+  CoreCostCache costs = {};
+
+  /// Models `graph`. `training`: the graph whose operators stacks may name, too; may be null.
+  ModelledGraph model(const TrainingGraph& graph, const TrainingGraph* training,
+                      const std::string& what) {
+    ModelledGraph made;
+    made.graph = session.stage(
+        what + ": fold views", [&] { return fold_views(graph); },
+        [](const TrainingGraph& folded) { verify(folded); });
+    StepOptions options{tiling_options(experiment, inputs, made.graph, training),
+                        schedule_options(experiment, session.context.jobs), what};
+    options.tiling =
+        choose_step(experiment, inputs.chip, made.graph, options, costs, session).tiling;
+    made.tiling = options.tiling;
+    made.modelled = model_step(made.graph, inputs.chip, options, {costs, &session.context});
+    return made;
+  }
+};
 
 } // namespace
 
@@ -276,22 +280,20 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   Model model;
   model.provenance = provenance_of(experiment, inputs.chip);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
-  CoreCostCache costs;
+  StepModeller steps{experiment, inputs, session};
   const bool is_training = experiment.training && !experiment.inference_only;
   if (is_training) {
     model.training_graph = session.stage(
         "training: graph",
         [&] { return make_step(inputs.network, *experiment.training, experiment.training_where); },
         check);
-    model.step =
-        model_graph(*model.training_graph, nullptr, inputs, costs, experiment, session, "training");
+    model.step = steps.model(*model.training_graph, nullptr, "training");
   }
   const TrainingGraph inference = session.stage(
       "inference: graph",
       [&] { return make_inference_graph(inputs.network, inference_precision(experiment)); }, check);
   ModelledGraph alone =
-      model_graph(inference, model.training_graph ? &*model.training_graph : nullptr, inputs, costs,
-                  experiment, session, "inference");
+      steps.model(inference, model.training_graph ? &*model.training_graph : nullptr, "inference");
   if (is_training) {
     model.inference = std::move(alone);
   } else {

@@ -57,10 +57,9 @@ TilingOptions tiling_options(const Experiment& experiment, const ModelInputs& in
                              const TrainingGraph& step, const TrainingGraph* training);
 ScheduleOptions schedule_options(const Experiment& experiment, int jobs);
 /// Chooses stacks and slices for the experiment's mode and core objective, as a stage of the
-/// session. Returns `tiling` with the chosen ones.
+/// session. Returns `options.tiling` with the chosen ones.
 StepChoice choose_step(const Experiment& experiment, const Chip& chip, const TrainingGraph& step,
-                       const TilingOptions& tiling, CoreCostCache& costs, Session& session,
-                       const std::string& what);
+                       const StepOptions& options, CoreCostCache& costs, Session& session);
 Provenance provenance_of(const Experiment& experiment, const Chip& chip);
 
 /// Creates a folder. Throws OutputError if this fails; a folder that exists is not an error.

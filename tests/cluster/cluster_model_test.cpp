@@ -303,8 +303,8 @@ TEST(ClusterModel, OneChipTakesWhatItsScheduleTakes) {
   const ClusterStep step = ClusterModel(cluster, device, workload).model({});
   const TrainingGraph alone = fold_views(make_training_graph(network(1), workload.training));
   CoreCostCache costs;
-  const StepChoice choice = choose_step(alone, *device.chip, {}, StepMode::automatic,
-                                        Objective::latency, ModelContext{costs});
+  const StepChoice choice =
+      choose_step(alone, *device.chip, {}, {StepMode::automatic, Objective::latency}, costs);
   EXPECT_EQ(std::llround(static_cast<double>(step.time) * 1e-9 * device.chip->frequency_hz),
             choice.figures.latency_cycles);
   EXPECT_NEAR(step.energy_pj / choice.figures.energy_pj, 1, 1e-9);
@@ -326,8 +326,8 @@ TEST(ClusterModel, AlikeLayersOfAChipTakeWhatAllOfThemTake) {
   const TrainingGraph whole =
       fold_views(make_training_graph(make_transformer(shape), workload.training));
   CoreCostCache costs;
-  const StepChoice choice = choose_step(whole, *device.chip, {}, StepMode::automatic,
-                                        Objective::latency, ModelContext{costs});
+  const StepChoice choice =
+      choose_step(whole, *device.chip, {}, {StepMode::automatic, Objective::latency}, costs);
   const double cycles = static_cast<double>(step.time) * 1e-9 * device.chip->frequency_hz;
   const double ratio = cycles / static_cast<double>(choice.figures.latency_cycles);
   RecordProperty("of_all_layers", std::to_string(ratio));

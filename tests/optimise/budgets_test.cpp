@@ -88,7 +88,7 @@ struct Case {
     options.fusion.objective = options.objective;
     found.push_back(optimise_fusion({step, chip, costs, {}, {}}, options.fusion, {}).figures);
     const TilingOptions tiling =
-        choose_step(step, chip, {}, StepMode::automatic, options.objective, {costs}).tiling;
+        choose_step(step, chip, {}, {StepMode::automatic, options.objective}, costs).tiling;
     AllocationEvaluator evaluator(step, chip, tiling, {});
     AllocationSearchOptions search;
     search.objective = options.objective;
@@ -109,8 +109,8 @@ struct Case {
     std::vector<StepFigures> figures{model(again, {}, Priority::order).figures};
     ScheduleOptions in_order;
     in_order.priority = Priority::order;
-    figures.push_back(choose_step(again, chip, {{}, in_order, {}}, StepMode::automatic,
-                                  options.objective, {costs})
+    figures.push_back(choose_step(again, chip, {{}, in_order, {}},
+                                  {StepMode::automatic, options.objective}, costs)
                           .figures);
     return figures;
   }

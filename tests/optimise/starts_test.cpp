@@ -42,7 +42,7 @@ struct Started {
         objective(static_cast<Objective>(seed % 4)) {
     try {
       automatic =
-          choose_step(step, chip, {tiling, {}, {}}, StepMode::automatic, objective, {costs});
+          choose_step(step, chip, {tiling, {}, {}}, {StepMode::automatic, objective}, costs);
     } catch (const InfeasibleError&) { // its operands are too large
     }
   }
@@ -244,7 +244,7 @@ TEST(Starts, AllocationsAreReadBackFromTheirFiles) {
     }
     cores_changed += found.best.plan != evaluator.automatic() ? 1 : 0;
     const StepMode mode = c.is_fused() ? StepMode::fused : StepMode::layer_by_layer;
-    EXPECT_EQ(choose_step(c.step, c.chip, {again, {}, {}}, mode, c.objective, {c.costs}).figures,
+    EXPECT_EQ(choose_step(c.step, c.chip, {again, {}, {}}, {mode, c.objective}, c.costs).figures,
               found.best.figures);
   }
   EXPECT_GT(fused, 1);
@@ -293,8 +293,8 @@ TEST(Starts, ProgressStaysWithinItsTotal) {
       }
     }
     c.search_jointly(ticks.control);
-    choose_step(c.step, c.chip, {}, StepMode::automatic, c.objective, {c.costs}, nullptr,
-                ticks.control.progress);
+    choose_step(c.step, c.chip, {},
+                {StepMode::automatic, c.objective, nullptr, ticks.control.progress}, c.costs);
     EXPECT_GT(ticks.count, 20);
   }
 }
@@ -345,8 +345,8 @@ TEST(Starts, LimitsThatEndAPartAreTold) {
                 (found.plan && static_cast<double>(found.outcome.cost) <= found.bound))
         << static_cast<int>(method);
   }
-  const PairingResult pairs =
-      choose_pairs([&](const auto&) { return c.step; }, {}, c.chip, {}, c.costs, {}, control);
+  const PairedStepMaker make = [&](const auto&) { return c.step; };
+  const PairingResult pairs = choose_pairs({make, {}, c.chip, {}, c.costs}, {}, control);
   EXPECT_TRUE(pairs.interrupted);
 }
 

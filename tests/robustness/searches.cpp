@@ -25,8 +25,8 @@ void check(const Asked& asked, const TrainingGraph& step, const StepOptions& opt
 StepOptions chosen(Asked& asked, StepMode mode, const TrainingGraph& step) {
   StepOptions options = asked.options;
   if (mode != StepMode::layer_by_layer) {
-    options.tiling = choose_step(step, asked.chip, options, mode,
-                                 options.schedule.core_cost.objective, {asked.costs})
+    options.tiling = choose_step(step, asked.chip, options,
+                                 {mode, options.schedule.core_cost.objective}, asked.costs)
                          .tiling;
   } else {
     options.tiling.stacks.reset();
@@ -56,8 +56,8 @@ void search_allocation(Asked& asked, const SearchControl& control, Random& rando
   StepOptions options = asked.options;
   options.tiling.idle.assign(asked.chip.cores.size(), false);
   if (asked.mode != StepMode::layer_by_layer) {
-    options.tiling = choose_step(asked.step, asked.chip, options, asked.mode,
-                                 options.schedule.core_cost.objective, {asked.costs})
+    options.tiling = choose_step(asked.step, asked.chip, options,
+                                 {asked.mode, options.schedule.core_cost.objective}, asked.costs)
                          .tiling;
   } else {
     options.tiling.stacks.reset();

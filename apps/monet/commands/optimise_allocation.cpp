@@ -68,9 +68,9 @@ public:
 private:
   TilingOptions chosen_tiling() {
     const StopScope scope(StopRequest{control_.stop_at_once});
-    return choose_step(inputs_.experiment, chip_, step_, inputs_.tiling_options(), costs_, session_,
-                       {})
-        .tiling;
+    const StepOptions options{
+        inputs_.tiling_options(), inputs_.schedule_options(session_.context.jobs), {}};
+    return choose_step(inputs_.experiment, chip_, step_, options, costs_, session_).tiling;
   }
 
   /// Checks that the best plan has its claimed figures and does not beat the bound.

@@ -80,9 +80,8 @@ ModelledStep modelled(const TrainingGraph& step, const SearchInputs& inputs, Ste
   options.tiling.halo = inputs.experiment.halo;
   Experiment experiment = inputs.experiment;
   experiment.mode = mode;
-  options.tiling =
-      choose_step(experiment, inputs.files.chip, step, options.tiling, costs, session, {}).tiling;
-  options.schedule = schedule_options(inputs.experiment, session.context.jobs);
+  options.schedule = schedule_options(experiment, session.context.jobs);
+  options.tiling = choose_step(experiment, inputs.files.chip, step, options, costs, session).tiling;
   return model_step(step, inputs.files.chip, options, {costs, &session.context});
 }
 
@@ -303,7 +302,7 @@ void add_optimise_checkpointing(Command& optimise) {
       throw UsageError("--budget is one budget, --sweep many");
     const CheckpointingArguments& own = arguments->own;
     const std::array<std::string_view, 4> of_steps{"automatic", "heuristics", "chain", "genetic"};
-    if (std::find(of_steps.begin(), of_steps.end(), own.method) == of_steps.end())
+    if (std::ranges::find(of_steps, own.method) == of_steps.end())
       throw UsageError("--method " + own.method + " is for --log");
     const bool in_order = !command.given("--priority");
     arguments->common.adapt = [arguments = arguments.get(), in_order](Experiment& experiment) {

@@ -104,16 +104,14 @@ private:
       TrainingGraph step = with_recomputation(inputs_.step, runs);
       TrainingGraph with_views = with_recomputation(inputs_.graph, inputs_.step, runs);
       TilingOptions tiling = tiling_options(inputs_.experiment, inputs_.files, step, &with_views);
-      TilingOptions chosen;
+      StepOptions run{tiling, inputs_.schedule_options(session_.context.jobs), "recomputed"};
       control_.begin([&] {
-        chosen =
-            choose_step(inputs_.experiment, chip(), step, tiling, costs_, session_, "recomputed")
-                .tiling;
+        run.tiling = choose_step(inputs_.experiment, chip(), step, run, costs_, session_).tiling;
       });
       step_ = std::move(step);
       export_ = std::move(with_views);
       tiling_ = std::move(tiling);
-      take(chosen);
+      take(run.tiling);
     } else if (!found.interrupted) {
       throw InfeasibleError(fmt::format(
           "checkpointing: {} within {} bytes{}",

@@ -21,12 +21,15 @@ PairedSteps::PairedSteps(const SearchInputs& inputs, Objective objective, CoreCo
     training.paired_gradients = paired;
     return make_training_graph(inputs.files.network, training);
   };
-  const StepOptions options{inputs.tiling_options(), inputs.schedule_options(1), {}};
+  const PairedStepMaker make = [&](const auto& paired) { return fold_views(with(paired)); };
+  const PairingProblem problem{make,
+                               products,
+                               inputs.files.chip,
+                               {inputs.tiling_options(), inputs.schedule_options(1), {}},
+                               costs};
   const SearchControl part = control.share(4);
   const PairingResult chosen = session.stage("pairs of gradients", [&] {
-    return choose_pairs([&](const auto& paired) { return fold_views(with(paired)); }, products,
-                        inputs.files.chip, options, costs, {inputs.experiment.mode, objective},
-                        part);
+    return choose_pairs(problem, {inputs.experiment.mode, objective}, part);
   });
   products_ = products.size();
   interrupted_ = chosen.interrupted;

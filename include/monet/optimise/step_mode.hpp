@@ -3,7 +3,7 @@
 //   StepFigures best_figures(const TrainingGraph& step, const Chip& chip) {
 //     CoreCostCache costs;
 //     const StepChoice choice =
-//         choose_step(step, chip, {}, StepMode::automatic, Objective::latency, {costs});
+//         choose_step(step, chip, {}, {StepMode::automatic, Objective::latency}, costs);
 //     return choice.figures;
 //   }
 #pragma once
@@ -63,6 +63,16 @@ struct SharedPlans {
 /// Callback for the progress of choose_step(); may be empty.
 using StepProgress = std::function<void(const SearchProgress&)>;
 
+/// Options of choose_step().
+struct StepChoiceOptions {
+  StepMode mode = StepMode::automatic;
+  Objective objective = Objective::latency;
+  /// Plans that many chips share; may be null. With them, the only fused candidate is one of these
+  /// plans.
+  const SharedPlans* shared = nullptr;
+  StepProgress progress = {};
+};
+
 /// Schedules several candidate ways to run the step and returns the best by the objective (of equal
 /// ones, the first).
 ///
@@ -79,13 +89,12 @@ using StepProgress = std::function<void(const SearchProgress&)>;
 /// with slices, options.schedule.hopeless is called once, with the figures of the best candidate.
 /// Otherwise it is called with lower bounds for the step, however it will run.
 ///
-/// `shared`, for many chips, may be null. With it, the only fused candidate is one plan of
-/// FusionCovers, selected by estimates, and there is no search. For latency, neither this plan nor
-/// layer by layer is scheduled if its estimate is worse than the best known value. If no candidate
-/// can be scheduled, throws the InfeasibleError of the first.
+/// With `choice.shared`, the only fused candidate is one plan of FusionCovers, selected by
+/// estimates, and there is no search. For latency, neither this plan nor layer by layer is
+/// scheduled if its estimate is worse than the best known value. If no candidate can be scheduled,
+/// throws the InfeasibleError of the first. `costs`: core costs found so far, read and extended.
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-                       StepMode mode, Objective objective, const ModelContext& context,
-                       const SharedPlans* shared = nullptr, const StepProgress& progress = {});
+                       const StepChoiceOptions& choice, CoreCostCache& costs);
 
 /// Fused plans to start a search from: results of choose_step() for the objective and for the
 /// objective of the cores' mappings, if it differs. If the options have stacks, also results

@@ -77,11 +77,10 @@ void add_costs(const Computed& computed, const Chip& chip, CoreCostCache& costs,
   if (computed.ops.empty())
     return;
   StepOptions options;
-  const ModelContext context{costs};
   options.tiling =
-      choose_step(computed.step, chip, options, StepMode::automatic, Objective::latency, context)
+      choose_step(computed.step, chip, options, {StepMode::automatic, Objective::latency}, costs)
           .tiling;
-  const ModelledStep modelled = model_step(computed.step, chip, options, context);
+  const ModelledStep modelled = model_step(computed.step, chip, options, {costs});
   std::vector<double> energy(computed.ops.size(), 0);
   double known = 0;
   for (const TileRun& run : modelled.timeline.runs) {

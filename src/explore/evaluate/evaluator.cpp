@@ -101,8 +101,8 @@ private:
     else if (!workload.allocation || workload.mode != StepMode::layer_by_layer) {
       if (!workload.allocation)
         options.schedule.hopeless = std::move(hopeless);
-      StepChoice chosen = choose_step(step, chip, options, workload.mode,
-                                      workload.core_cost.objective, {costs}, &shared);
+      StepChoice chosen = choose_step(
+          step, chip, options, {workload.mode, workload.core_cost.objective, &shared}, costs);
       if (!workload.allocation)
         return chosen.complete ? std::optional(chosen.figures.totals()) : std::nullopt;
       options.tiling = std::move(chosen.tiling);

@@ -39,11 +39,9 @@ ProductForm form_of(const Graph& graph, const Operator& op) {
 
 class PairingSearch {
 public:
-  PairingSearch(const PairedStepMaker& make, const std::vector<std::string>& products,
-                const Chip& chip, const StepOptions& step, CoreCostCache& costs,
-                const PairingOptions& options, const SearchControl& control)
-      : make_(make), products_(products), chip_(chip), step_(step), costs_(costs),
-        options_(options), control_(control) {}
+  PairingSearch(const PairingProblem& problem, const PairingOptions& options,
+                const SearchControl& control)
+      : problem_(problem), products_(problem.products), options_(options), control_(control) {}
 
   PairingResult run() {
     result_.interrupted = !control_.finishes([&] { search(); }) || control_.interrupted();
@@ -76,7 +74,7 @@ private:
 
   /// Products grouped by form, ordered by the first of each group.
   std::vector<std::vector<std::size_t>> kinds_of_products() const {
-    const TrainingGraph all = make_(products_);
+    const TrainingGraph all = problem_.make(products_);
     std::map<std::string_view, const Operator*> pair_of;
     for (const Operator& op : all.graph.operators()) {
       const auto tensors = gradient_tensors(op);
@@ -155,8 +153,10 @@ private:
   }
 
   StepFigures figures_of(const Paired& paired) const {
-    const TrainingGraph step = make_(names(paired));
-    return choose_step(step, chip_, step_, options_.mode, options_.objective, {costs_}).figures;
+    const TrainingGraph step = problem_.make(names(paired));
+    return choose_step(step, problem_.chip, problem_.step, {options_.mode, options_.objective},
+                       problem_.costs)
+        .figures;
   }
 
   /// Keeps the choice if it is the best.
@@ -181,11 +181,8 @@ private:
     return names;
   }
 
-  const PairedStepMaker& make_;
+  const PairingProblem& problem_;
   const std::vector<std::string>& products_;
-  const Chip& chip_;
-  const StepOptions& step_;
-  CoreCostCache& costs_;
   const PairingOptions& options_;
   const SearchControl& control_;
   std::set<Paired> seen_;
@@ -198,10 +195,9 @@ private:
 
 } // namespace
 
-PairingResult choose_pairs(const PairedStepMaker& make, const std::vector<std::string>& products,
-                           const Chip& chip, const StepOptions& step, CoreCostCache& costs,
-                           const PairingOptions& options, const SearchControl& control) {
-  return PairingSearch(make, products, chip, step, costs, options, control).run();
+PairingResult choose_pairs(const PairingProblem& problem, const PairingOptions& options,
+                           const SearchControl& control) {
+  return PairingSearch(problem, options, control).run();
 }
 
 } // namespace monet

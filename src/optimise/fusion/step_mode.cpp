@@ -56,10 +56,12 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
 class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-         Objective objective, const ModelContext& context, KnownSchedules* known,
-         const SearchControl& control)
-      : step_(step), chip_(chip), options_(options), objective_(objective), context_(context),
-        known_(known), control_(control) {}
+         const StepChoiceOptions& choice, CoreCostCache& costs)
+      : step_(step), chip_(chip), options_(options), objective_(choice.objective), costs_(costs),
+        known_(choice.shared ? &choice.shared->schedules : nullptr) {
+    control_.jobs = options.schedule.jobs;
+    control_.progress = choice.progress;
+  }
 
   /// Adds a way. If `cycles` is an estimate, the way is skipped if another way is faster than that.
   void add(std::string name, TilingOptions tiling, double cycles = 0) {
@@ -71,7 +73,7 @@ public:
   void add_groups(const TilingOptions& fused) {
     const FusionCovers covers(step_, fused.halo);
     const auto add_all = [&](const TilingOptions& tiling, std::string_view where, bool fewer) {
-      auto found = estimated_plans(covers, step_, chip_, tiling, options_.schedule, context_.costs);
+      auto found = estimated_plans(covers, step_, chip_, tiling, options_.schedule, costs_);
       for (std::size_t i = 0; i < found.plans.size(); ++i)
         add(fmt::format("groups {}{}", i + 1, where), tiling.with(std::move(found.plans[i])),
             fewer ? found.cycles[i] : 0);
@@ -89,7 +91,7 @@ public:
   void add_turns(const TilingOptions& fused) {
     StepOptions options = options_;
     options.tiling = fused;
-    if (auto tiling = best_in_turns(step_, chip_, options, objective_, context_.costs))
+    if (auto tiling = best_in_turns(step_, chip_, options, objective_, costs_))
       add("turns", std::move(*tiling));
   }
 
@@ -136,7 +138,7 @@ private:
   }
 
   void search() {
-    FusionProblem problem{step_, chip_, context_.costs, choice_.tiling, options_.schedule};
+    FusionProblem problem{step_, chip_, costs_, choice_.tiling, options_.schedule};
     problem.tiling = choice_.tiling.with(fusion_of(step_, chip_, choice_.tiling));
     problem.schedule.hopeless = {};
     try {
@@ -190,8 +192,7 @@ private:
 
   /// Figures of a way; nothing if its schedule was abandoned.
   std::optional<StepFigures> figures_of(const std::string& way, const StepOptions& options) const {
-    ModelContext context{context_.costs};
-    context.tile_costs = context_.tile_costs;
+    ModelContext context{costs_};
     std::string key;
     std::optional<KnownSchedules::Outcome> known;
     if (known_ != nullptr && !options_.schedule.hopeless) {
@@ -224,9 +225,9 @@ private:
   const Chip& chip_;
   const StepOptions& options_;
   Objective objective_;
-  const ModelContext& context_;
+  CoreCostCache& costs_;
   KnownSchedules* known_;
-  const SearchControl& control_;
+  SearchControl control_;
   struct Candidate {
     std::string name;
     TilingOptions tiling;
@@ -262,7 +263,7 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
   options.schedule.hopeless = {};
   try {
     const StepChoice chosen =
-        choose_step(one, chip, options, StepMode::automatic, objective, {costs});
+        choose_step(one, chip, options, {StepMode::automatic, objective}, costs);
     return chosen.tiling.with(in_turns(fusion_of(one, chip, chosen.tiling), step, *turns, *count));
   } catch (const InfeasibleError&) {
     return std::nullopt; // all images cannot run in turns
@@ -280,13 +281,10 @@ std::optional<StepMode> step_mode_named(std::string_view name) {
 }
 
 StepChoice choose_step(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
-                       StepMode mode, Objective objective, const ModelContext& context,
-                       const SharedPlans* shared, const StepProgress& progress) {
-  SearchControl control;
-  control.jobs = options.schedule.jobs;
-  control.progress = progress;
-  Choice choice(step, chip, options, objective, context, shared ? &shared->schedules : nullptr,
-                control);
+                       const StepChoiceOptions& how, CoreCostCache& costs) {
+  const StepMode mode = how.mode;
+  const SharedPlans* const shared = how.shared;
+  Choice choice(step, chip, options, how, costs);
   TilingOptions fused = options.tiling;
   fused.mode = TilingMode::fused;
   TilingOptions unfused = options.tiling;
@@ -325,7 +323,7 @@ std::vector<StepChoice> first_ways(const TrainingGraph& step, const Chip& chip,
   std::vector<StepChoice> ways;
   const auto add = [&](const StepOptions& how, Objective by) {
     try {
-      ways.push_back(choose_step(step, chip, how, StepMode::fused, by, {costs}, nullptr, progress));
+      ways.push_back(choose_step(step, chip, how, {StepMode::fused, by, nullptr, progress}, costs));
     } catch (const InfeasibleError&) { // other ways may fit
     }
   };

@@ -224,7 +224,7 @@ private:
       options.tiling.idle.assign(chip_.cores.size(), false);
     try {
       const StepChoice chosen =
-          choose_step(*way.step, chip_, options, StepMode::fused, options_.objective, {costs_});
+          choose_step(*way.step, chip_, options, {StepMode::fused, options_.objective}, costs_);
       try_each(archive, all_orders(fused(way, chosen)));
     } catch (const InfeasibleError&) { // no fused plan can be scheduled
     }

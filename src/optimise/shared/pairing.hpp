@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,15 @@ namespace monet {
 
 /// Function that returns the step, with views folded, in which only the named products are paired.
 using PairedStepMaker = std::function<TrainingGraph(const std::vector<std::string>&)>;
+
+/// Products whose gradients choose_pairs() pairs or not.
+struct PairingProblem {
+  const PairedStepMaker& make;
+  const std::vector<std::string>& products; ///< names, ascending
+  const Chip& chip;
+  StepOptions step; ///< options of choose_step()
+  CoreCostCache& costs;
+};
 
 /// Options of choose_pairs().
 struct PairingOptions {
@@ -37,14 +45,13 @@ struct PairingResult {
   bool interrupted = false; ///< a limit ended the search
 };
 
-/// Selects the products to pair, out of `products` (ascending), so that the result of choose_step()
-/// is best. Products whose gradients have equal loops are first decided together, group by group,
-/// from the better of none and all. They are then decided one by one while evaluations remain. The
-/// result is no worse than none and all, which limits never interrupt. It does not depend on
-/// control.jobs; an interrupted search returns the best result so far. If no step can be scheduled,
-/// throws the InfeasibleError of the step without pairs.
-PairingResult choose_pairs(const PairedStepMaker& make, const std::vector<std::string>& products,
-                           const Chip& chip, const StepOptions& step, CoreCostCache& costs,
-                           const PairingOptions& options, const SearchControl& control);
+/// Selects the products to pair so that the result of choose_step() is best. Products whose
+/// gradients have equal loops are first decided together, group by group, from the better of none
+/// and all. They are then decided one by one while evaluations remain. The result is no worse than
+/// none and all, which limits never interrupt. It does not depend on control.jobs; an interrupted
+/// search returns the best result so far. If no step can be scheduled, throws the InfeasibleError
+/// of the step without pairs.
+PairingResult choose_pairs(const PairingProblem& problem, const PairingOptions& options,
+                           const SearchControl& control);
 
 } // namespace monet

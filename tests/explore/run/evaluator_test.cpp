@@ -22,7 +22,7 @@ StepFigures alone(const TrainingGraph& step, const Chip& chip, StepMode mode) {
   CoreCostCache costs;
   const SharedPlans shared(step);
   const TilingOptions tiling =
-      choose_step(step, chip, {}, mode, Objective::latency, {costs}, &shared).tiling;
+      choose_step(step, chip, {}, {mode, Objective::latency, &shared}, costs).tiling;
   const Timeline timeline =
       testing::schedule_alone(make_tiles(step, chip, tiling), step, chip, costs);
   const auto& live = timeline.peak.live;

@@ -50,7 +50,7 @@ public:
   double value(const std::vector<std::string>& paired, Objective objective) {
     try {
       const TrainingGraph made = step(paired);
-      return choose_step(made, chip_, {}, StepMode::automatic, objective, {costs_})
+      return choose_step(made, chip_, {}, {StepMode::automatic, objective}, costs_)
           .figures.value(objective);
     } catch (const InfeasibleError&) {
       return std::numeric_limits<double>::infinity();
@@ -62,8 +62,9 @@ public:
     options.evaluations = evaluations;
     SearchControl control;
     control.jobs = jobs;
-    return choose_pairs([&](const auto& paired) { return step(paired); }, step({"*"}).paired, chip_,
-                        {}, costs_, options, control);
+    const PairedStepMaker make = [&](const auto& paired) { return step(paired); };
+    const std::vector<std::string> products = step({"*"}).paired;
+    return choose_pairs({make, products, chip_, {}, costs_}, options, control);
   }
 
 private:

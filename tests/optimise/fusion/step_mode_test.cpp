@@ -39,7 +39,7 @@ TEST(StepMode, automatic_is_never_above_the_others) {
     const auto objective = static_cast<Objective>(seed % 3);
     CoreCostCache costs;
     const auto choose = [&](StepMode mode) {
-      return choose_step(step, chip, {}, mode, objective, {costs});
+      return choose_step(step, chip, {}, {mode, objective}, costs);
     };
     StepChoice chosen;
     try {
@@ -86,10 +86,10 @@ TEST(StepMode, given_stacks_are_the_only_way_to_fuse) {
       std::vector<std::vector<OpId>>{{OpId(std::size_t{0}), OpId(std::size_t{1})}};
   CoreCostCache costs;
   const StepChoice fused =
-      choose_step(step, chip, options, StepMode::fused, Objective::latency, {costs});
+      choose_step(step, chip, options, {StepMode::fused, Objective::latency}, costs);
   ASSERT_EQ(fused.tried.size(), 1U);
   EXPECT_EQ(fused.tiling.stacks, options.tiling.stacks);
-  EXPECT_EQ(choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs})
+  EXPECT_EQ(choose_step(step, chip, options, {StepMode::automatic, Objective::latency}, costs)
                 .tried.size(),
             2U);
 }
@@ -100,7 +100,7 @@ TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
   const Chip chip = testing::random_chip(random, {.cores = 4});
   CoreCostCache costs;
   const StepFigures best =
-      choose_step(step, chip, {}, StepMode::automatic, Objective::latency, {costs}).figures;
+      choose_step(step, chip, {}, {StepMode::automatic, Objective::latency}, costs).figures;
   StepOptions options;
   int asked = 0;
   options.schedule.hopeless = [&](const ScheduleFloor& floor) {
@@ -110,12 +110,12 @@ TEST(StepMode, gives_up_with_a_floor_of_all_ways) {
     return false;
   };
   EXPECT_EQ(
-      choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).figures,
+      choose_step(step, chip, options, {StepMode::automatic, Objective::latency}, costs).figures,
       best);
   EXPECT_GT(asked, 0);
   options.schedule.hopeless = [](const ScheduleFloor&) { return true; };
   EXPECT_FALSE(
-      choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs}).complete);
+      choose_step(step, chip, options, {StepMode::automatic, Objective::latency}, costs).complete);
 }
 
 /// Where there is a mapping, layer by layer is a plan too, of whole operators, but no way to fuse.
@@ -133,7 +133,7 @@ TEST(StepMode, what_is_fused_under_a_mapping_is_fused) {
     CoreCostCache costs;
     try {
       const auto choose = [&](StepMode mode) {
-        return choose_step(step, chip, options, mode, Objective::latency, {costs});
+        return choose_step(step, chip, options, {mode, Objective::latency}, costs);
       };
       const StepChoice fused = choose(StepMode::fused);
       const auto search = std::ranges::find(fused.tried, "search", &StepCandidate::name);
@@ -159,7 +159,7 @@ TEST(StepMode, the_search_for_groups_is_never_above_it) {
     CoreCostCache costs;
     try {
       const StepFigures chosen =
-          choose_step(step, chip, options, StepMode::automatic, Objective::latency, {costs})
+          choose_step(step, chip, options, {StepMode::automatic, Objective::latency}, costs)
               .figures;
       FusionOptions fusion;
       fusion.evaluations = 100;
@@ -179,7 +179,7 @@ TEST(StepMode, looks_at_what_fewer_cores_do) {
   const Chip chip = read_chip(MONET_SOURCE_DIR "/data/hardware/tpu_like_quad_core.yaml");
   CoreCostCache costs;
   const StepChoice chosen =
-      choose_step(step, chip, {}, StepMode::automatic, Objective::energy, {costs});
+      choose_step(step, chip, {}, {StepMode::automatic, Objective::energy}, costs);
   for (int idle = 1; idle <= 3; ++idle) {
     const std::string name = fmt::format("groups 1, {} cores unused", idle);
     EXPECT_NE(std::ranges::find(chosen.tried, name, &StepCandidate::name), chosen.tried.end())
