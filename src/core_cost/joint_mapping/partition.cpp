@@ -111,27 +111,32 @@ std::vector<std::int64_t> counts_of(const NpuMachine& machine, PartitionScheme s
   return counts;
 }
 
-/// The fastest cost of a scheme. Nothing if no number of parts fits, the dimension has one element,
-/// or the results to be added up are applied at once.
-std::optional<PartitionedCost> best_of_scheme(const GemmPair& pair, const NpuMachine& machine,
-                                              Technique technique, PartitionScheme scheme,
-                                              std::int64_t max_parts,
-                                              const BackwardOptions& options,
-                                              std::optional<InfeasibleError>& missing) {
-  std::optional<PartitionedCost> best;
+/// The fastest cost of each scheme. Nothing for a scheme if no number of parts fits, the dimension
+/// has one element, or the results to be added up are applied at once. Throws InfeasibleError if
+/// there is nothing for any scheme.
+std::array<std::optional<PartitionedCost>, kPartitionSchemes>
+best_of_schemes(const GemmPair& pair, const NpuMachine& machine, Technique technique,
+                std::int64_t max_parts, const BackwardOptions& options) {
+  std::array<std::optional<PartitionedCost>, kPartitionSchemes> best;
+  std::optional<InfeasibleError> missing;
   GemmPair sizes = pair;
-  for (const std::int64_t parts : counts_of(machine, scheme, max_parts)) {
-    if (scheme != PartitionScheme::none && machine.cores == 1 &&
-        size_of(sizes, rule_of(scheme).dim) < parts)
-      break;
-    try {
-      PartitionedCost cost = partitioned(pair, machine, technique, scheme, parts, options);
-      if (!best || cost.latency_cycles < best->latency_cycles)
-        best = std::move(cost);
-    } catch (const InfeasibleError& e) {
-      missing = e;
+  for (std::size_t s = 0; s < best.size(); ++s) {
+    const auto scheme = static_cast<PartitionScheme>(s);
+    for (const std::int64_t parts : counts_of(machine, scheme, max_parts)) {
+      if (scheme != PartitionScheme::none && machine.cores == 1 &&
+          size_of(sizes, rule_of(scheme).dim) < parts)
+        break;
+      try {
+        PartitionedCost cost = partitioned(pair, machine, technique, scheme, parts, options);
+        if (!best[s] || cost.latency_cycles < best[s]->latency_cycles)
+          best[s] = std::move(cost);
+      } catch (const InfeasibleError& e) {
+        missing = e;
+      }
     }
   }
+  if (std::ranges::none_of(best, [](const auto& cost) { return cost.has_value(); }))
+    throw InfeasibleError(*missing);
   return best;
 }
 
@@ -186,15 +191,10 @@ PartitionedCost partitioned(const GemmPair& pair, const NpuMachine& machine, Tec
 PartitionedCost best_partition(const GemmPair& pair, const NpuMachine& machine, Technique technique,
                                std::int64_t max_parts, const BackwardOptions& options) {
   std::optional<PartitionedCost> best;
-  std::optional<InfeasibleError> missing;
-  for (int s = 0; s < kPartitionSchemes; ++s) {
-    auto next = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s), max_parts,
-                               options, missing);
+  for (auto& next : best_of_schemes(pair, machine, technique, max_parts, options)) {
     if (next && (!best || next->latency_cycles < best->latency_cycles))
       best = std::move(next);
   }
-  if (!best)
-    throw InfeasibleError(*missing);
   return *std::move(best);
 }
 
@@ -206,17 +206,10 @@ PartitionSample partition_sample(const GemmPair& pair, const NpuMachine& machine
   const auto k = static_cast<double>(pair.k);
   const auto n = static_cast<double>(pair.n);
   sample.dims = {m, k, k, n, m, n};
-  std::optional<InfeasibleError> missing;
-  bool any = false;
-  for (int s = 0; s < kPartitionSchemes; ++s) {
-    const auto cost = best_of_scheme(pair, machine, technique, static_cast<PartitionScheme>(s),
-                                     max_parts, options, missing);
-    any = any || cost;
-    sample.cycles[at(s)] =
-        cost ? static_cast<double>(cost->latency_cycles) : std::numeric_limits<double>::infinity();
-  }
-  if (!any)
-    throw InfeasibleError(*missing);
+  const auto costs = best_of_schemes(pair, machine, technique, max_parts, options);
+  for (std::size_t s = 0; s < costs.size(); ++s)
+    sample.cycles[s] = costs[s] ? static_cast<double>(costs[s]->latency_cycles)
+                                : std::numeric_limits<double>::infinity();
   return sample;
 }
 

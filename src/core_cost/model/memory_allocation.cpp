@@ -59,10 +59,10 @@ template <bool Fractional>
 class MemoryPass {
 public:
   MemoryPass(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
-             std::span<const Loop> order, const RemainingLoops& rest, PartialAllocation& allocation,
+             const OrderBeginning& beginning, PartialAllocation& allocation,
              AllocationFailure* failure)
-      : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(order), rest_(rest),
-        allocation_(allocation),
+      : model_(model), hierarchy_(hierarchy), spatial_(spatial), order_(beginning.loops),
+        rest_(beginning.rest), allocation_(allocation),
         failure_(failure), footprint_{SliceFootprint<Fractional>(operand_or_first(model, 0)),
                                       SliceFootprint<Fractional>(operand_or_first(model, 1)),
                                       SliceFootprint<Fractional>(operand_or_first(model, 2)),
@@ -174,8 +174,7 @@ private:
     }
     double outside = rest_.iterations;
     for (std::size_t i = order_.size(); i-- > slices.done;) {
-      const std::size_t k = i - slices.done + 1;
-      if (k < slices.count)
+      if (const std::size_t k = i - slices.done + 1; k < slices.count)
         slices.accesses[k] = outside * slices.bits[k];
       outside *= order_[i].size;
     }
@@ -387,20 +386,17 @@ bool reduces(const OperandModel& output, const Loop& loop) {
 }
 
 bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
-                        const SpatialForm& spatial, std::span<const Loop> beginning,
-                        const RemainingLoops& rest, PartialAllocation& allocation,
-                        AllocationFailure* failure) {
+                        const SpatialForm& spatial, const OrderBeginning& beginning,
+                        PartialAllocation& allocation, AllocationFailure* failure) {
   return spatial.fractional
-             ? MemoryPass<true>(model, hierarchy, spatial, beginning, rest, allocation, failure)
-                   .fill()
-             : MemoryPass<false>(model, hierarchy, spatial, beginning, rest, allocation, failure)
-                   .fill();
+             ? MemoryPass<true>(model, hierarchy, spatial, beginning, allocation, failure).fill()
+             : MemoryPass<false>(model, hierarchy, spatial, beginning, allocation, failure).fill();
 }
 
 bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialForm& spatial,
               std::span<const Loop> order, Allocation& allocation, AllocationFailure* failure) {
   PartialAllocation partial;
-  if (!allocate_beginning(model, hierarchy, spatial, order, {}, partial, failure))
+  if (!allocate_beginning(model, hierarchy, spatial, {order}, partial, failure))
     return false;
   allocation = partial.at;
   return true;

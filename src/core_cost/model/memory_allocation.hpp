@@ -31,6 +31,12 @@ struct RemainingLoops {
   bool reduces = false;  ///< one of them adds to the output
 };
 
+/// The beginning of an order, and what follows it.
+struct OrderBeginning {
+  std::span<const Loop> loops; ///< innermost first
+  RemainingLoops rest = {};
+};
+
 /// Cuts that hold for every continuation of a beginning.
 struct PartialAllocation {
   Allocation at;
@@ -50,8 +56,7 @@ bool allocate(const NestModel& model, const Hierarchy& hierarchy, const SpatialF
 /// Allocates as far as `beginning` decides it: a memory is decided once every operand in it has
 /// overflowed it. Returns false if no continuation fits.
 bool allocate_beginning(const NestModel& model, const Hierarchy& hierarchy,
-                        const SpatialForm& spatial, std::span<const Loop> beginning,
-                        const RemainingLoops& rest, PartialAllocation& allocation,
-                        AllocationFailure* failure = nullptr);
+                        const SpatialForm& spatial, const OrderBeginning& beginning,
+                        PartialAllocation& allocation, AllocationFailure* failure = nullptr);
 
 } // namespace monet::core_cost_detail

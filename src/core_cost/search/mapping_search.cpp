@@ -169,7 +169,7 @@ struct MappingSearch {
   /// `spatial` is the last of `unrollings`.
   void run(const Context& c, const SpatialModel& spatial, const TemporalSpace& space) {
     search_orders(
-        c.model, c.hierarchy, spatial, space,
+        {c.model, c.hierarchy, spatial, space},
         [&](const Candidate& candidate) { return score_of(c, candidate); }, limits(c), best, log);
   }
 };

@@ -322,7 +322,7 @@ Fingerprint BeginningJudge::fingerprint(std::span<const std::uint8_t> beginning)
 bool BeginningJudge::judge(std::span<const std::uint8_t> beginning, double max_cycles,
                            PrefixBound& outlook) {
   lay_out(beginning);
-  if (!allocate_beginning(model_, hierarchy_, spatial_.exact, {loops_.data(), size_}, rest_,
+  if (!allocate_beginning(model_, hierarchy_, spatial_.exact, {{loops_.data(), size_}, rest_},
                           allocation_)) {
     return false;
   }

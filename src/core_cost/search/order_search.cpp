@@ -66,11 +66,10 @@ private:
 
 class OrderSearch {
 public:
-  OrderSearch(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-              const TemporalSpace& space, const LoopKinds& kinds, const Scorer& scorer,
+  OrderSearch(const OrderProblem& problem, const LoopKinds& kinds, const Scorer& scorer,
               BestMapping& best, SearchLog& log)
-      : model_(model), hierarchy_(hierarchy), spatial_(spatial), space_(space), kinds_(kinds),
-        scorer_(scorer), best_(best), log_(log), judge_(model, hierarchy, spatial, kinds) {}
+      : problem_(problem), space_(problem.space), kinds_(kinds), scorer_(scorer), best_(best),
+        log_(log), judge_(problem.model, problem.hierarchy, problem.spatial, kinds) {}
 
   void run(const OrderSearchLimits& limits) {
     log_.effort.space += kinds_.orders();
@@ -97,7 +96,7 @@ private:
     for (std::size_t i = 0; i < order.size(); ++i)
       candidate_.loops[i] = kinds_.loop[order[i]];
     AllocationFailure why;
-    if (!evaluate(model_, hierarchy_, spatial_, candidate_, &why)) {
+    if (!evaluate(problem_.model, problem_.hierarchy, problem_.spatial, candidate_, &why)) {
       note(why);
       return;
     }
@@ -231,9 +230,7 @@ private:
     return left;
   }
 
-  const NestModel& model_;
-  const Hierarchy& hierarchy_;
-  const SpatialModel& spatial_;
+  const OrderProblem& problem_;
   const TemporalSpace& space_;
   const LoopKinds& kinds_;
   const Scorer& scorer_;
@@ -273,12 +270,11 @@ void BestMapping::offer(const Score& score, std::span<const Loop> order,
   entry_ = Entry{score, unrolling_, {order.begin(), order.end()}, {kinds.begin(), kinds.end()}};
 }
 
-void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-                   const TemporalSpace& space, const Scorer& scorer,
+void search_orders(const OrderProblem& problem, const Scorer& scorer,
                    const OrderSearchLimits& limits, BestMapping& best, SearchLog& log) {
-  const LoopKinds kinds = make_kinds(model, space.factors);
+  const LoopKinds kinds = make_kinds(problem.model, problem.space.factors);
   best.begin_unrolling();
-  OrderSearch(model, hierarchy, spatial, space, kinds, scorer, best, log).run(limits);
+  OrderSearch(problem, kinds, scorer, best, log).run(limits);
 }
 
 } // namespace monet::core_cost_detail

@@ -60,6 +60,14 @@ private:
   std::optional<Entry> entry_;
 };
 
+/// The orders of one unrolling.
+struct OrderProblem {
+  const NestModel& model;
+  const Hierarchy& hierarchy;
+  const SpatialModel& spatial;
+  const TemporalSpace& space;
+};
+
 /// Computes the latency and energy of a feasible candidate, which the objective compares.
 using Scorer = std::function<Score(const Candidate&)>;
 
@@ -80,8 +88,7 @@ struct SearchLog {
 
 /// Offers the orders of a space to `best`, except for those that cannot be better. Orders that the
 /// space does not allow count as pruned.
-void search_orders(const NestModel& model, const Hierarchy& hierarchy, const SpatialModel& spatial,
-                   const TemporalSpace& space, const Scorer& scorer,
+void search_orders(const OrderProblem& problem, const Scorer& scorer,
                    const OrderSearchLimits& limits, BestMapping& best, SearchLog& log);
 
 } // namespace monet::core_cost_detail

@@ -100,35 +100,40 @@ bool better(const Partial& a, const Partial& b) {
   return a.loops < b.loops;
 }
 
-/// Extends `from` by one loop after another on array dim `d`, and keeps every intermediate set.
-/// Each loop gets the largest factor that fits; with `any_order`, later loops are also placed
-/// before earlier ones.
-void extend(const Partial& from, std::size_t d, std::int64_t room,
-            const std::vector<std::int64_t>& caps, bool any_order, std::size_t first,
-            std::size_t depth, std::vector<Partial>& out) {
-  out.push_back(from);
-  if (depth == kMaxLoopsPerDim)
-    return;
-  for (std::size_t dim = any_order ? 0 : first; dim < from.left.size(); ++dim) {
+/// Sets of loops for one array dim.
+struct DimUnroller {
+  std::size_t d = 0;                     ///< the array dim
+  const std::vector<std::int64_t>& caps; ///< maximum factor per loop
+  bool any_order = false;                ///< places later loops also before earlier ones
+  std::vector<Partial> found = {};
+
+  /// Extends `from` by one loop after another from `first` on, and keeps every intermediate set.
+  /// Each loop gets the largest factor that fits into `room` lanes.
+  void extend(const Partial& from, std::int64_t room, std::size_t first = 0) {
+    found.push_back(from);
     const auto& placed = from.unrolling[d];
-    if (std::any_of(placed.begin(), placed.end(), [&](const Unrolled& u) { return u.dim == dim; }))
-      continue;
-    const std::int64_t factor = std::min({from.left[dim], room, caps[dim]});
-    if (factor <= 1)
-      continue;
-    Partial next = from;
-    const std::int64_t steps = ceil_div(from.left[dim], factor);
-    next.width *= static_cast<double>(from.left[dim]) / static_cast<double>(steps);
-    next.left[dim] = steps;
-    next.unrolling[d].push_back({static_cast<std::uint32_t>(dim), factor});
-    ++next.loops;
-    extend(next, d, room / factor, caps, any_order, dim + 1, depth + 1, out);
+    if (placed.size() == kMaxLoopsPerDim)
+      return;
+    for (std::size_t dim = any_order ? 0 : first; dim < from.left.size(); ++dim) {
+      if (std::ranges::find(placed, dim, &Unrolled::dim) != placed.end())
+        continue;
+      const std::int64_t factor = std::min({from.left[dim], room, caps[dim]});
+      if (factor <= 1)
+        continue;
+      Partial next = from;
+      const std::int64_t steps = ceil_div(from.left[dim], factor);
+      next.width *= static_cast<double>(from.left[dim]) / static_cast<double>(steps);
+      next.left[dim] = steps;
+      next.unrolling[d].push_back({static_cast<std::uint32_t>(dim), factor});
+      ++next.loops;
+      extend(next, room / factor, dim + 1);
+    }
   }
-}
+};
 
 /// Keeps the best ones, each set of factors once.
 std::vector<Partial> best_of(std::vector<Partial> all, std::size_t limit) {
-  std::stable_sort(all.begin(), all.end(), better);
+  std::ranges::stable_sort(all, better);
   std::vector<Partial> kept;
   std::set<std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>>> seen;
   for (Partial& partial : all) {
@@ -139,7 +144,7 @@ std::vector<Partial> best_of(std::vector<Partial> all, std::size_t limit) {
       auto& sorted = factors.emplace_back();
       for (const Unrolled& u : on_dim)
         sorted.emplace_back(u.dim, u.factor);
-      std::sort(sorted.begin(), sorted.end());
+      std::ranges::sort(sorted);
     }
     if (seen.insert(std::move(factors)).second)
       kept.push_back(std::move(partial));
@@ -222,8 +227,7 @@ UnrollCaps restricted(UnrollCaps caps, const NestModel& model,
         if (kept[d][k].dim == loop)
           most[i] = std::max(most[i], kept[d][k].factor);
       }
-      if (!names_loops && d < hints.size() &&
-          std::find(hints[d].begin(), hints[d].end(), loop) != hints[d].end()) {
+      if (!names_loops && d < hints.size() && std::ranges::find(hints[d], loop) != hints[d].end()) {
         most[i] = caps[d][i];
         hinted = true;
       }
@@ -242,10 +246,10 @@ std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& 
     start.left.push_back(dim.size);
   std::vector<Partial> beam{start};
   for (std::size_t d = 0; d < hierarchy.array_dims; ++d) {
-    std::vector<Partial> next;
+    DimUnroller sets{d, caps[d], wanted > kBeam};
     for (const Partial& partial : beam)
-      extend(partial, d, hierarchy.array_size[d], caps[d], wanted > kBeam, 0, 0, next);
-    beam = best_of(std::move(next), std::max(kBeam, wanted));
+      sets.extend(partial, hierarchy.array_size[d]);
+    beam = best_of(std::move(sets.found), std::max(kBeam, wanted));
   }
   std::vector<ArrayUnrolling> result;
   for (Partial& partial : beam) {
@@ -255,10 +259,9 @@ std::vector<ArrayUnrolling> fill_array(const NestModel& model, const Hierarchy& 
     limit_rows(model, hierarchy, partial.unrolling);
     result.push_back(std::move(partial.unrolling));
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [&](const ArrayUnrolling& a, const ArrayUnrolling& b) {
-                     return utilisation(model, hierarchy, a) > utilisation(model, hierarchy, b);
-                   });
+  std::ranges::stable_sort(result, [&](const ArrayUnrolling& a, const ArrayUnrolling& b) {
+    return utilisation(model, hierarchy, a) > utilisation(model, hierarchy, b);
+  });
   return result;
 }
 

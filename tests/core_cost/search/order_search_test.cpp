@@ -134,7 +134,8 @@ struct Result {
 Result search(const Case& c, Objective objective) {
   Result result{BestMapping(objective), {}};
   SearchLog log;
-  search_orders(c.model, c.hierarchy, c.spatial, {c.factors, {}, {}}, plain, {}, result.best, log);
+  const TemporalSpace space{c.factors, {}, {}};
+  search_orders({c.model, c.hierarchy, c.spatial, space}, plain, {}, result.best, log);
   result.effort = log.effort;
   return result;
 }
