@@ -331,15 +331,8 @@ int run_alternating_graphs(const GraphArguments& arguments, const std::vector<Al
   return kExitOk;
 }
 
-int run_graph(const GraphArguments& arguments, Session& session) {
-  if (arguments.operators) {
-    print_result(operator_table());
-    return kExitOk;
-  }
-  if (!arguments.training.empty()) {
-    if (const auto steps = load_alternate_steps(arguments.training); !steps.empty())
-      return run_alternating_graphs(arguments, steps, session);
-  }
+/// Handles one step: statistics, execution, and the files of it.
+int run_single_graph(const GraphArguments& arguments, Session& session) {
   std::vector<std::string> files{arguments.network};
   if (!arguments.training.empty())
     files.push_back(arguments.training);
@@ -392,6 +385,18 @@ int run_graph(const GraphArguments& arguments, Session& session) {
       statistics_table(statistics) + (foreign.is_training_step ? foreign_table(foreign) : "") +
           (arguments.execute.execute ? "\n" + execution_table(statistics["execution"]) : ""));
   return kExitOk;
+}
+
+int run_graph(const GraphArguments& arguments, Session& session) {
+  if (arguments.operators) {
+    print_result(operator_table());
+    return kExitOk;
+  }
+  if (!arguments.training.empty()) {
+    if (const auto steps = load_alternate_steps(arguments.training); !steps.empty())
+      return run_alternating_graphs(arguments, steps, session);
+  }
+  return run_single_graph(arguments, session);
 }
 
 } // namespace

@@ -53,8 +53,7 @@ Traits traits_of(const Graph& graph, const Operator& op, const Chip& chip,
   }
   traits.room = std::numeric_limits<std::int64_t>::max();
   for (const CoreId core : cores) {
-    const Memory* top = chip.cores[core.index()].top(MemoryOperand::I2);
-    if (top != nullptr)
+    if (const Memory* top = chip.cores[core.index()].top(MemoryOperand::I2); top != nullptr)
       traits.room =
           std::min(traits.room, top->size.value * instances(chip.cores[core.index()], *top));
   }
@@ -170,6 +169,33 @@ double inner_bits(const Graph& graph, const Group& group) {
   return bits;
 }
 
+/// Indices of the groups whose variables are 1.
+std::vector<std::size_t> chosen_of(std::span<const double> values) {
+  std::vector<std::size_t> chosen;
+  for (std::size_t g = 0; g < values.size(); ++g) {
+    if (values[g] > 0.5)
+      chosen.push_back(g);
+  }
+  return chosen;
+}
+
+/// Row that excludes chosen groups which wait for each other in a circle; none without a circle.
+std::vector<LinearRow> circle_rows(const FusionOrder& order, const std::vector<Group>& groups,
+                                   std::span<const double> values) {
+  const std::vector<std::size_t> chosen = chosen_of(values);
+  std::vector<Group> members;
+  for (const std::size_t g : chosen)
+    members.push_back(groups[g]);
+  const std::vector<std::size_t> stuck = order.circle(members);
+  if (stuck.empty())
+    return {};
+  LinearRow row;
+  for (const std::size_t g : stuck)
+    row.terms.push_back({static_cast<std::uint32_t>(chosen[g]), 1.0});
+  row.upper = static_cast<double>(stuck.size()) - 1;
+  return {std::move(row)};
+}
+
 } // namespace
 
 OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
@@ -180,6 +206,12 @@ OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
     traits.push_back(traits_of(graph, graph.operators()[i], chip, cores[i]));
   Candidates candidates(order, std::move(traits));
   const std::vector<Group> groups = candidates.find();
+  OriginalPlan result;
+  result.kept = candidates.rates();
+  if (groups.empty()) {
+    result.optimal = true;
+    return result;
+  }
 
   MilpModel model;
   std::vector<std::vector<LinearTerm>> covers(order.size());
@@ -195,36 +227,9 @@ OriginalPlan original_fusion(const Graph& graph, const Chip& chip,
       model.add_row(cover, -kUnbounded, 1.0);
   }
   model.set_start(std::vector<double>(groups.size(), 0.0));
-  const auto chosen_of = [&](std::span<const double> values) {
-    std::vector<std::size_t> chosen;
-    for (std::size_t g = 0; g < values.size() && g < groups.size(); ++g) {
-      if (values[g] > 0.5)
-        chosen.push_back(g);
-    }
-    return chosen;
-  };
   const auto broken = [&](std::span<const double> values) {
-    const std::vector<std::size_t> chosen = chosen_of(values);
-    std::vector<Group> members;
-    for (const std::size_t g : chosen)
-      members.push_back(groups[g]);
-    const std::vector<std::size_t> stuck = order.circle(members);
-    std::vector<LinearRow> rows;
-    if (!stuck.empty()) {
-      LinearRow row;
-      for (const std::size_t g : stuck)
-        row.terms.push_back({static_cast<std::uint32_t>(chosen[g]), 1.0});
-      row.upper = static_cast<double>(stuck.size()) - 1;
-      rows.push_back(std::move(row));
-    }
-    return rows;
+    return circle_rows(order, groups, values);
   };
-  OriginalPlan result;
-  result.kept = candidates.rates();
-  if (groups.empty()) {
-    result.optimal = true;
-    return result;
-  }
   MilpOptions options;
   options.nodes = kMaxNodes;
   const MilpResult solved = model.solve_lazily(control, options, broken, 50);

@@ -188,7 +188,7 @@ private:
     for (int i = 0; i < cuts.sizeRowCuts(); ++i)
       if (const double effect = effectiveness(cuts.rowCut(i), x); effect > kEffective)
         ranked.push_back({-effect, i});
-    std::sort(ranked.begin(), ranked.end());
+    std::ranges::sort(ranked);
     std::vector<const OsiRowCut*> chosen;
     for (const auto& [effect, i] : ranked) {
       const OsiRowCut* cut = cuts.rowCutPtr(i);
@@ -242,11 +242,8 @@ private:
     cuts.insert(row);
   }
 
-  /// Adds cover cuts of rows, and rounding cuts of the simplex tableau's rows of fractional
-  /// columns.
-  void round_rows(OsiCuts& cuts) {
-    if (solver_.getNumRows() == 0)
-      return;
+  /// The solver's rows and columns with their solution.
+  RoundingRows solver_rows() const {
     RoundingRows data;
     const auto columns = program_.cost.size();
     const CoinPackedMatrix& matrix = *solver_.getMatrixByRow();
@@ -274,6 +271,15 @@ private:
         sum += term.coefficient * data.x[term.variable];
       data.activity.push_back(sum);
     }
+    return data;
+  }
+
+  /// Adds cover cuts of rows, and rounding cuts of the simplex tableau's rows of fractional
+  /// columns.
+  void round_rows(OsiCuts& cuts) {
+    if (solver_.getNumRows() == 0)
+      return;
+    const RoundingRows data = solver_rows();
     for (std::uint32_t r = 0; r < data.rows.size(); ++r)
       for (const bool up : {true, false}) {
         LinearRow cut;
@@ -285,12 +291,12 @@ private:
     solver_.getBasics(basics.data());
     std::vector<std::pair<double, int>> fractional;
     for (std::size_t r = 0; r < basics.size(); ++r)
-      if (basics[r] < static_cast<int>(columns)) {
+      if (basics[r] < static_cast<int>(data.x.size())) {
         const double x = data.x[static_cast<std::size_t>(basics[r])];
         if (const double off = std::abs(x - std::round(x)); off > 1e-4)
           fractional.emplace_back(-off, static_cast<int>(r));
       }
-    std::sort(fractional.begin(), fractional.end());
+    std::ranges::sort(fractional);
     if (fractional.size() > kRoundings)
       fractional.resize(kRoundings);
     std::vector<double> z(data.rows.size());
@@ -300,9 +306,8 @@ private:
       solver_.getBInvRow(r, z.data());
       LinearRow cut;
       double broken = 0;
-      if (!rounding_cut(data, z, kEffective, cut, broken))
-        continue;
-      insert(cuts, cut);
+      if (rounding_cut(data, z, kEffective, cut, broken))
+        insert(cuts, cut);
     }
     solver_.disableFactorization();
   }
