@@ -58,8 +58,7 @@ private:
       if (i > 0)
         asked = part.low + (part.high - part.low) / 2;
       open.push_back({asked, part.high});
-      const std::optional<std::int64_t> found = take(plan_within(asked), memory);
-      if (found)
+      if (const std::optional<std::int64_t> found = take(plan_within(asked), memory))
         open.push_back({part.low, std::min(*found, asked)});
     }
   }
@@ -78,9 +77,7 @@ private:
   }
 
   std::optional<RecomputePlan> storing(std::int64_t bytes) {
-    StoredOptions rough;
-    rough.nodes = 100;
-    rough.gap = 5e-3;
+    StoredOptions rough{.nodes = 100, .gap = 5e-3};
     return taken(solve_stored(space_, bytes, control_, rough));
   }
 

@@ -4,6 +4,7 @@
 #include "base/shared/parallel.hpp"
 #include "optimise/joint/archive.hpp"
 #include "optimise/joint/plans.hpp"
+#include "optimise/joint/ways.hpp"
 #include "optimise/shared/searches.hpp"
 #include "optimise/shared/step_bounds.hpp"
 
@@ -21,7 +22,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -55,7 +55,7 @@ public:
   JointSearch(const TrainingGraph& step, const Chip& chip, const JointOptions& options,
               const SearchControl& control)
       : chip_(chip), options_(options), control_(control), quiet_(control),
-        step_(std::make_shared<const TrainingGraph>(step)), archive_(options.objective),
+        ways_(step, chip, options, costs_), step_(ways_.step()), archive_(options.objective),
         for_budget_(options.objective) {
     quiet_.progress = nullptr;
   }
@@ -85,10 +85,10 @@ private:
       set_bound();
     const StopScope scope(control_.stop_request());
     if (!is_needed)
-      try_each(archive_, other_orders(base_way()));
+      try_each(archive_, ways_.other_orders(ways_.base()));
     for (const Tried& first : first_)
-      try_each(archive_, other_orders(first.way));
-    plan(base_way(), "");
+      try_each(archive_, ways_.other_orders(first.way));
+    plan(ways_.base(), "");
     plan_for_budget();
     cores_alone();
     for (std::int64_t round = 1; round < options_.rounds && !interrupted(); ++round)
@@ -99,7 +99,7 @@ private:
 
   void fit_budget() {
     const StopScope scope(control_.stop_request());
-    try_each(archive_, other_orders(base_way()));
+    try_each(archive_, ways_.other_orders(ways_.base()));
     if (archive_.best(budget()) == nullptr)
       plan_for_budget();
   }
@@ -107,18 +107,10 @@ private:
   /// Records the end of one part of the search; `is_whole`: it ran to completion.
   void note(bool is_whole) { ended_early_ = ended_early_ || !is_whole; }
 
-  JointWay base_way() const {
-    JointWay way;
-    way.name = "base";
-    way.step = step_;
-    way.priority = options_.schedule.priority;
-    return way;
-  }
-
   /// Evaluates the base way, to which percentages of the budget refer.
   void base() {
-    const StepFigures figures = model(base_way()).figures;
-    archive_.add(base_way(), figures);
+    const StepFigures figures = ways_.model(ways_.base()).figures;
+    archive_.add(ways_.base(), figures);
     if (options_.budget)
       result_.budget_bytes = options_.budget(figures.peak_memory_bytes);
     tell();
@@ -130,10 +122,10 @@ private:
     const StopScope scope(control_.first_plan_request());
     StepBoundOptions options;
     options.made_once = options.kept = false;
-    const TilePlanner planner(*step_, chip_, tiling_of(base_way()));
-    for (std::size_t i = 0; i < step_->graph.operators().size(); ++i)
+    const TilePlanner planner(step_, chip_, ways_.tiling_of(ways_.base()));
+    for (std::size_t i = 0; i < step_.graph.operators().size(); ++i)
       options.cores.push_back(planner.cores(OpId(i)));
-    const StepBounds bounds = step_bounds(*step_, chip_, options);
+    const StepBounds bounds = step_bounds(step_, chip_, options);
     result_.found.bound = bounds.least(options_.objective);
     min_bytes_ = bounds.peak_memory_bytes;
     if (result_.budget_bytes && *result_.budget_bytes < min_bytes_)
@@ -142,90 +134,31 @@ private:
           *result_.budget_bytes, min_bytes_));
   }
 
-  TilingOptions tiling_of(const JointWay& way) const {
-    TilingOptions tiling = options_.tiling;
-    tiling.mode = way.mode;
-    if (way.mode == TilingMode::layer_by_layer || !way.once()) {
-      tiling.stacks.reset(); // given stacks refer to the original step
-      tiling.slices.clear();
-      tiling.idle.clear();
-    }
-    if (way.fusion)
-      tiling = tiling.with(*way.fusion);
-    tiling.allocation = way.allocation.get();
-    return tiling;
-  }
-  ScheduleOptions schedule_of(const JointWay& way) const {
-    ScheduleOptions schedule = options_.schedule;
-    schedule.priority = way.priority;
-    return schedule;
-  }
-  ModelledStep model(const JointWay& way) {
-    return model_step(*way.step, chip_, {tiling_of(way), schedule_of(way), {}}, {costs_});
-  }
-
-  /// The way with the fusion that the choice selects.
-  JointWay fused(JointWay way, const StepChoice& chosen) {
-    way.name = way.name == "base" ? "fused" : way.name + ", fused";
-    if (std::ranges::find(chosen.tiling.idle, true) != chosen.tiling.idle.end())
-      way.name += ", cores unused";
-    way.mode = TilingMode::fused;
-    way.fusion = fusion_of(*way.step, chip_, chosen.tiling);
-    return way;
-  }
-
-  StepOptions fused_options(const JointWay& way) const {
-    StepOptions options{tiling_of(way), schedule_of(way), {}};
-    options.tiling.mode = TilingMode::fused;
-    return options;
-  }
-
   /// Fused ways with which optimise_fusion() begins.
   void first_fused() {
-    StepOptions options = fused_options(base_way());
+    StepOptions options = ways_.fused_options(ways_.base());
     options.schedule.jobs = control_.jobs;
-    for (const StepChoice& chosen : first_ways(*step_, chip_, options, options_.objective, costs_,
+    for (const StepChoice& chosen : first_ways(step_, chip_, options, options_.objective, costs_,
                                                [&](const SearchProgress&) { tell(); })) {
-      first_.push_back({fused(base_way(), chosen), chosen.figures});
+      first_.push_back({ways_.fused(ways_.base(), chosen), chosen.figures});
       archive_.add(first_.back().way, chosen.figures);
       tell();
     }
   }
 
-  /// The way in other operator orders. Running work as early as possible makes tensors long before
-  /// their readers; other orders can reduce live memory.
-  std::vector<JointWay> other_orders(const JointWay& way) const {
-    std::vector<JointWay> others;
-    for (const auto& [order, name] :
-         {std::pair(Priority::order, "order"), std::pair(Priority::memory, "memory"),
-          std::pair(Priority::latency, "latency")}) {
-      if (order == way.priority)
-        continue;
-      JointWay& other = others.emplace_back(way);
-      other.priority = order;
-      other.name += fmt::format(", priority {}", name);
-    }
-    return others;
-  }
-  std::vector<JointWay> all_orders(const JointWay& way) const {
-    std::vector<JointWay> all = other_orders(way);
-    all.insert(all.begin(), way);
-    return all;
-  }
-
   /// Tries a way layer by layer, and fused by choose_step() for the way's order. With `idle_cores`,
   /// some cores may be idle.
   void try_step(JointArchive& archive, const JointWay& way, bool idle_cores) {
-    try_each(archive, all_orders(way));
+    try_each(archive, ways_.all_orders(way));
     if (interrupted())
       return;
-    StepOptions options = fused_options(way);
+    StepOptions options = ways_.fused_options(way);
     if (!idle_cores)
       options.tiling.idle.assign(chip_.cores.size(), false);
     try {
       const StepChoice chosen =
           choose_step(*way.step, chip_, options, {StepMode::fused, options_.objective}, costs_);
-      try_each(archive, all_orders(fused(way, chosen)));
+      try_each(archive, ways_.all_orders(ways_.fused(way, chosen)));
     } catch (const InfeasibleError&) { // no fused plan can be scheduled
     }
   }
@@ -238,7 +171,7 @@ private:
         return;
       control_.finishes([&] {
         try {
-          trials[i] = model(ways[i]).figures;
+          trials[i] = ways_.model(ways[i]).figures;
         } catch (const InfeasibleError&) { // the way does not fit the chip
           trials[i].reset();
         }
@@ -267,34 +200,15 @@ private:
   }
   std::int64_t budget() const { return result_.budget_bytes.value_or(JointArchive::kAnyMemory); }
 
-  /// Way that runs the plan in its order; nothing if the plan has no recomputation.
-  std::optional<JointWay> way_of(const RecomputePlan& plan, std::string_view suffix) {
-    JointWay way;
-    way.runs = runs_of(plan);
-    const std::size_t again = way.runs.size() - step_->graph.operators().size();
-    if (again == 0)
-      return std::nullopt;
-    way.name = fmt::format("{} recomputed{}", again, suffix);
-    if (const int number = ++names_[way.name]; number > 1)
-      way.name += fmt::format(" ({})", number);
-    way.step = std::make_shared<const TrainingGraph>(with_recomputation(*step_, way.runs));
-    way.priority = Priority::order;
-    return way;
-  }
-
-  const std::vector<std::int64_t>& used(const OperatorCosts& costs) const {
-    return options_.objective == Objective::latency ? costs.cycles : costs.energy;
-  }
-
   /// Finds recomputation plans with the costs of a way's schedule.
   void plan(const JointWay& costed, std::string_view suffix) {
     if (interrupted() || options_.levels == 0)
       return;
-    const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(costed)));
+    const CheckpointSpace space = checkpoint_space(step_, ways_.operator_costs(costed));
     note(plan_ladder(space, {options_.levels, options_.plan_effort}, quiet_.share(3),
                      [&](const RecomputePlan& plan) {
                        const bool is_new = seen_.insert(runs_of(plan)).second;
-                       if (const auto way = is_new ? way_of(plan, suffix) : std::nullopt)
+                       if (const auto way = is_new ? ways_.recomputed(plan, suffix) : std::nullopt)
                          try_step(archive_, *way, false);
                      }));
   }
@@ -304,34 +218,17 @@ private:
     if (interrupted() || options_.levels == 0 || !result_.budget_bytes || has_budget_plan_)
       return;
     has_budget_plan_ = true;
-    JointWay in_order = base_way();
+    JointWay in_order = ways_.base();
     in_order.priority = Priority::order; // plans are orders
-    const CheckpointSpace space = checkpoint_space(*step_, used(costs_of(in_order)));
+    const CheckpointSpace space = checkpoint_space(step_, ways_.operator_costs(in_order));
     const std::int64_t budget = *result_.budget_bytes;
     const RecomputeResult found =
         checkpoint_front(space, {&budget, 1}, options_.checkpointing, quiet_.share(4)).front();
     note(!found.interrupted);
     if (!found.plan)
       return;
-    if (const auto way = way_of(*found.plan, ", for the budget"))
+    if (const auto way = ways_.recomputed(*found.plan, ", for the budget"))
       try_step(for_budget_, *way, true);
-  }
-
-  /// Costs of the given step's operators: those of each first run, which keeps its name.
-  OperatorCosts costs_of(const JointWay& way) {
-    OperatorCosts all = operator_costs(model(way).timeline, *way.step);
-    if (way.once())
-      return all;
-    std::map<std::string_view, std::size_t> place;
-    for (std::size_t i = 0; i < all.cycles.size(); ++i)
-      place[way.step->graph.operators()[i].name] = i;
-    OperatorCosts first;
-    for (const Operator& op : step_->graph.operators()) {
-      const std::size_t i = place.at(op.name);
-      first.cycles.push_back(all.cycles[i]);
-      first.energy.push_back(all.energy[i]);
-    }
-    return first;
   }
 
   /// Runs the group search and the core search alone: the group search in all the available time,
@@ -343,7 +240,7 @@ private:
     std::vector<FusionPlan> starts;
     for (const Tried& first : first_)
       starts.push_back(*first.way.fusion);
-    groups(base_way(), std::move(starts), JointArchive::kAnyMemory, options_.fusion, quiet_);
+    groups(ways_.base(), std::move(starts), JointArchive::kAnyMemory, options_.fusion, quiet_);
   }
   void cores_alone() {
     if (options_.allocation_evaluations == 0 || interrupted())
@@ -397,6 +294,20 @@ private:
       cores(JointWay(from->way), limit, allocations, control);
   }
 
+  /// Runs a search of groups or cores, whose time may end and which may find nothing in its limit.
+  template <class Part>
+  void run_part(const Part& part) {
+    try {
+      part();
+    } catch (const InfeasibleError&) { // nothing fits the limit
+    } catch (const Stopped&) {         // the time for this part is over
+      if (interrupted())
+        throw;
+      note(false);
+    }
+    tell();
+  }
+
   static void say(std::string_view what, std::string& name) {
     if (name.find(what) == name.npos)
       name += what;
@@ -409,10 +320,10 @@ private:
     TilingOptions tiling = options_.tiling;
     tiling.stacks.reset();
     tiling.slices.clear();
-    FusionProblem problem{*way.step, chip_, costs_, tiling, schedule_of(way)};
+    FusionProblem problem{*way.step, chip_, costs_, tiling, ways_.schedule_of(way)};
     problem.max_live_bytes = limit == JointArchive::kAnyMemory ? 0 : limit;
     problem.starts = std::move(starts);
-    try {
+    run_part([&] {
       const FusionResult found = optimise_fusion(problem, options, control);
       note(!found.certificate.interrupted);
       searched_ += found.evaluations;
@@ -426,20 +337,14 @@ private:
         made.allocation = nullptr;
         archive_.add(std::move(made), point.figures);
       }
-    } catch (const InfeasibleError&) { // no groups fit the limit
-    } catch (const Stopped&) {         // the time for this part is over
-      if (interrupted())
-        throw;
-      note(false);
-    }
-    tell();
+    });
   }
 
   /// Adds the front of a core search on the way's step.
   void cores(const JointWay& way, std::int64_t limit, std::int64_t evaluations,
              const SearchControl& control) {
-    try {
-      AllocationEvaluator evaluator(*way.step, chip_, tiling_of(way), schedule_of(way));
+    run_part([&] {
+      AllocationEvaluator evaluator(*way.step, chip_, ways_.tiling_of(way), ways_.schedule_of(way));
       AllocationSearchOptions search;
       search.objective = options_.objective;
       search.evaluations = static_cast<std::size_t>(evaluations);
@@ -456,25 +361,7 @@ private:
         made.allocation = std::make_shared<const CoreAllocation>(evaluator.allocation(point.plan));
         archive_.add(std::move(made), point.figures);
       }
-    } catch (const InfeasibleError&) { // no allocation fits the limit
-    } catch (const Stopped&) {         // the time for this part is over
-      if (interrupted())
-        throw;
-      note(false);
-    }
-    tell();
-  }
-
-  JointPoint point_of(const Tried& tried) const {
-    JointPoint point;
-    point.name = tried.way.name;
-    point.step = tried.way.step;
-    point.runs = tried.way.runs;
-    point.allocation = tried.way.allocation;
-    point.tiling = tiling_of(tried.way);
-    point.priority = tried.way.priority;
-    point.figures = tried.figures;
-    return point;
+    });
   }
 
   void choose() {
@@ -494,10 +381,10 @@ private:
     const Tried* checkpointed = archive_.best(budget(), is_unfused);
     if (checkpointed == nullptr)
       checkpointed = archive_.least(is_unfused);
-    result_.base = point_of(archive_.tried().front());
-    result_.fused = point_of(*fused);
-    result_.checkpointed = point_of(*checkpointed);
-    result_.both = point_of(*best);
+    result_.base = ways_.point(archive_.tried().front());
+    result_.fused = ways_.point(*fused);
+    result_.checkpointed = ways_.point(*checkpointed);
+    result_.both = ways_.point(*best);
     for (const Tried& tried : archive_.tried())
       result_.trials.push_back({tried.way.name, tried.figures});
     result_.evaluations = evaluations();
@@ -525,15 +412,15 @@ private:
   const JointOptions& options_;
   const SearchControl& control_;
   SearchControl quiet_; ///< control for the parts of the search
-  std::shared_ptr<const TrainingGraph> step_;
   CoreCostCache costs_;
+  JointWays ways_;
+  const TrainingGraph& step_;
   JointArchive archive_;             ///< base way first; independent of the budget
   JointArchive for_budget_;          ///< depends on the budget; not used as a start
   std::vector<Tried> first_;         ///< results of first_ways()
   bool ended_early_ = false;         ///< whether a part of the search ended early
   bool has_budget_plan_ = false;     ///< whether plan_for_budget() has run
   std::set<std::vector<OpId>> seen_; ///< known recomputation plans
-  std::map<std::string, int> names_; ///< number of uses of each name
   std::int64_t searched_ = 0;        ///< schedules evaluated by the parts
   std::int64_t min_bytes_ = 0;       ///< minimum live bytes of any way
   JointResult result_;
