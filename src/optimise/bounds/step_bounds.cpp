@@ -3,9 +3,9 @@
 #include "optimise/shared/step_bounds.hpp"
 
 #include "optimise/bounds/core_work.hpp"
+#include "optimise/bounds/offchip_time.hpp"
 #include "optimise/bounds/read_again.hpp"
 #include "optimise/bounds/step_cone.hpp"
-#include "schedule/shared/bounds.hpp"
 
 #include "monet/base/stop.hpp"
 
@@ -22,61 +22,11 @@ constexpr std::size_t kMaxConeBoxes =
     400'000;                        ///< maximum boxes of operators in the cones of separators
 constexpr std::size_t kBlocks = 32; ///< maximum separators at which windows begin and end
 
-/// Minimum cycles and energy to move bits into and out of the off-chip memory.
-class OffchipTime {
-public:
-  explicit OffchipTime(const Chip& chip) : port_(offchip_port(chip)), there_(chip.offchip) {
-    if (!there_)
-      return;
-    for (const Link& link : chip.links) {
-      const auto end = std::ranges::find(link.cores, *chip.offchip);
-      if (end == link.cores.end())
-        continue;
-      const auto width = static_cast<double>(link.bandwidth_bits_per_cycle);
-      const bool forward = link.reach == LinkReach::forward;
-      const bool out = forward ? end == link.cores.begin() : link.reach != LinkReach::offchip_write;
-      const bool in = forward ? end != link.cores.begin() : link.reach != LinkReach::offchip_read;
-      from_ += out ? width : 0;
-      to_ += in ? width : 0;
-      both_ += width;
-      const double pj = link.energy_pj_per_bit + link.energy_pj_per_cycle / width;
-      if (out)
-        read_pj_ = std::min(read_pj_, pj);
-      if (in)
-        write_pj_ = std::min(write_pj_, pj);
-    }
-  }
-
-  double cycles(double read, double written) const {
-    if (!there_)
-      return 0;
-    const auto over = [](double bits, double rate) { return rate > 0 ? bits / rate : 0; };
-    return std::max({port_.min_cycles(read, written), over(read, from_), over(written, to_),
-                     over(read + written, both_)});
-  }
-  /// Energy in pJ on links.
-  double links_pj(double read, double written) const {
-    return (std::isfinite(read_pj_) ? read * read_pj_ : 0) +
-           (std::isfinite(write_pj_) ? written * write_pj_ : 0);
-  }
-  double ports_pj(double read, double written) const {
-    return there_ ? port_.energy_pj(read, written) : 0;
-  }
-
-private:
-  OffchipPort port_;
-  std::optional<CoreId> there_;
-  double from_ = 0, to_ = 0,
-         both_ = 0; ///< bits per cycle of its outgoing, incoming and shared links
-  double read_pj_ = kInfinite, write_pj_ = kInfinite;
-  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
-};
-
 /// A moment in every schedule: the middle element of `op` is made.
 struct Separator {
   OpId op;
   StepCone before, after;
-  double dirty = 0;          ///< bits made before and read after it
+  double dirty = 0;          ///< bits made once, before it, and read after it
   double clean = 0;          ///< bits of tensors without producer, read before and after it
   double sources_before = 0; ///< bits of tensors without producer, read before it
   double sources_after = 0;
@@ -184,19 +134,18 @@ private:
 
   void measure(Separator& at) const {
     const std::size_t tensors = graph_.tensors().size();
-    std::vector<double> live(tensors, 0), before(tensors, 0), after(tensors, 0);
     std::vector<std::vector<Interval>> read_before(tensors);
     at.live.resize(tensors);
+    at.read_before.resize(tensors);
+    at.read_after.resize(tensors);
     for (std::size_t o = 0; o <= at.op.index(); ++o)
       for (const Access& access : graph_.operators()[o].nest.operands) {
         const std::size_t t = access.tensor.index();
         if (access.mode != AccessMode::read || graph_.tensors()[t].producer)
           continue;
         std::vector<Interval> box = certain_reads(graph_, at.before, OpId(o), access);
-        if (certain_volume(box) > before[t]) {
-          before[t] = certain_volume(box);
+        if (certain_volume(box) > certain_volume(read_before[t]))
           read_before[t] = std::move(box);
-        }
       }
     for (std::size_t o = at.op.index() + 1; o < graph_.operators().size(); ++o)
       for (const Access& access : graph_.operators()[o].nest.operands) {
@@ -206,19 +155,21 @@ private:
         const std::vector<Interval> box = certain_reads(graph_, at.after, OpId(o), access);
         const bool made = graph_.tensors()[t].producer.has_value();
         auto both = common(box, made ? at.before.elements[t] : read_before[t]);
-        if (certain_volume(both) > live[t]) {
-          live[t] = certain_volume(both);
+        if (certain_volume(both) > certain_volume(at.live[t]))
           at.live[t] = std::move(both);
-        }
         if (!made)
-          after[t] = std::max(after[t], certain_volume(box));
+          at.read_after[t] = std::max(at.read_after[t], certain_volume(box) * bits(t));
       }
     for (std::size_t t = 0; t < tensors; ++t) {
       const bool made = graph_.tensors()[t].producer.has_value();
-      (made ? at.dirty : at.clean) += live[t] * bits(t);
-      at.sources_before += before[t] * bits(t);
-      before[t] *= bits(t);
-      at.sources_after += after[t] * bits(t);
+      const double live = certain_volume(at.live[t]) * bits(t);
+      if (made)
+        at.dirty += options_.made_once ? live : 0;
+      else
+        at.clean += live;
+      at.read_before[t] = certain_volume(read_before[t]) * bits(t);
+      at.sources_before += at.read_before[t];
+      at.sources_after += at.read_after[t];
       if (traffic_.written[t] > 0)
         at.left_after += certain_volume(at.after.elements[t]) * bits(t);
     }
@@ -227,10 +178,6 @@ private:
       first[o] = std::max(0.0, at.before.iterations[o] - table_.padding[o]);
       last[o] = std::max(0.0, at.after.iterations[o] - table_.padding[o]);
     }
-    for (std::size_t t = 0; t < tensors; ++t)
-      after[t] *= bits(t);
-    at.read_before = std::move(before);
-    at.read_after = std::move(after);
     at.again = again_.bits(&at.after);
     at.begin = work_.of(first);
     at.end = work_.of(last);
@@ -240,9 +187,8 @@ private:
   void spill() {
     bounds_.spilled_read.value = static_cast<std::int64_t>(again_.bits(nullptr));
     for (const Separator& at : separators_) {
-      const double dirty = options_.made_once ? at.dirty : 0;
-      const double read = dirty + at.clean - room_ + at.again;
-      const double written = std::max(0.0, not_left_behind(at, dirty) - room_);
+      const double read = at.dirty + at.clean - room_ + at.again;
+      const double written = spilled(at);
       if (read + written <=
           static_cast<double>((bounds_.spilled_read + bounds_.spilled_written).value))
         continue;
@@ -266,9 +212,7 @@ private:
     }
   }
 
-  double alive(const Separator& at) const {
-    return (options_.made_once ? at.dirty : 0) + at.clean + 1e-3 * at.sources_after;
-  }
+  double alive(const Separator& at) const { return at.dirty + at.clean + 1e-3 * at.sources_after; }
 
   /// Bits per tensor that exist before `from` and are certainly read between the two separators.
   std::vector<double> read_between(const Separator& from, const Separator& to) const {
@@ -311,8 +255,7 @@ private:
     for (std::size_t j = 0; j < n; ++j) {
       reads[j] = at(j).sources_before;
       counted[j] = at(j).read_before;
-      writes[j] =
-          options_.made_once ? std::max(0.0, not_left_behind(at(j), at(j).dirty) - room_) : 0;
+      writes[j] = spilled(at(j));
       for (std::size_t i = 0; i < j; ++i) {
         check_stop();
         if (!passes(at(i), at(j)))
@@ -327,8 +270,8 @@ private:
           writes[j] =
               std::max(writes[j], writes[i] + std::max(0.0, made_between(at(i), at(j)) - room_));
       }
-      const double dirty = options_.made_once ? at(j).dirty : 0;
-      double total = reads[j] + std::max(0.0, at(j).sources_after + dirty - room_) + at(j).again;
+      double total =
+          reads[j] + std::max(0.0, at(j).sources_after + at(j).dirty - room_) + at(j).again;
       // Elements of tensors without producer that no window has counted.
       const std::vector<double> known = larger(counted[j], at(j).read_after);
       for (std::size_t t = 0; t < known.size(); ++t)
@@ -350,13 +293,14 @@ private:
     return a;
   }
 
-  /// Bits of `dirty` without those that are written off-chip in any case.
-  double not_left_behind(const Separator& at, double dirty) const {
+  /// Bits of at.dirty beyond the chip's capacity, without those that are written off-chip in any
+  /// case.
+  double spilled(const Separator& at) const {
     double outputs = 0;
     for (std::size_t t = 0; t < traffic_.written.size(); ++t)
       if (traffic_.written[t] > 0)
         outputs += certain_volume(at.before.elements[t]) * bits(t);
-    return dirty - outputs;
+    return std::max(0.0, at.dirty - outputs - room_);
   }
 
   /// Minimum work between two separators, including the work that both cones leave between them.
@@ -406,11 +350,9 @@ private:
 
   void split_phases() {
     for (const Separator& at : separators_) {
-      const double dirty = options_.made_once ? at.dirty : 0;
-      const double first =
-          offchip_.cycles(at.sources_before, std::max(0.0, not_left_behind(at, dirty) - room_));
+      const double first = offchip_.cycles(at.sources_before, spilled(at));
       const double last = offchip_.cycles(
-          std::max(0.0, at.sources_after + dirty - room_) + at.again, at.left_after);
+          std::max(0.0, at.sources_after + at.dirty - room_) + at.again, at.left_after);
       bounds_.phases = std::max(bounds_.phases, std::max(at.begin, first) + std::max(at.end, last));
     }
   }
