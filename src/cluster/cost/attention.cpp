@@ -6,7 +6,6 @@
 #include "monet/cluster/partition.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace monet::cluster_cost {
@@ -80,23 +79,19 @@ private:
     }
     if (graph_.op(id).phase != Phase::forward)
       return;
-    mark_before(id);
-    mark_after(id);
+    mark_first(id, [&](OpId at) { return scores_before(at); });
+    mark_first(id, [&](OpId at) { return reader_of(at); });
   }
 
-  /// Marks the product that computes the scores.
-  void mark_before(OpId id) {
+  /// Marks the next product along a path: the one that computes the scores, or the one that reads
+  /// the probabilities.
+  template <class Next>
+  void mark_first(OpId id, const Next& next) {
     for (int steps = 0; steps < kMaxBetween; ++steps) {
-      const std::int64_t size = element_count(graph_.tensor(*graph_.op(id).outputs[0]));
-      std::optional<OpId> next;
-      for (const TensorId input : present(graph_.op(id).inputs)) {
-        const Tensor& tensor = graph_.tensor(input);
-        if (tensor.producer && element_count(tensor) == size)
-          next = tensor.producer;
-      }
-      if (!next)
+      const std::optional<OpId> at = next(id);
+      if (!at)
         return;
-      id = *next;
+      id = *at;
       if (is_product(id)) {
         found_[id.index()] = true;
         return;
@@ -104,22 +99,24 @@ private:
     }
   }
 
-  /// Marks the product that reads the probabilities.
-  void mark_after(OpId id) {
-    for (int steps = 0; steps < kMaxBetween; ++steps) {
-      std::optional<OpId> next;
-      for (const OpId reader : graph_.tensor(*graph_.op(id).outputs[0]).consumers) {
-        if (graph_.op(reader).phase == Phase::forward)
-          next = reader;
-      }
-      if (!next)
-        return;
-      id = *next;
-      if (is_product(id)) {
-        found_[id.index()] = true;
-        return;
-      }
+  std::optional<OpId> scores_before(OpId id) const {
+    const std::int64_t size = element_count(graph_.tensor(*graph_.op(id).outputs[0]));
+    std::optional<OpId> before;
+    for (const TensorId input : present(graph_.op(id).inputs)) {
+      const Tensor& tensor = graph_.tensor(input);
+      if (tensor.producer && element_count(tensor) == size)
+        before = tensor.producer;
     }
+    return before;
+  }
+
+  std::optional<OpId> reader_of(OpId id) const {
+    std::optional<OpId> found;
+    for (const OpId reader : graph_.tensor(*graph_.op(id).outputs[0]).consumers) {
+      if (graph_.op(reader).phase == Phase::forward)
+        found = reader;
+    }
+    return found;
   }
 
   const Graph& graph_;

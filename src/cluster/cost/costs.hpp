@@ -1,5 +1,5 @@
-// Costs of a rank's step: its collectives, its kernels on a device with a table, and its operators
-// on a modelled chip. Summed by block in blocks.cpp.
+// Costs of a rank's step: its collectives, its activations, its kernels on a device with a table,
+// and its operators on a modelled chip. Summed by block in blocks.cpp.
 #pragma once
 
 #include "cluster/cost/blocks.hpp"
@@ -31,6 +31,9 @@ PassCost& pass_of(const RankLayout& layout, std::vector<Block>& blocks, std::siz
 void add_exchanges(const Cluster& cluster, const ParallelStrategy& strategy,
                    const RankLayout& layout, double host_ns, std::vector<Block>& blocks,
                    std::vector<SharedWeights>& shared);
+
+/// Adds the bytes of activations to `blocks`. `in_place_loss`: see ClusterWorkload.
+void add_activations(const RankLayout& layout, bool in_place_loss, std::vector<Block>& blocks);
 
 /// The shape of a product on matrix units: `batch` products of [m, k] by [k, n].
 struct ProductShape {

@@ -206,8 +206,7 @@ private:
   }
 
   const GroupPlacement& group(const std::vector<AxisRole>& axes) {
-    const auto found = groups_.find(axes);
-    if (found != groups_.end())
+    if (const auto found = groups_.find(axes); found != groups_.end())
       return found->second;
     return groups_.emplace(axes, group_of(cluster_, strategy_, axes)).first->second;
   }

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
 
 namespace monet::cluster_cost {
 

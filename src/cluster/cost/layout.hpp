@@ -5,7 +5,6 @@
 
 #include "monet/cluster/cluster_step.hpp"
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
