@@ -51,10 +51,12 @@ public:
         ++pass_;
       if (op.phase != Phase::forward)
         make_waiting();
-      if (waits(op))
-        wait(OpId(i));
-      else
+      if (!waits(op)) {
         append(OpId(i));
+        continue;
+      }
+      for (const TensorId output : present(op.outputs))
+        waiting_.emplace(output, OpId(i));
     }
     make_waiting();
     return release();
@@ -163,11 +165,6 @@ private:
     });
   }
 
-  void wait(OpId id) {
-    for (const TensorId output : present(graph().op(id).outputs))
-      waiting_.emplace(output, id);
-  }
-
   void make_waiting() {
     while (!waiting_.empty())
       make(waiting_.begin()->second, waiting_.begin()->first, std::nullopt);
@@ -198,9 +195,14 @@ private:
     give_operands(op, choice, made);
     if (choice.cut && is_collective(op))
       cut_collective(op, *choice.cut, made);
-    made.name = forms_.unique_op_name(op.name);
-    if (op.forward_op)
-      made.forward_op = places_.at(op.forward_op->index());
+    insert(id, std::move(made));
+  }
+
+  /// Adds the rank's share of an operator to the new graph.
+  void insert(OpId id, Operator made) {
+    made.name = forms_.unique_op_name(made.name);
+    if (made.forward_op)
+      made.forward_op = places_.at(made.forward_op->index());
     places_.at(id.index()) = forms_.graph().add_operator(std::move(made));
   }
 
@@ -270,7 +272,9 @@ private:
   void add_gather(OpId id, bool gradient, const Placement& rows) {
     const Operator& op = graph().op(id);
     if (!rank_)
-      add_rank();
+      rank_ = forms_.add_tensor(
+          {.name = "rank." + axis_.name, .type = ElementType::int64, .kind = TensorKind::buffer},
+          TensorId(kNone), kWhole);
     Operator made = op;
     made.domain = kMonetDomain;
     made.op_type = gradient ? ops::ShardGatherGrad : ops::ShardGather;
@@ -284,26 +288,16 @@ private:
     made.inputs.resize(2);
     made.inputs.emplace_back(*rank_);
     made.nest.operands.push_back(Access{*rank_, AccessMode::read, "rank", {}});
-    made.name = forms_.unique_op_name(op.name);
-    if (op.forward_op)
-      made.forward_op = places_.at(op.forward_op->index());
     if (!gradient)
       cut_gathers_.insert(id);
-    places_.at(id.index()) = forms_.graph().add_operator(std::move(made));
-  }
-
-  void add_rank() {
-    Tensor tensor{
-        .name = "rank." + axis_.name, .type = ElementType::int64, .kind = TensorKind::buffer};
-    rank_ = forms_.add_tensor(std::move(tensor), TensorId(kNone), kWhole);
+    insert(id, std::move(made));
   }
 
   /// Completes the results of an operator: reduces partial sums that the step returns, and converts
   /// a result that overwrites a tensor to the placement of that tensor.
   void finish(const Operator& op) {
     for (const TensorId id : present(op.outputs)) {
-      const Tensor& tensor = graph().tensor(id);
-      if (tensor.alias_of) {
+      if (const Tensor& tensor = graph().tensor(id); tensor.alias_of) {
         const Form kept = forms_.own(*tensor.alias_of);
         const TensorId made = forms_.get(id, kept.placement, pass_, op.phase);
         forms_.give_alias(made, kept.id);
@@ -312,10 +306,10 @@ private:
       }
       const bool given = source_.loss == id || source_.gradient_norm == id ||
                          std::ranges::find(graph().outputs, id) != graph().outputs.end();
-      const Placement& own = forms_.own(id).placement;
-      const bool partial = own.is(PlacementKind::partial) || own.is(PlacementKind::largest);
+      const Form& own = forms_.own(id);
       if (given)
-        finals_.emplace(id, partial ? forms_.get(id, kWhole, pass_, op.phase) : forms_.own(id).id);
+        finals_.emplace(id, own.placement.is_terms() ? forms_.get(id, kWhole, pass_, op.phase)
+                                                     : own.id);
     }
   }
 
@@ -334,8 +328,7 @@ private:
 
   AxisStep release() {
     TrainingGraph& step = forms_.step();
-    const std::vector<TensorId> outputs = graph().outputs;
-    for (const TensorId id : outputs)
+    for (const TensorId id : graph().outputs)
       forms_.graph().outputs.push_back(final(id));
     for (const TensorId id : graph().inputs) {
       if (forms_.of(id).empty())

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace monet::mesh {
@@ -27,8 +28,11 @@ Placement joined(OverLoop over) {
   return over == OverLoop::largest ? kLargest : kWhole;
 }
 
-bool is_terms(const Placement& placement) {
-  return placement.is(PlacementKind::partial) || placement.is(PlacementKind::largest);
+const Access* access_of(const LoopNest& nest, TensorId tensor) {
+  const auto found = std::ranges::find_if(nest.operands, [&](const Access& access) {
+    return reads(access) && access.tensor == tensor;
+  });
+  return found == nest.operands.end() ? nullptr : &*found;
 }
 
 } // namespace
@@ -82,7 +86,7 @@ std::optional<Choice> Chooser::with_cut(const Operator& op, const LoopCut& cut,
       if (over == OverLoop::none)
         return std::nullopt;
       placement = joined(over);
-      if (is_terms(*placement))
+      if (placement->is_terms())
         choice.price +=
             others * static_cast<double>(bytes_of(size_of(graph().tensor(access.tensor))));
     }
@@ -119,6 +123,12 @@ bool Chooser::has_shards(const Operator& op, std::size_t pass) const {
   });
 }
 
+void Chooser::add_cuts(const Operator& op, const Access& access, const Placement& shard,
+                       std::vector<LoopCut>& cuts) const {
+  std::ranges::copy(cuts_for(op.nest, access, shape_of(access), shard, axis_.size),
+                    std::back_inserter(cuts));
+}
+
 /// Cuts for which at least one operand is read in an existing form.
 std::vector<LoopCut> Chooser::followed(const Operator& op, std::size_t pass) const {
   std::vector<LoopCut> cuts;
@@ -128,8 +138,7 @@ std::vector<LoopCut> Chooser::followed(const Operator& op, std::size_t pass) con
     for (const Form& form : forms_.of(access.tensor)) {
       if (!form.placement.is(PlacementKind::shard) || (form.gathered && form.pass != pass))
         continue;
-      const auto more = cuts_for(op.nest, access, shape_of(access), form.placement, axis_.size);
-      cuts.insert(cuts.end(), more.begin(), more.end());
+      add_cuts(op, access, form.placement, cuts);
     }
   }
   return cuts;
@@ -144,30 +153,13 @@ std::vector<LoopCut> Chooser::wanted(const Operator& op) const {
   for (const Access& access : op.nest.operands) {
     const auto& preferred = preferred_[access.tensor.index()];
     const bool sums = reads(access) && !forms_.is_free(access.tensor) &&
-                      is_terms(forms_.own(access.tensor).placement);
+                      forms_.own(access.tensor).placement.is_terms();
     if (!sums || !preferred || !preferred->is(PlacementKind::shard))
       continue;
-    const auto more = cuts_for(op.nest, access, shape_of(access), *preferred, axis_.size);
-    cuts.insert(cuts.end(), more.begin(), more.end());
+    add_cuts(op, access, *preferred, cuts);
   }
   return cuts;
 }
-
-namespace {
-
-const Access* access_of(const LoopNest& nest, TensorId tensor) {
-  const auto found = std::ranges::find_if(nest.operands, [&](const Access& access) {
-    return reads(access) && access.tensor == tensor;
-  });
-  return found == nest.operands.end() ? nullptr : &*found;
-}
-
-/// Whether the result has the placement of the operand, element by element.
-bool keeps_order(const Operator& op) {
-  return is_sum_of_operands(op) || op.op_type == ops::AllReduce;
-}
-
-} // namespace
 
 /// The placement of a gradient in an operator that also reads its parameter in even shards.
 std::optional<Placement> Chooser::shard_in_update(const Operator& op, TensorId gradient) const {
@@ -199,7 +191,8 @@ std::optional<Placement> Chooser::kept_shard(TensorId id) const {
       const Operator& op = graph().op(reader);
       if (const auto lies = shard_in_update(op, id); lies && op.phase == Phase::update)
         return lies;
-      if (keeps_order(op) && op.outputs.size() == 1)
+      // Results of these have the placement of the operand, element by element.
+      if ((is_sum_of_operands(op) || op.op_type == ops::AllReduce) && op.outputs.size() == 1)
         next = op.outputs[0];
     }
     if (!next)
@@ -227,17 +220,15 @@ std::vector<LoopCut> Chooser::sharded_kept(const Operator& op) const {
     const auto shard = kept_shard(access.tensor);
     if (!shard || !shard->is(PlacementKind::shard))
       continue;
-    const auto more = cuts_for(op.nest, access, shape_of(access), *shard, axis_.size);
-    cuts.insert(cuts.end(), more.begin(), more.end());
+    add_cuts(op, access, *shard, cuts);
   }
   return cuts;
 }
 
 /// The cut of a weight's columns, or nullopt if every reader needs all of them, as the softmax of
 /// an expert router does. Throws InfeasibleError if the columns are not divisible.
-std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weight) const {
+std::optional<LoopCut> Chooser::column_cut(const Operator& op, const Access& of_weight) const {
   const Access& result = op.nest.operands.front();
-  const Access& of_weight = op.nest.operands[weight];
   for (const AxisExpr& axis : of_weight.axes) {
     for (const AffineTerm& term : axis.terms) {
       const bool of_data = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
@@ -263,29 +254,24 @@ std::optional<LoopCut> Chooser::column_cut(const Operator& op, std::size_t weigh
   return std::nullopt;
 }
 
-/// The cut of a product with a weight: rows if its data are sharded along the summed loop, else
-/// columns.
+/// The cut of a forward product with a weight: rows if its data are sharded along the summed loop,
+/// else columns.
 std::optional<LoopCut> Chooser::weight_cut(const Operator& op, std::size_t pass) const {
-  if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
-    return std::nullopt;
-  for (std::size_t i = 0; i < op.nest.operands.size(); ++i) {
-    const Access& access = op.nest.operands[i];
+  for (const Access& access : op.nest.operands) {
     if (!reads(access) || !is_weight(access.tensor) || shape_of(access).size() < 2)
       continue;
     for (const LoopCut& cut : followed(op, pass)) {
       if (has_term(access, cut.loop) && with_cut(op, cut, pass))
         return cut;
     }
-    return column_cut(op, i);
+    return column_cut(op, access);
   }
   return std::nullopt;
 }
 
-/// The cut along the experts of a product: a loop that its weight, data and result have. Throws
-/// InfeasibleError if the experts are not divisible.
+/// The cut along the experts of a forward product: a loop that its weight, data and result have.
+/// Throws InfeasibleError if the experts are not divisible.
 std::optional<LoopCut> Chooser::expert_cut(const Operator& op) const {
-  if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
-    return std::nullopt;
   const bool weighted = std::ranges::any_of(op.nest.operands, [&](const Access& access) {
     return reads(access) && is_weight(access.tensor);
   });
@@ -319,8 +305,7 @@ std::optional<Choice> Chooser::cheapest(const Operator& op, const std::vector<Lo
                                         std::size_t pass) const {
   std::optional<Choice> best;
   for (const LoopCut& cut : cuts) {
-    auto choice = with_cut(op, cut, pass);
-    if (choice && (!best || choice->price < best->price))
+    if (auto choice = with_cut(op, cut, pass); choice && (!best || choice->price < best->price))
       best = std::move(choice);
   }
   return best;
@@ -352,8 +337,7 @@ std::vector<LoopCut> Chooser::sharded_weight(const Operator& op) const {
     if (reads(access) || weight == weights_.end() || forms_.is_free(weight->second) ||
         is_gathered(weight->second, op.phase))
       continue;
-    const Placement& lies = forms_.own(weight->second).placement;
-    if (lies.is(PlacementKind::shard))
+    if (const Placement& lies = forms_.own(weight->second).placement; lies.is(PlacementKind::shard))
       return cuts_for(op.nest, access, shape_of(access), lies, axis_.size);
   }
   return {};
@@ -364,6 +348,8 @@ std::optional<LoopCut> Chooser::ruled(const Operator& op, std::size_t pass) cons
   if (const auto cut = gradient_cut(op))
     return cut;
   std::optional<LoopCut> cut;
+  if (op.nest.compute != ComputeKind::mac || op.phase != Phase::forward)
+    return cut;
   if (axis_.experts)
     cut = expert_cut(op);
   if (!cut && axis_.weights)
@@ -409,8 +395,7 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
     return choice;
   }
   std::vector<LoopCut> cuts = followed(op, pass);
-  const std::vector<LoopCut> more = wanted(op);
-  cuts.insert(cuts.end(), more.begin(), more.end());
+  std::ranges::copy(wanted(op), std::back_inserter(cuts));
   Choice whole = without_cut(op, pass);
   if (auto choice = cheapest(op, cuts, pass); choice && !is_better_whole(op, *choice, whole))
     return *choice;
@@ -423,7 +408,7 @@ Choice Chooser::chosen(const Operator& op, std::size_t pass) const {
 /// Whether a product runs whole between cut products: gathering its operands sends no more bytes
 /// than reducing its partial sums, as for tokens on their way to experts.
 bool Chooser::is_better_whole(const Operator& op, const Choice& cut, const Choice& whole) const {
-  const bool terms = std::ranges::any_of(cut.operands, is_terms);
+  const bool terms = std::ranges::any_of(cut.operands, &Placement::is_terms);
   return terms && axis_.between && op.phase == Phase::forward &&
          op.nest.compute == ComputeKind::mac && whole.price <= cut.price;
 }

@@ -3,6 +3,7 @@
 
 #include "cluster/partition/forms.hpp"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,9 @@ private:
   const std::vector<std::int64_t>& shape_of(const Access& access) const;
   std::optional<Choice> with_cut(const Operator& op, const LoopCut& cut, std::size_t pass) const;
   Choice without_cut(const Operator& op, std::size_t pass) const;
+  /// Adds the cuts that place an operand as `shard`.
+  void add_cuts(const Operator& op, const Access& access, const Placement& shard,
+                std::vector<LoopCut>& cuts) const;
   std::vector<LoopCut> followed(const Operator& op, std::size_t pass) const;
   std::vector<LoopCut> wanted(const Operator& op) const;
   std::vector<LoopCut> sharded_kept(const Operator& op) const;
@@ -49,7 +53,7 @@ private:
   Choice chosen(const Operator& op, std::size_t pass) const;
   std::optional<Placement> shard_in_update(const Operator& op, TensorId gradient) const;
   std::optional<Placement> kept_shard(TensorId id) const;
-  std::optional<LoopCut> column_cut(const Operator& op, std::size_t weight) const;
+  std::optional<LoopCut> column_cut(const Operator& op, const Access& of_weight) const;
   bool adds_later(const Operator& op) const;
   bool has_shards(const Operator& op, std::size_t pass) const;
   bool is_gathered(TensorId id, Phase phase) const;

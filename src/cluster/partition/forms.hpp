@@ -7,7 +7,6 @@
 #include "monet/cluster/partition.hpp"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

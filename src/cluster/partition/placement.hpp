@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace monet::mesh {
@@ -25,6 +24,8 @@ struct Placement {
   std::int64_t outer = 1; ///< the sharded axis is [outer][ranks][rest]
 
   bool is(PlacementKind wanted) const { return kind == wanted; }
+  /// Whether the ranks' values must be reduced before the tensor is known.
+  bool is_terms() const { return is(PlacementKind::partial) || is(PlacementKind::largest); }
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 inline constexpr Placement kWhole{};
