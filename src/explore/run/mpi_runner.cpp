@@ -1,25 +1,19 @@
-// The DesignRunner of an MPI job, and the only file that uses MPI. Rank 0 distributes designs to
-// the WorkerPool of every process; only the first thread communicates. Sends do not block, so there
-// is no deadlock, and waiting sleeps because Open MPI's blocking calls would occupy a whole core.
+// The DesignRunner of an MPI job. Rank 0 distributes designs to the WorkerPool of every process;
+// only the first thread communicates.
 #include "monet/explore/mpi_runner.hpp"
 
 #include "explore/run/mpi_messages.hpp"
+#include "explore/run/mpi_session.hpp"
 #include "explore/run/worker_pool.hpp"
 
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
-// Only the C interface of MPI is used. The standard has removed the C++ one, which would need
-// another library.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <list>
 #include <thread>
 
 namespace monet {
@@ -27,137 +21,15 @@ namespace monet {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using enum MpiTag;
 
-enum Tag : int { kHello = 1, kWork, kDrop, kEnd, kResults, kBye };
-
-/// Pause between polls for messages. A poll costs microseconds, and the designs queued in a process
-/// last longer than the pause.
-constexpr std::chrono::milliseconds kNap{8};
+constexpr std::chrono::milliseconds kNap = MpiConnection::kNap;
 constexpr std::chrono::milliseconds kTellOthers{200};
 constexpr std::size_t kManyResults = 4096;
 /// Work queued in a process in addition to the designs being evaluated, in seconds of its time:
 /// long compared to a message's latency, short compared to a run.
 constexpr double kAheadSeconds = 0.25;
 constexpr std::size_t kMaxDesignsAhead = 4096;
-
-struct Message {
-  int rank = 0;
-  int tag = 0;
-  std::string bytes;
-};
-
-class Session final : public MpiSession {
-public:
-  Session() {
-    int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
-    check(MPI_Comm_size(MPI_COMM_WORLD, &processes_));
-  }
-
-  ~Session() override {
-    try {
-      if (rank_ == 0)
-        end_all([](const Message&) {});
-      flush();
-    } catch (const std::exception&) {
-      // Open MPI aborts the job.
-    }
-    MPI_Finalize();
-  }
-
-  int rank() const override { return rank_; }
-  int processes() const override { return processes_; }
-  double seconds() const { return seconds_; }
-  std::uint64_t messages() const { return messages_; }
-
-  void send(int to, Tag tag, std::string bytes) {
-    internal_check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
-                   "a message of more than 2 GiB");
-    const Timer timer(seconds_);
-    PendingSend& sent = sent_.emplace_back();
-    sent.bytes = std::move(bytes);
-    check(MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE, to, tag,
-                    MPI_COMM_WORLD, &sent.request));
-    ++messages_;
-    forget_arrived();
-  }
-
-  /// The next message; empty if none has arrived.
-  std::optional<Message> poll() {
-    const Timer timer(seconds_);
-    forget_arrived();
-    int there = 0;
-    MPI_Status status;
-    check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status));
-    if (there == 0)
-      return std::nullopt;
-    int size = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &size));
-    Message message{status.MPI_SOURCE, status.MPI_TAG,
-                    std::string(static_cast<std::size_t>(size), '\0')};
-    check(MPI_Recv(message.bytes.data(), size, MPI_BYTE, message.rank, message.tag, MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE));
-    return message;
-  }
-
-  /// Ends all other processes and passes their last messages to `take`. Only rank 0 calls this;
-  /// later calls have no effect.
-  template <class Take>
-  void end_all(const Take& take) {
-    if (is_over_)
-      return;
-    is_over_ = true;
-    for (int rank = 1; rank < processes_; ++rank)
-      send(rank, kEnd, {});
-    for (int left = processes_ - 1; left > 0;) {
-      const std::optional<Message> message = poll();
-      if (!message) {
-        std::this_thread::sleep_for(kNap);
-        continue;
-      }
-      left -= message->tag == kBye ? 1 : 0;
-      take(*message);
-    }
-  }
-
-private:
-  struct PendingSend {
-    MPI_Request request = MPI_REQUEST_NULL;
-    std::string bytes;
-  };
-  struct Timer {
-    explicit Timer(double& sum) : into(sum) {}
-    ~Timer() { into += thread_seconds() - begin; }
-    Timer(const Timer&) = delete;
-    Timer& operator=(const Timer&) = delete;
-    double& into;
-    double begin = thread_seconds();
-  };
-
-  static void check(int code) { internal_check(code == MPI_SUCCESS, "MPI failed"); }
-
-  void forget_arrived() {
-    std::erase_if(sent_, [](PendingSend& sent) {
-      int arrived = 0;
-      check(MPI_Test(&sent.request, &arrived, MPI_STATUS_IGNORE));
-      return arrived != 0;
-    });
-  }
-  void flush() {
-    for (PendingSend& sent : sent_)
-      check(MPI_Wait(&sent.request, MPI_STATUS_IGNORE));
-    sent_.clear();
-  }
-
-  int rank_ = 0;
-  int processes_ = 1;
-  bool is_over_ = false;
-  std::list<PendingSend> sent_;
-  double seconds_ = 0;
-  std::uint64_t messages_ = 0;
-};
 
 /// State of a process as rank 0 knows it; there is one for rank 0, too.
 struct Worker {
@@ -187,7 +59,7 @@ struct Worker {
 
 class Runner final : public MpiRunner {
 public:
-  Runner(Session& session, const MpiWorker& worker, int jobs)
+  Runner(MpiConnection& session, const MpiWorker& worker, int jobs)
       : session_(session), identity_(worker.identity), keeps_(worker),
         evaluator_(*worker.evaluator), pool_(*worker.evaluator, jobs),
         workers_(static_cast<std::size_t>(session.processes())) {
@@ -222,7 +94,7 @@ public:
   }
 
   MpiFigures end() override {
-    session_.end_all([this](const Message& message) { take(message); });
+    session_.end_all([this](const MpiMessage& message) { take(message); });
     if (failed_)
       throw_error(failed_->error, failed_rank_);
     MpiFigures figures;
@@ -302,11 +174,11 @@ private:
   }
 
   void receive() {
-    while (const std::optional<Message> message = session_.poll())
+    while (const std::optional<MpiMessage> message = session_.poll())
       take(*message);
   }
 
-  void take(const Message& message) {
+  void take(const MpiMessage& message) {
     Worker& worker = workers_.at(static_cast<std::size_t>(message.rank));
     if (message.tag == kHello) {
       const auto hello = unpack<HelloMessage>(message.bytes);
@@ -363,7 +235,7 @@ private:
     failed_rank_ = rank;
   }
 
-  Session& session_;
+  MpiConnection& session_;
   std::string identity_;
   MpiWorker keeps_;
   DesignEvaluator& evaluator_;
@@ -380,7 +252,7 @@ private:
 /// Main loop of every process except rank 0: evaluates the designs that it receives.
 class Server {
 public:
-  Server(Session& session, DesignEvaluator& evaluator, int jobs)
+  Server(MpiConnection& session, DesignEvaluator& evaluator, int jobs)
       : session_(session), evaluator_(evaluator), pool_(evaluator, jobs) {}
 
   std::size_t threads() const { return pool_.threads(); }
@@ -389,7 +261,7 @@ public:
     Clock::time_point told = Clock::now();
     bool is_idle = true; // as rank 0 knows it
     for (;;) {
-      while (const std::optional<Message> message = session_.poll()) {
+      while (const std::optional<MpiMessage> message = session_.poll()) {
         if (message->tag == kEnd)
           return end();
         take(*message);
@@ -413,7 +285,7 @@ public:
   }
 
 private:
-  void take(const Message& message) {
+  void take(const MpiMessage& message) {
     if (message.tag == kDrop)
       return pool_.drop();
     internal_check(message.tag == kWork, "a message without a sender");
@@ -428,7 +300,7 @@ private:
     std::move(results.begin(), results.end(), std::back_inserter(results_));
   }
 
-  void tell(Tag tag, bool idle) {
+  void tell(MpiTag tag, bool idle) {
     ResultsMessage message;
     message.results = std::exchange(results_, {});
     message.received = received_;
@@ -450,7 +322,7 @@ private:
     tell(kBye, true);
   }
 
-  Session& session_;
+  MpiConnection& session_;
   DesignEvaluator& evaluator_;
   std::uint64_t received_ = 0;
   std::vector<DesignResult> results_;
@@ -458,13 +330,8 @@ private:
 };
 
 /// Waits for the end message and answers it, in a process that could not create its evaluator.
-void say_goodbye(Session& session) {
-  for (;;) {
-    const std::optional<Message> message = session.poll();
-    if (message && message->tag == kEnd)
-      break;
-    if (!message)
-      std::this_thread::sleep_for(kNap);
+void say_goodbye(MpiConnection& session) {
+  while (session.wait().tag != kEnd) {
   }
   ResultsMessage bye;
   bye.idle = true;
@@ -474,15 +341,15 @@ void say_goodbye(Session& session) {
 } // namespace
 
 std::unique_ptr<MpiSession> mpi_session() {
-  return std::make_unique<Session>();
+  return std::make_unique<MpiConnection>();
 }
 
 std::unique_ptr<MpiRunner> mpi_runner(MpiSession& session, const MpiWorker& worker, int jobs) {
-  return std::make_unique<Runner>(dynamic_cast<Session&>(session), worker, jobs);
+  return std::make_unique<Runner>(dynamic_cast<MpiConnection&>(session), worker, jobs);
 }
 
 void serve_mpi(MpiSession& any, int jobs, const std::function<MpiWorker()>& make) {
-  auto& session = dynamic_cast<Session&>(any);
+  auto& session = dynamic_cast<MpiConnection&>(any);
   HelloMessage hello;
   MpiWorker worker;
   try {
