@@ -43,7 +43,7 @@ constexpr int kDeepest = 64;
 
 SourceLoc location_in(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const auto line = std::ranges::count(before, '\n') + 1;
   const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 = 0
   return {path, static_cast<int>(line), static_cast<int>(before.size() - line_begin + 1), {}};
 }

@@ -59,19 +59,16 @@ auto key_of(const GemmPair& pair) {
 /// Product of size D x K from factors of D x C and C x K.
 CoreProblem tile_problem(std::int64_t r, std::int64_t c, std::int64_t t,
                          const BackwardOptions& options) {
-  CoreProblem problem;
-  problem.compute = ComputeKind::mac;
-  problem.dims = {{"D", r}, {"C", t}, {"K", c}};
+  CoreProblem problem{.compute = ComputeKind::mac, .dims = {{"D", r}, {"C", t}, {"K", c}}};
   const auto operand = [&](AccessMode mode, MemoryOperand memory, std::uint32_t row,
                            std::uint32_t column) {
-    ProblemOperand made;
-    made.mode = mode;
-    made.memory = memory;
-    made.axes = {{{{row, 1}}, 0, false}, {{{column, 1}}, 0, false}};
-    made.extents = {problem.dims[row].size, problem.dims[column].size};
-    made.bits = options.element_bits;
-    made.partial_bits = mode == AccessMode::write ? options.partial_bits : options.element_bits;
-    problem.operands.push_back(std::move(made));
+    problem.operands.push_back(
+        {.mode = mode,
+         .memory = memory,
+         .axes = {{{{row, 1}}, 0, false}, {{{column, 1}}, 0, false}},
+         .extents = {problem.dims[row].size, problem.dims[column].size},
+         .bits = options.element_bits,
+         .partial_bits = mode == AccessMode::write ? options.partial_bits : options.element_bits});
   };
   operand(AccessMode::write, MemoryOperand::O, 0, 2);
   operand(AccessMode::read, MemoryOperand::I1, 0, 1);
@@ -135,9 +132,7 @@ map_backward(const GemmNetwork& network, const BackwardPlan& plan,
 
 PartitionedCost forward_cost(const GemmPair& pair, const NpuMachine& machine,
                              const BackwardOptions& options) {
-  BackwardPlan plan;
-  plan.machine = machine;
-  plan.options = options;
+  BackwardPlan plan{.machine = machine, .options = options};
   if (machine.cores > 1)
     plan.scheme = PartitionScheme::ifmap_sharing; // rows of Y are the transposed pair's k
   return cost_of(forward_pair(pair), plan, Technique::sequential);
@@ -156,8 +151,7 @@ core_tile_cycles(const Core& core, const BackwardOptions& options) {
     const std::array<std::int64_t, 3> tile{r, c, t};
     {
       const std::scoped_lock lock(tiles->mutex);
-      const auto found = tiles->known.find(tile);
-      if (found != tiles->known.end())
+      if (const auto found = tiles->known.find(tile); found != tiles->known.end())
         return found->second;
     }
     const CoreCost& cost = tiles->costs.get(tile_problem(r, c, t, options), tiles->core, {});

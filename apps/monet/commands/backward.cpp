@@ -49,9 +49,7 @@ GemmNetwork read_pairs(const BackwardArguments& arguments) {
       throw UsageError("--dim is for ONNX networks, not for tables of products");
     return gemm_pairs(read_gemm_table(arguments.workload), batch);
   }
-  NetworkArguments network;
-  network.batch = arguments.batch;
-  network.dimensions = arguments.dimensions;
+  NetworkArguments network{.batch = arguments.batch, .dimensions = arguments.dimensions};
   return gemm_pairs(fold_views(read_network(arguments.workload, network.options())));
 }
 
@@ -132,9 +130,7 @@ std::map<std::string, std::string> backward_options(const BackwardArguments& arg
 }
 
 int run_backward(const BackwardArguments& arguments, bool partition_given, Session& session) {
-  BackwardPlan plan;
-  plan.techniques = techniques_of(arguments.technique);
-  plan.jobs = arguments.jobs;
+  BackwardPlan plan{.techniques = techniques_of(arguments.technique), .jobs = arguments.jobs};
   const BackwardInputs inputs =
       session.stage("read files", [&] { return read_backward_inputs(arguments); });
   const std::int64_t cores = core_count(arguments, inputs.chip);

@@ -115,10 +115,8 @@ public:
     plan_.options = setting.choices.options(machine.chip, plan_.machine);
     plan_.jobs = jobs;
     for (std::size_t i = 0; i < study.networks.size(); ++i) {
-      NetworkSheet network;
-      network.name = study.networks[i].name;
-      network.table = study.networks[i].tables.at(setting.machine);
-      sheet_.networks.push_back(std::move(network));
+      sheet_.networks.push_back(
+          {.name = study.networks[i].name, .table = study.networks[i].tables.at(setting.machine)});
     }
   }
 
@@ -187,17 +185,14 @@ StudySheet StudySheets::make(const StudySetting& setting,
   try {
     return SheetMaker(study_, setting, jobs_).make(tell);
   } catch (const InfeasibleError& error) {
-    StudySheet sheet;
-    sheet.infeasible = error.what();
-    return sheet;
+    return {.infeasible = error.what()};
   }
 }
 
 const StudySheet& StudySheets::sheet(const StudySetting& setting,
                                      const std::function<void(std::int64_t, std::int64_t)>& tell) {
   const std::string key = key_of(setting);
-  const auto found = known_.find(key);
-  if (found != known_.end())
+  if (const auto found = known_.find(key); found != known_.end())
     return found->second;
   return known_.emplace(key, make(setting, tell)).first->second;
 }

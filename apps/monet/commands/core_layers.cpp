@@ -13,7 +13,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -123,8 +122,7 @@ void check_names(const CoreInputs& inputs, ProblemList& problems) {
 void set_dataflow(const MappingEntry& entry, Core& core, ProblemList& problems) {
   core.dataflow.assign(core.array.size(), {});
   for (const auto& [name, unrollings] : entry.spatial_mapping) {
-    const auto d = array_dim(core, name, entry, problems);
-    if (d)
+    if (const auto d = array_dim(core, name, entry, problems))
       core.dataflow[*d] = unrollings.empty() ? std::vector<Unrolling>{{"", 1}} : unrollings;
   }
 }
@@ -135,8 +133,7 @@ void set_hints(const MappingEntry& entry, const Core& core, CoreCostOptions& opt
     return;
   options.spatial_hints.assign(core.array.size(), {});
   for (const auto& [name, dims] : entry.spatial_mapping_hint) {
-    const auto d = array_dim(core, name, entry, problems);
-    if (d)
+    if (const auto d = array_dim(core, name, entry, problems))
       options.spatial_hints[*d] = dims;
   }
 }

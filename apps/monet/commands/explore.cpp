@@ -50,19 +50,13 @@ void check(const ExploreArguments& arguments) {
 std::unique_ptr<DesignStore> store_of(const ExploreArguments& arguments, const Space& space) {
   if (arguments.store.empty())
     return memory_store();
-  StoreOptions options;
-  options.resume = arguments.resume;
-  options.version = version();
-  options.git_hash = git_hash();
+  StoreOptions options{.resume = arguments.resume, .version = version(), .git_hash = git_hash()};
   return open_store(arguments.store, space, options);
 }
 
 /// Search control with stop flag, seed and progress display.
 SearchControl control_of(const StrategyOptions& strategy, Session& session) {
-  SearchControl control;
-  control.seed = strategy.seed;
-  control.jobs = strategy.jobs;
-  control.stop = session.interrupted;
+  SearchControl control{.seed = strategy.seed, .jobs = strategy.jobs, .stop = session.interrupted};
   control.progress =
       [&session, budget = static_cast<std::int64_t>(strategy.budget)](const SearchProgress& state) {
         SearchProgress shown = state;
@@ -99,7 +93,7 @@ int exit_code(const ExplorationResult& result) {
   if (result.interrupted)
     return kExitInterrupted;
   const auto feasible = [](const DesignResult& design) { return design.feasible; };
-  if (std::none_of(result.results.begin(), result.results.end(), feasible)) {
+  if (std::ranges::none_of(result.results, feasible)) {
     throw InfeasibleError(result.results.empty()
                               ? "no design of the space satisfies its constraints"
                               : fmt::format("none of {} designs can run; design {}: {}",

@@ -43,9 +43,7 @@ bool is_store(const std::string& path) {
 /// Exploration with the designs of a store.
 Json read_stored(const std::string& path) {
   const Space space = stored_space(path);
-  StoreOptions options;
-  options.resume = true;
-  options.read_only = true;
+  StoreOptions options{.resume = true, .read_only = true};
   const std::unique_ptr<DesignStore> store = open_store(path, space, options);
   ExplorationResult found;
   store->each([&](const DesignResult& result) { found.results.push_back(result); });
@@ -74,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const ExploreArguments
     return {{of_a[0], of_a[1]}};
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& run : of_a) {
-    if (std::find(of_b.begin(), of_b.end(), run) != of_b.end())
+    if (std::ranges::find(of_b, run) != of_b.end())
       pairs.emplace_back(run, run);
   }
   if (pairs.empty())

@@ -31,7 +31,7 @@ Experiment experiment_of(const Space& space, DesignId id, const std::string& har
   static_cast<StepSettings&>(experiment) = space.settings(id);
   experiment.quick = true;
   const auto& runs = space.workload.runs;
-  experiment.inference_only = std::find(runs.begin(), runs.end(), "training") == runs.end();
+  experiment.inference_only = std::ranges::find(runs, "training") == runs.end();
   experiment.name = fmt::format("{}, design {}", space.name, id);
   experiment.hardware = hardware;
   return experiment;
@@ -56,8 +56,7 @@ std::vector<DesignId> designs_to_report(const Space& space, const Json& explorat
   for (const FrontRequest& front : space.fronts) {
     const Json& best = exploration.at("best").at(space.workload.runs.at(front.run));
     for (const Objective objective : front.objectives) {
-      const auto found = best.find(name_of(objective));
-      if (found != best.end())
+      if (const auto found = best.find(name_of(objective)); found != best.end())
         designs.insert(found->at("id").get<DesignId>());
     }
   }

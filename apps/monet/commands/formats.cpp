@@ -36,9 +36,9 @@ struct ArrayFile {
 /// 8-byte floats.
 NpyType float_type(const NumberFormat& format, std::span<const double> numbers) {
   constexpr double kMax = std::numeric_limits<float>::max();
-  const bool fits = fits_single(format) &&
-                    std::all_of(numbers.begin(), numbers.end(),
-                                [](double x) { return !std::isfinite(x) || std::abs(x) <= kMax; });
+  const bool fits = fits_single(format) && std::ranges::all_of(numbers, [](double x) {
+                      return !std::isfinite(x) || std::abs(x) <= kMax;
+                    });
   return fits ? NpyType::f4 : NpyType::f8;
 }
 
@@ -68,8 +68,8 @@ std::vector<NamedTensorFormat> common_formats() {
   std::vector<NamedTensorFormat> formats;
   for (const std::string& name : common_tensor_format_names()) {
     const TensorFormat format = *parse_tensor_format(name);
-    const bool known = std::any_of(formats.begin(), formats.end(),
-                                   [&](const auto& one) { return one.format == format; });
+    const bool known =
+        std::ranges::any_of(formats, [&](const auto& one) { return one.format == format; });
     if (!known)
       formats.push_back({format.blocks ? name : name_of(format.element), format});
   }
@@ -228,9 +228,7 @@ struct Matrices {
 };
 
 Matrices read_matrices(const std::vector<std::string>& files) {
-  Matrices result;
-  result.a = read_npy(files[0]);
-  result.b = read_npy(files[1]);
+  Matrices result{.a = read_npy(files[0]), .b = read_npy(files[1])};
   const auto& left = result.a.shape;
   const auto& right = result.b.shape;
   ProblemList problems;

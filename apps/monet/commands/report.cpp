@@ -45,14 +45,12 @@ void check_result(const Json& result, const std::string& path) {
     problems.add({path}, "is not a result of this version: schema_version is not 1");
   }
   const auto require = [&](const char* key, IsType is, const char* type) {
-    const auto value = result.find(key);
-    if (value == result.end() || !((*value).*is)()) {
+    if (const auto value = result.find(key); value == result.end() || !((*value).*is)()) {
       problems.add({path}, fmt::format("is not a result: '{}' is not {}", key, type));
     }
   };
   require("name", &Json::is_string, "a string");
-  const auto kind = result.find("kind");
-  if (kind != result.end() && kind->is_string()) {
+  if (const auto kind = result.find("kind"); kind != result.end() && kind->is_string()) {
     const auto known =
         std::ranges::find(kResultKinds, kind->get_ref<const std::string&>(), &ResultKind::kind);
     if (known != kResultKinds.end()) {

@@ -38,9 +38,8 @@ void check_whole(const Tensor& tensor, std::span<const double> numbers, const st
   constexpr double kExact = 9007199254740992.0; // 2^53
   if (tensor.type != ElementType::int64 && tensor.type != ElementType::int32)
     return;
-  const auto wrong = std::find_if(numbers.begin(), numbers.end(), [](double x) {
-    return !(std::nearbyint(x) == x && std::abs(x) <= kExact);
-  });
+  const auto wrong = std::ranges::find_if(
+      numbers, [](double x) { return !(std::nearbyint(x) == x && std::abs(x) <= kExact); });
   if (wrong != numbers.end()) {
     throw InputError({where, 0, 0, ""},
                      fmt::format("element {} is {}, but '{}' requires whole numbers",
@@ -109,8 +108,8 @@ void StepNumbers::generate_rest(std::uint64_t seed) {
 }
 
 const std::vector<std::int64_t>& StepNumbers::shape_of(const std::string& name) const {
-  const auto part = std::find_if(step_.parts.begin(), step_.parts.end(),
-                                 [&](const WeightPart& p) { return p.whole == name; });
+  const auto part =
+      std::ranges::find_if(step_.parts, [&](const WeightPart& p) { return p.whole == name; });
   return part != step_.parts.end() ? part->whole_shape
                                    : step_.graph.tensor(tensor_named(step_.graph, name)).shape;
 }

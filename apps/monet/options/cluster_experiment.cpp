@@ -56,8 +56,7 @@ private:
       return;
     }
     YamlMap map(node, problems_);
-    const std::string file = map.require_string("file");
-    if (!file.empty())
+    if (const std::string file = map.require_string("file"); !file.empty())
       experiment_.cluster = resolve_beside(path_, file);
     if (const YamlNode* devices = map.find("devices")) {
       experiment_.devices = as_integer(*devices, problems_);

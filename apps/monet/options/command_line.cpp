@@ -97,8 +97,7 @@ void describe(CLI::App& app, Command& command, const Command*& chosen) {
       if (option.given && option.after)
         option.after();
     }
-    const std::string missing = command.missing ? command.missing() : "";
-    if (!missing.empty())
+    if (const std::string missing = command.missing ? command.missing() : ""; !missing.empty())
       throw CLI::RequiredError(missing);
     if (command.action)
       chosen = &command;
@@ -107,8 +106,7 @@ void describe(CLI::App& app, Command& command, const Command*& chosen) {
 
 /// Hint for a word that is not a subcommand of `command`: the nearest name, also one level below.
 std::string command_hint(const Command& command, const std::string& word) {
-  const std::string hint = nearest_name_hint(word, names_of(command.commands));
-  if (!hint.empty())
+  if (const std::string hint = nearest_name_hint(word, names_of(command.commands)); !hint.empty())
     return ": " + hint;
   for (const Command& one : command.commands) {
     for (const Command& below : one.commands) {
@@ -126,8 +124,8 @@ std::string subcommand_problem(const Command& program, const std::vector<std::st
   for (const std::string& word : words) {
     if (at->commands.empty() || word.starts_with('-'))
       return "";
-    const auto found = std::find_if(at->commands.begin(), at->commands.end(),
-                                    [&](const Command& one) { return one.name == word; });
+    const auto found =
+        std::ranges::find_if(at->commands, [&](const Command& one) { return one.name == word; });
     if (found == at->commands.end()) {
       const std::string of = at == &program ? "" : " of " + path;
       return "'" + word + "' is not a subcommand" + of + command_hint(*at, word);
@@ -191,8 +189,8 @@ Command& Command::add_command(std::string command_name, std::string what) {
 }
 
 bool Command::given(std::string_view option) const {
-  return std::any_of(options.begin(), options.end(),
-                     [&](const Option& one) { return one.given && one.name() == option; });
+  return std::ranges::any_of(options,
+                             [&](const Option& one) { return one.given && one.name() == option; });
 }
 
 void try_outputs(const Command& command, Session& session) {

@@ -10,7 +10,6 @@
 #include "monet/base/yaml.hpp"
 #include "monet/optimise/fusion.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 namespace monet::cli {
@@ -81,8 +80,7 @@ Experiment read_experiment(const std::string& path) {
   }
   if (const YamlNode* precision = map.find("precision"))
     experiment.precision = read_precision_options(*precision, problems);
-  const std::string hardware = map.require_string("hardware");
-  if (!hardware.empty())
+  if (const std::string hardware = map.require_string("hardware"); !hardware.empty())
     experiment.hardware = resolve_beside(path, hardware);
   read_mapping_key(map, path, experiment);
   if (const YamlNode* schedule = map.find("schedule")) {

@@ -324,10 +324,7 @@ void UnitArguments::add_to(Command& command) {
 }
 
 GemmOptions UnitArguments::options() const {
-  GemmOptions options;
-  options.jobs = jobs;
-  options.instructions = instructions_of(instructions);
-  return options;
+  return {.jobs = jobs, .instructions = instructions_of(instructions)};
 }
 
 ParsedUnit parse_unit(const UnitArguments& unit, const RoundingArguments& numbers,

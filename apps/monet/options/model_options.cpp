@@ -50,8 +50,8 @@ constexpr std::array kChoices{
            "unrollings outside the dataflow are tried"}};
 
 const Choice& choice_named(const std::string& name) {
-  const auto found = std::find_if(kChoices.begin(), kChoices.end(),
-                                  [&](const Choice& choice) { return choice.name == name; });
+  const auto found =
+      std::ranges::find_if(kChoices, [&](const Choice& choice) { return choice.name == name; });
   if (found != kChoices.end())
     return *found;
   const std::string hint = nearest_name_hint(name, names_of(kChoices));

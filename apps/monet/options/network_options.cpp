@@ -21,8 +21,7 @@ namespace {
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 40;
 
 std::pair<std::string, std::int64_t> parse_dimension(const std::string& text) {
-  const std::size_t equals = text.rfind('=');
-  if (equals != std::string::npos && equals > 0) {
+  if (const std::size_t equals = text.rfind('='); equals != std::string::npos && equals > 0) {
     const auto value = number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (value && *value > 0)
       return {text.substr(0, equals), *value};

@@ -14,7 +14,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 

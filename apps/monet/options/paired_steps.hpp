@@ -10,7 +10,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -41,9 +40,7 @@ public:
   auto search(const SearchControl& control, Search&& search, CertificateOf&& certificate_of) {
     using Result = decltype(search(*steps_.front(), control));
     std::optional<Answer<Result>> best;
-    Certificate all;
-    all.bound = std::numeric_limits<double>::infinity();
-    all.interrupted = interrupted_;
+    Certificate all{.bound = std::numeric_limits<double>::infinity(), .interrupted = interrupted_};
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const bool last = i + 1 == steps_.size();
       try {

@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <optional>
 #include <string>
 
 namespace monet::cli {

@@ -27,13 +27,17 @@ void set_bandwidths(const Tier& tier, GroupPlacement::Level& level) {
   }
 }
 
-void add_level(const Cluster& cluster, std::size_t tier, std::int64_t fan, std::int64_t below,
+/// Adds a level with `fan` units, unless the group has only one; the levels below have
+/// placement.slots ranks.
+void add_level(const Cluster& cluster, std::size_t tier, std::int64_t fan,
                GroupPlacement& placement) {
+  if (fan <= 1)
+    return;
   GroupPlacement::Level& level = placement.levels[placement.count++];
   level.tier = tier;
   level.fan = fan;
-  level.below = below;
-  placement.slots = below * fan;
+  level.below = placement.slots;
+  placement.slots *= fan;
   level.latency = cluster.tiers[tier].latency_ns;
   level.topology = cluster.tiers[tier].topology;
   level.table = cluster.tiers[tier].table.empty() ? nullptr : &cluster.tiers[tier].table;
@@ -65,15 +69,11 @@ GroupPlacement place(const Cluster& cluster, std::span<const GroupAxis> axes) {
                    "a group is larger than its cluster");
   }
   std::int64_t unit = 1;
-  std::int64_t below = 1;
   for (std::size_t t = 0; t < cluster.tiers.size(); ++t) {
     unit *= cluster.tiers[t].size;
     const std::int64_t within = std::min(placement.ranks, ranks_within(axes, unit));
-    const std::int64_t fan = std::min(ceil_div(within, below), cluster.tiers[t].size);
-    if (fan > 1) {
-      add_level(cluster, t, fan, below, placement);
-      below *= fan;
-    }
+    const std::int64_t fan = std::min(ceil_div(within, placement.slots), cluster.tiers[t].size);
+    add_level(cluster, t, fan, placement);
   }
   return placement;
 }
@@ -87,7 +87,6 @@ GroupPlacement place(const Cluster& cluster, std::span<const std::int64_t> devic
                    "a group's devices are not ascending, or not in the cluster");
   }
   std::int64_t inner = 1;
-  std::int64_t below = 1;
   for (std::size_t t = 0; t < cluster.tiers.size(); ++t) {
     const std::int64_t unit = inner * cluster.tiers[t].size;
     std::int64_t fan = 0;
@@ -99,10 +98,7 @@ GroupPlacement place(const Cluster& cluster, std::span<const std::int64_t> devic
       fan = std::max(fan, parts);
     }
     inner = unit;
-    if (fan > 1) {
-      add_level(cluster, t, fan, below, placement);
-      below *= fan;
-    }
+    add_level(cluster, t, fan, placement);
   }
   return placement;
 }

@@ -134,8 +134,7 @@ std::vector<PointRow> read_points(const YamlNode& node, std::span<const std::str
     return rows;
   }
   for (const YamlNode& item : node.items) {
-    PointRow row = row_of(item, columns, problems);
-    if (!row.cells.empty())
+    if (PointRow row = row_of(item, columns, problems); !row.cells.empty())
       rows.push_back(std::move(row));
   }
   return rows;

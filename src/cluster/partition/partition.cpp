@@ -8,9 +8,7 @@
 #include "monet/base/errors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <string_view>
 
 namespace monet {
 
@@ -22,8 +20,7 @@ using Shape = std::vector<std::int64_t>;
 std::set<TensorId> exchanged(const TrainingGraph& step) {
   std::set<TensorId> ids(step.graph.outputs.begin(), step.graph.outputs.end());
   for (std::size_t i = 0; i < step.graph.tensors().size(); ++i) {
-    const Tensor& tensor = step.graph.tensors()[i];
-    if (!tensor.producer || tensor.alias_of)
+    if (const Tensor& tensor = step.graph.tensors()[i]; !tensor.producer || tensor.alias_of)
       ids.insert(TensorId(i));
   }
   for (const ParameterRecord& record : step.parameters)

@@ -54,8 +54,7 @@ void find_shares(const Graph& graph, TensorId result, std::size_t dim, int depth
           access.axes.size() <= dim || access.axes[dim].data_dependent ||
           access.axes[dim].terms.empty())
         continue;
-      const std::int64_t span = span_of(op.nest, access.axes[dim]);
-      if (span < tensor.shape[dim]) {
+      if (const std::int64_t span = span_of(op.nest, access.axes[dim]); span < tensor.shape[dim]) {
         shares.emplace(access.axes[dim].offset, span);
         continue;
       }

@@ -29,7 +29,7 @@ std::vector<std::int64_t> parts_needed(const std::vector<Nanoseconds>& layers, N
 }
 
 Nanoseconds min_largest(const std::vector<Nanoseconds>& layers, std::int64_t parts) {
-  Nanoseconds low = *std::max_element(layers.begin(), layers.end());
+  Nanoseconds low = *std::ranges::max_element(layers);
   Nanoseconds high = 0;
   for (const Nanoseconds layer : layers)
     high = checked_add(high, layer);
@@ -55,10 +55,9 @@ std::vector<std::int64_t> balance(std::span<const Nanoseconds> layers, Nanosecon
   std::vector<Nanoseconds> costs(layers.begin(), layers.end());
   costs.front() = checked_add(costs.front(), first);
   costs.back() = checked_add(costs.back(), last);
-  internal_check(
-      first >= 0 && last >= 0 &&
-          std::all_of(layers.begin(), layers.end(), [](Nanoseconds c) { return c >= 0; }),
-      "a layer has a negative cost");
+  internal_check(first >= 0 && last >= 0 &&
+                     std::ranges::all_of(layers, [](Nanoseconds c) { return c >= 0; }),
+                 "a layer has a negative cost");
   const Nanoseconds most = min_largest(costs, parts);
   const std::vector<std::int64_t> needed = parts_needed(costs, most);
   Nanoseconds left = 0;

@@ -4,8 +4,6 @@
 
 #include "monet/base/errors.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -242,8 +240,7 @@ private:
   std::set<std::int64_t> parts_of_weights(std::size_t i, const std::vector<Owned>& owned) const {
     std::set<std::int64_t> parts;
     for (const TensorId input : present(op(i).inputs)) {
-      const auto found = readers_.find(weight_behind(input));
-      if (found != readers_.end())
+      if (const auto found = readers_.find(weight_behind(input)); found != readers_.end())
         parts.insert(found->second.begin(), found->second.end());
       const auto producer = graph().tensor(input).producer;
       if (producer && op(producer->index()).phase == Phase::update &&

@@ -37,8 +37,7 @@ private:
   Graph& graph() { return made_.step.graph; }
 
   TensorId tensor(TensorId id) {
-    const auto found = made_.made.find(id);
-    if (found != made_.made.end())
+    if (const auto found = made_.made.find(id); found != made_.made.end())
       return found->second;
     Tensor copy = step_.graph.tensor(id);
     copy.producer.reset();

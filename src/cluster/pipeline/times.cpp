@@ -111,8 +111,8 @@ void evaluate_passes(const CompiledPipeline& pipeline, ScratchState& s) {
 void evaluate_pipeline(const CompiledPipeline& pipeline, bool linked, bool recorded,
                        ScratchState& s) {
   s.slots.assign(pipeline.slots, 0);
-  std::fill(s.links.begin(), s.links.end(), 0);
-  std::fill(s.end.begin(), s.end.end(), 0);
+  std::ranges::fill(s.links, 0);
+  std::ranges::fill(s.end, 0);
   if (recorded)
     s.ends.resize(pipeline.passes.size());
   if (linked)

@@ -229,10 +229,6 @@ private:
   std::vector<PartCost> parts_;
 };
 
-} // namespace
-
-namespace {
-
 /// The smallest prime factor of a number, or 1 for 1.
 std::int64_t min_factor(std::int64_t of) {
   for (std::int64_t factor = 2; factor * factor <= of; ++factor) {

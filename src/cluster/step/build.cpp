@@ -82,9 +82,7 @@ private:
 
   BlockCost cost_of(const Block& of, double speed) const {
     const BlockTimes times = times_of(of, strategy_, speed);
-    BlockCost cost;
-    cost.name = of.name;
-    cost.forward = whole_nanoseconds(times.forward.total);
+    BlockCost cost{.name = of.name, .forward = whole_nanoseconds(times.forward.total)};
     const double backward = times.backward.total;
     const Nanoseconds after = whole_nanoseconds(backward);
     cost.recompute = whole_nanoseconds(backward * times.share_of_recompute);

@@ -37,8 +37,7 @@ std::optional<std::size_t> choice_of(const YamlNode& node, std::span<const std::
   const auto word = as_string(node, problems);
   if (!word)
     return std::nullopt;
-  const auto found = std::ranges::find(names, *word);
-  if (found != names.end())
+  if (const auto found = std::ranges::find(names, *word); found != names.end())
     return static_cast<std::size_t>(found - names.begin());
   problems.add(node.where, fmt::format("'{}' is not one of {}", word->substr(0, 20),
                                        fmt::join(names.begin(), names.end(), ", ")));
@@ -134,8 +133,7 @@ std::optional<std::int64_t> integer_in(const YamlNode& node, std::string_view ke
 }
 
 std::int64_t read_stage(YamlMap& map, const AxisRoleRow& row, ProblemList& problems) {
-  const std::int64_t value = map.integer_or(row.key, 0);
-  if (value >= 0 && value <= row.maximum)
+  if (const std::int64_t value = map.integer_or(row.key, 0); value >= 0 && value <= row.maximum)
     return value;
   problems.add(map.find(row.key)->where,
                fmt::format("{} is a stage from 0 to {}", row.key, row.maximum));

@@ -152,8 +152,7 @@ GemmNetwork gemm_pairs(const Graph& graph) {
       continue;
     GemmPair pair;
     pair.name = op.name;
-    const std::string why = make_pair(graph, op, origins, pair);
-    if (!why.empty()) {
+    if (const std::string why = make_pair(graph, op, origins, pair); !why.empty()) {
       network.skipped.push_back({op.name, op.op_type.str(), why});
     } else if (!pair_is_within_limits(pair)) {
       problems.add({graph.origin, 0, 0, fmt::format("node '{}' ({})", op.name, op.op_type)},

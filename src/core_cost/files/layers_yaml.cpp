@@ -121,8 +121,7 @@ private:
     for (const auto& [dim, coefficient] :
          {std::pair(relation.first, relation.first_coefficient),
           std::pair(relation.second, relation.second_coefficient)}) {
-      const auto found = find(problem, dim);
-      if (!found) {
+      if (const auto found = find(problem, dim); !found) {
         problems_.add(relation.where, fmt::format("'{}' is not a loop dimension", dim),
                       nearest_name_hint(dim, names_of(problem.dims)));
       } else if (coefficient > kMaxIterations / problem.dims[*found].size) {
@@ -273,8 +272,7 @@ private:
       const auto source = as_integer(entry.value, problems_);
       if (!source || *source == layer.id)
         continue;
-      const auto known = ids_.find(*source);
-      if (known == ids_.end())
+      if (const auto known = ids_.find(*source); known == ids_.end())
         problems_.add(entry.value.where,
                       fmt::format("no layer before this one has id {}", *source));
       else
@@ -309,8 +307,7 @@ private:
       if (from.name == "O") {
         operand.mode = AccessMode::write;
         operand.memory = MemoryOperand::O;
-        const auto final_bits = precision_.find("O_final");
-        if (final_bits != precision_.end())
+        if (const auto final_bits = precision_.find("O_final"); final_bits != precision_.end())
           operand.bits = final_bits->second;
       } else if (from.name == "W" || (from.name != "I" && used_i1)) {
         operand.memory = MemoryOperand::I2;

@@ -30,8 +30,7 @@ std::optional<Pair> read_pair(const YamlNode& node, std::string_view example,
       node.items[1].kind == YamlNode::Kind::scalar) {
     pair = {node.items[0].scalar, node.items[1]};
   } else if (node.kind == YamlNode::Kind::scalar) {
-    const std::size_t comma = node.scalar.find(',');
-    if (comma != std::string::npos) {
+    if (const std::size_t comma = node.scalar.find(','); comma != std::string::npos) {
       pair.name = trimmed(std::string_view(node.scalar).substr(0, comma));
       pair.value = node;
       pair.value.quoted = false; // quotes around "K, 32" do not apply to the 32
@@ -121,8 +120,7 @@ void read_spatial(YamlMap& map, MappingEntry& entry, ProblemList& problems) {
     std::vector<Unrolling>& unrolled = entry.spatial_mapping[dim.key];
     for (const YamlNode& item : items_of(&dim.value, dim.key, problems)) {
       const std::optional<Pair> pair = read_pair(item, "K, 32", problems);
-      const auto factor = pair ? read_factor(pair->value, problems) : std::nullopt;
-      if (factor)
+      if (const auto factor = pair ? read_factor(pair->value, problems) : std::nullopt)
         unrolled.push_back({pair->name, *factor});
     }
   }
@@ -135,8 +133,7 @@ void read_spatial(YamlMap& map, MappingEntry& entry, ProblemList& problems) {
 
 void read_links(YamlMap& map, MappingEntry& entry, ProblemList& problems) {
   for (const YamlNode::Entry& link : entries_of(map.find("memory_operand_links"), problems)) {
-    const std::string& name = link.value.scalar;
-    if (name == "I1" || name == "I2" || name == "O") {
+    if (const std::string& name = link.value.scalar; name == "I1" || name == "I2" || name == "O") {
       entry.memory_operand_links[link.key] = name == "I1"   ? MemoryOperand::I1
                                              : name == "I2" ? MemoryOperand::I2
                                                             : MemoryOperand::O;

@@ -121,8 +121,7 @@ Narrow layers_within(const MappingFile& mapping, const MappingEntry& entry,
     if (dim == layer.dims.end() || mapping.find(layer.name, layer.op_type) != &entry ||
         !seen.insert(layer.name).second)
       continue;
-    const std::int64_t left = ceil_div(dim->size, before);
-    if (left >= unrolling.factor) {
+    if (const std::int64_t left = ceil_div(dim->size, before); left >= unrolling.factor) {
       narrow.all = false;
     } else if (++narrow.count == 1) {
       narrow.first = layer.name;

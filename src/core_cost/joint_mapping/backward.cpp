@@ -111,9 +111,7 @@ std::string variant_of(Technique technique, const BackwardMapping& mapping, cons
   } else if (mapping.shared == 0) {
     text += fmt::format(" {} with {}", order_text(mapping.dx), order_text(mapping.dw));
   } else {
-    const auto place = [&](GemmDim dim) {
-      return std::find(mapping.dx.order.begin(), mapping.dx.order.end(), dim);
-    };
+    const auto place = [&](GemmDim dim) { return std::ranges::find(mapping.dx.order, dim); };
     const std::string major = place(GemmDim::m) < place(GemmDim::n) ? "dx-major" : "dw-major";
     if (technique != Technique::dx_major && technique != Technique::dw_major)
       text += " " + (mapping.shared == 1 && mapping.dx.order[0] == GemmDim::k ? "k-major" : major);
@@ -137,7 +135,7 @@ const std::vector<std::string>& technique_names() {
 }
 
 std::optional<Technique> technique_named(std::string_view name) {
-  const auto found = std::find(kTechniqueNames.begin(), kTechniqueNames.end(), name);
+  const auto found = std::ranges::find(kTechniqueNames, name);
   if (found == kTechniqueNames.end())
     return std::nullopt;
   return static_cast<Technique>(found - kTechniqueNames.begin());

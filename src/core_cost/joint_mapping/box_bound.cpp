@@ -54,7 +54,7 @@ std::vector<std::int64_t> tile_sizes(std::int64_t size, const std::vector<std::i
     for (const std::int64_t folds : min_tiles(ceil_div(size, grain)))
       tiles.push_back(std::min(folds * grain, size));
   }
-  std::sort(tiles.begin(), tiles.end());
+  std::ranges::sort(tiles);
   tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
   return tiles;
 }

@@ -18,8 +18,7 @@ MemoryPlace outermost(const Chip& chip, CoreId id) {
   const Core& core = chip.cores[id.index()];
   const Memory* largest = nullptr;
   for (const MemoryOperand operand : {MemoryOperand::I1, MemoryOperand::I2, MemoryOperand::O}) {
-    const Memory* top = core.top(operand);
-    if (top && (!largest || top->size > largest->size))
+    if (const Memory* top = core.top(operand); top && (!largest || top->size > largest->size))
       largest = top;
   }
   internal_check(largest != nullptr, "a core of a chip has a memory");
@@ -59,10 +58,9 @@ NpuMachine npu_machine(const Chip& chip, std::int64_t cores) {
     throw InputError({chip.origin}, "no off-chip memory, which holds what products read and write");
   const Core& core = chip.cores[arrays.front().index()];
   const MemoryPlace first = outermost(chip, arrays.front());
-  const auto sharing =
-      static_cast<std::int64_t>(std::count_if(arrays.begin(), arrays.end(), [&](CoreId other) {
-        return chip.place_of(outermost(chip, other)) == chip.place_of(first);
-      }));
+  const auto sharing = static_cast<std::int64_t>(std::ranges::count_if(arrays, [&](CoreId other) {
+    return chip.place_of(outermost(chip, other)) == chip.place_of(first);
+  }));
 
   NpuMachine machine;
   machine.name = chip.name;

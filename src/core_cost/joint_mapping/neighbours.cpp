@@ -15,8 +15,7 @@ namespace {
 using Samples = std::vector<PartitionSample>;
 
 std::size_t fastest(const PartitionSample& sample) {
-  return static_cast<std::size_t>(std::min_element(sample.cycles.begin(), sample.cycles.end()) -
-                                  sample.cycles.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(sample.cycles) - sample.cycles.begin());
 }
 
 double distance(const PartitionSample& a, const PartitionSample& b) {

@@ -158,7 +158,7 @@ TileSpace searched_tiles(const PairProblem& problem, bool divisors) {
       for (int i = 1; i < 5; ++i)
         tiles.push_back(
             std::min(size, ceil_div(ceil_div(size, side), std::int64_t{1} << (2 * i)) * side));
-      std::sort(tiles.begin(), tiles.end());
+      std::ranges::sort(tiles);
       tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
     }
     if (divisors)

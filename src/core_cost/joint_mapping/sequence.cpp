@@ -7,7 +7,6 @@
 #include <limits>
 #include <queue>
 #include <tuple>
-#include <utility>
 
 namespace monet::joint_mapping {
 namespace {

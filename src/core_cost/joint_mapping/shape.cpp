@@ -7,7 +7,7 @@ namespace monet::joint_mapping {
 namespace {
 
 int place_in(const std::array<int, kDims>& order, int dim) {
-  return static_cast<int>(std::find(order.begin(), order.end(), dim) - order.begin());
+  return static_cast<int>(std::ranges::find(order, dim) - order.begin());
 }
 
 } // namespace

@@ -137,9 +137,7 @@ bool same_beginning(const Order& a, const Order& b, int length) {
 }
 
 std::vector<Structure> make_joint_structures(bool update, bool timed) {
-  PairProblem kind;
-  kind.update = update;
-  kind.timing = timed ? TileTiming::systolic_os : TileTiming::none;
+  PairProblem kind{.update = update, .timing = timed ? TileTiming::systolic_os : TileTiming::none};
   std::vector<Structure> out;
   const auto append = [&](const std::vector<Structure>& more) {
     out.insert(out.end(), more.begin(), more.end());
@@ -182,11 +180,7 @@ std::vector<Structure> kept_by_steps(std::vector<Structure> structures) {
 
 std::vector<Structure> single_structures(const PairProblem& problem, int product,
                                          const Order& order, DyUse dy) {
-  Structure s;
-  s.form = Form::single;
-  s.product = product;
-  s.order = {order, order};
-  s.dy = dy;
+  Structure s{.form = Form::single, .product = product, .order = {order, order}, .dy = dy};
   std::vector<Structure> out;
   add_choices(problem, s, out);
   return out;

@@ -45,8 +45,7 @@ Tile smallest_tile(const TileSpace& tiles) {
   const Structure* smallest = nullptr;
   std::int64_t needs = std::numeric_limits<std::int64_t>::max();
   for (const Structure& s : structures) {
-    const std::int64_t held = Shape(problem, s).held(tile);
-    if (held < needs) {
+    if (const std::int64_t held = Shape(problem, s).held(tile); held < needs) {
       needs = held;
       smallest = &s;
     }
@@ -218,8 +217,7 @@ private:
   /// With given tiles, or in little room, `interleave` may walk further than the search does.
   void try_interleaved(Chosen& best) {
     try {
-      Chosen next = named(Technique::interleave);
-      if (next.time() < best.time())
+      if (Chosen next = named(Technique::interleave); next.time() < best.time())
         best = std::move(next);
     } catch (const InfeasibleError&) { // then it is not faster
     }

@@ -71,7 +71,7 @@ void add_vertex(std::vector<Vertex>& graph, Vertex vertex, std::vector<std::size
   for (const std::size_t operand : vertex.operands) {
     std::optional<std::size_t> height;
     for (const Vertex& v : graph) {
-      if (std::find(v.operands.begin(), v.operands.end(), operand) == v.operands.end())
+      if (std::ranges::find(v.operands, operand) == v.operands.end())
         continue;
       height = std::max(height.value_or(0), v.height);
     }
@@ -79,9 +79,9 @@ void add_vertex(std::vector<Vertex>& graph, Vertex vertex, std::vector<std::size
       const Vertex& v = graph[i];
       if (v.height != *height)
         continue;
-      if (std::find(v.operands.begin(), v.operands.end(), operand) == v.operands.end())
+      if (std::ranges::find(v.operands, operand) == v.operands.end())
         continue;
-      if (std::find(sources.begin(), sources.end(), i) == sources.end())
+      if (std::ranges::find(sources, i) == sources.end())
         sources.push_back(i);
     }
   }
@@ -97,9 +97,7 @@ std::vector<Vertex> build_graph(const NestModel& model, const Core& core) {
   std::vector<Vertex> graph;
   std::vector<std::size_t> depth(model.operands.size(), 0);
   for (std::size_t m = 0; m < core.memories.size(); ++m) {
-    Vertex vertex;
-    vertex.memory = static_cast<int>(m);
-    vertex.operands = users(model, core, core.memories[m]);
+    Vertex vertex{.memory = static_cast<int>(m), .operands = users(model, core, core.memories[m])};
     if (!vertex.operands.empty())
       add_vertex(graph, std::move(vertex), depth);
   }
@@ -159,9 +157,8 @@ std::vector<std::pair<Direction, std::size_t>> served_directions(const Memory& m
     for (const PortUse& use : memory.ports[p].allocation) {
       if (use.operand != operand)
         continue;
-      const auto known = std::find_if(served.begin(), served.end(), [&](const auto& entry) {
-        return entry.first == use.direction;
-      });
+      const auto known = std::ranges::find_if(
+          served, [&](const auto& entry) { return entry.first == use.direction; });
       if (known == served.end()) {
         served.emplace_back(use.direction, p);
       } else {
@@ -173,12 +170,10 @@ std::vector<std::pair<Direction, std::size_t>> served_directions(const Memory& m
 }
 
 void add_port(Hierarchy& hierarchy, const MemoryPort& file_port) {
-  Port port;
-  port.bandwidth_max = file_port.bandwidth_max;
-  port.width = Width(file_port.bandwidth_max);
+  Port port{.bandwidth_max = file_port.bandwidth_max, .width = Width(file_port.bandwidth_max)};
   const auto serves = [&](MemoryOperand operand) {
-    return std::any_of(file_port.allocation.begin(), file_port.allocation.end(),
-                       [&](const PortUse& use) { return use.operand == operand; });
+    return std::ranges::any_of(file_port.allocation,
+                               [&](const PortUse& use) { return use.operand == operand; });
   };
   port.shared_by_inputs = serves(MemoryOperand::I1) && serves(MemoryOperand::I2);
   hierarchy.ports.push_back(std::move(port));

@@ -131,10 +131,7 @@ NestModel make_nest_model(const CoreProblem& problem, const ModelChoices& choice
         fmt::format("{} loops and {} operands on an array core; at most {} and {} are supported",
                     problem.dims.size(), problem.operands.size(), kMaxDims, kMaxOperands));
   }
-  NestModel model;
-  model.choices = choices;
-  model.dims = problem.dims;
-  model.across_blocks = problem.across_blocks;
+  NestModel model{.choices = choices, .dims = problem.dims, .across_blocks = problem.across_blocks};
   std::size_t outputs = 0;
   for (const ProblemOperand& operand : problem.operands) {
     if (operand.mode != AccessMode::read) {

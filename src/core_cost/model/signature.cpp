@@ -107,7 +107,7 @@ void add_dims(ByteWriter& out, const CoreProblem& problem, const Names& named) {
     if (known)
       out.text(dim.name);
     if (dim.size > 1) {
-      out.number(std::count_if(problem.dims.begin(), problem.dims.end(), [&](const LoopDim& other) {
+      out.number(std::ranges::count_if(problem.dims, [&](const LoopDim& other) {
         return other.size > 1 && other.name < dim.name;
       }));
     }

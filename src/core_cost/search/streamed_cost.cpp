@@ -310,9 +310,7 @@ StreamedCost streamed_cost(const StreamedProblem& asked, const Core& core, const
     throw InfeasibleError(fmt::format("core '{}' computes in memory, which the reference has no "
                                       "costs of tiles for",
                                       core.name));
-  CoreCostOptions options;
-  options.model = ModelChoices::zigzag_3_8();
-  options.spatial = asked.spatial;
+  CoreCostOptions options{.model = ModelChoices::zigzag_3_8(), .spatial = asked.spatial};
   const Core extended = with_offchip(asked, core, offchip);
   const NestModel model = make_nest_model(asked.problem, options.model);
   const Hierarchy hierarchy = make_hierarchy(asked.problem, model, extended);

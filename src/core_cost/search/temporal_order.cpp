@@ -45,7 +45,7 @@ std::vector<DimFactors> factorise(const std::vector<std::int64_t>& iterations) {
 void merge_smallest(std::vector<std::int64_t>& factors) {
   const std::int64_t product = factors[0] * factors[1];
   factors.erase(factors.begin(), factors.begin() + 2);
-  factors.insert(std::lower_bound(factors.begin(), factors.end(), product), product);
+  factors.insert(std::ranges::lower_bound(factors, product), product);
 }
 
 std::vector<Loop> merged_loops(std::vector<DimFactors> dims, int lpf_limit) {
@@ -72,7 +72,7 @@ std::vector<Loop> merged_loops(std::vector<DimFactors> dims, int lpf_limit) {
   std::vector<Loop> loops;
   for (DimFactors& d : dims) {
     d.factors.insert(d.factors.end(), d.kept.begin(), d.kept.end());
-    std::sort(d.factors.begin(), d.factors.end());
+    std::ranges::sort(d.factors);
     for (const std::int64_t factor : d.factors)
       loops.push_back({d.dim, static_cast<double>(factor)});
   }
@@ -94,7 +94,7 @@ TemporalSpace place_rules(const NestModel& model, const std::vector<OrderedLoop>
     const auto size = static_cast<double>(entry.size.value_or(0));
     (outside ? space.outer : space.inner).push_back({static_cast<std::uint32_t>(dim), size});
   }
-  std::reverse(space.outer.begin(), space.outer.end());
+  std::ranges::reverse(space.outer);
   return space;
 }
 
@@ -108,7 +108,7 @@ bool is_complete(const TemporalSpace& space, std::vector<std::int64_t> left) {
       return false;
     left[rule.dim] /= size;
   }
-  return std::all_of(left.begin(), left.end(), [](std::int64_t n) { return n == 1; });
+  return std::ranges::all_of(left, [](std::int64_t n) { return n == 1; });
 }
 
 /// Takes the prime factors of a wanted loop together.
@@ -125,7 +125,7 @@ void keep_whole(const NestModel& model, const PlaceRule& rule, std::vector<DimFa
   if (d == dims.end())
     return;
   for (const std::int64_t p : prime_factors(size))
-    d->factors.erase(std::find(d->factors.begin(), d->factors.end(), p));
+    d->factors.erase(std::ranges::find(d->factors, p));
   d->kept.push_back(size);
 }
 

@@ -144,9 +144,7 @@ public:
   void charge(const Memory& memory, std::size_t operand, MemoryOperand kind,
               const std::array<std::int64_t, kDirections>& bits, bool on_ports,
               std::int64_t instances = 1) {
-    LevelEnergy level;
-    level.memory = memory.name;
-    level.operand = operand;
+    LevelEnergy level{.memory = memory.name, .operand = operand};
     for (std::size_t d = 0; d < kDirections; ++d) {
       const MemoryPort* port = port_of(memory, kind, static_cast<Direction>(d));
       if (port == nullptr || bits[d] == 0)

@@ -97,8 +97,7 @@ Choice reduced(const NestModel& model, const std::vector<Unrolling>& named, std:
     if (dim == model.dims.size())
       continue;
     const std::int64_t factor = std::max<std::int64_t>(1, std::min(u.factor, caps[dim]));
-    const auto again = std::ranges::find(choice, dim, &Unrolled::dim);
-    if (again != choice.end())
+    if (const auto again = std::ranges::find(choice, dim, &Unrolled::dim); again != choice.end())
       again->factor = factor;
     else
       choice.push_back({dim, factor});

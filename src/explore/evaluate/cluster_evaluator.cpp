@@ -115,8 +115,7 @@ private:
     try {
       std::string key = cluster_key(space_, id);
       std::unique_ptr<SharedCluster> shared = cluster(id, key);
-      const ClusterDevice& device = shared->made.device;
-      if (device.chip)
+      if (const ClusterDevice& device = shared->made.device; device.chip)
         result.reason = judge_chips(*device.chip, static_cast<double>(shared->made.cluster.devices),
                                     space_.budgets, result);
       if (result.reason.empty())

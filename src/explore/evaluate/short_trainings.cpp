@@ -34,9 +34,7 @@ TrainingRecord train(const TrainStudy& study, const std::string& key, std::uint6
   const TrainRecipe& recipe = study.variants.front();
   const TrainingData data = load_data(study.data[recipe.data], kTrainingJobs);
   const TrainSetup setup = prepare_training(recipe, data);
-  TrainRunOptions options;
-  options.seed = seed;
-  options.jobs = kTrainingJobs;
+  TrainRunOptions options{.seed = seed, .jobs = kTrainingJobs};
   TrainRun run(setup, options);
   while (!run.is_over()) {
     check_stop();

@@ -5,7 +5,6 @@
 #include "monet/explore/store.hpp"
 
 #include <condition_variable>
-#include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>

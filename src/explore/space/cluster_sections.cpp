@@ -29,8 +29,7 @@ const YamlNode* value_of(const YamlNode& node, std::string_view key) {
 void read_cluster_files(const SpaceFile& file, const YamlNode& path) {
   ProblemList said; // reported with the whole section
   each_path(file, YamlTemplate(path, file.names, said), path.where, [&](const std::string& name) {
-    auto& files = file.made_of.clusters->files;
-    if (!files.contains(name))
+    if (auto& files = file.made_of.clusters->files; !files.contains(name))
       files.emplace(name, load_yaml(resolve_beside(file.space.origin, name)));
   });
 }
@@ -48,8 +47,7 @@ void read_cluster(const SpaceFile& file, const YamlNode& node) {
     else
       file.problems.add(path->where, "expected a cluster file's path");
   }
-  const YamlNode* device = value_of(node, "device");
-  if (device != nullptr && made.has_own_chip)
+  if (const YamlNode* device = value_of(node, "device"); device != nullptr && made.has_own_chip)
     file.problems.add(device->where, "'chip:' defines the devices", "leave out one of them");
   made.cluster = YamlTemplate(node, file.names, file.problems);
 }

@@ -123,8 +123,7 @@ void fill_rest(YamlNode& parallel, std::int64_t devices) {
 Space::Template::ClusterTemplate::ClusterSections
 Space::Template::ClusterTemplate::said(const Space& space, const Values& values) const {
   ClusterSections said;
-  YamlNode own = cluster.expand(values);
-  if (own.kind == YamlNode::Kind::scalar) {
+  if (YamlNode own = cluster.expand(values); own.kind == YamlNode::Kind::scalar) {
     said.file = files.at(own.scalar);
   } else {
     for (const TableFigure& figure : kTableFigures) {
@@ -268,8 +267,7 @@ std::vector<std::pair<std::string, std::string>> cluster_files(const Space& spac
   YamlNode workload = space.made_of->workload.of(values);
   see_from(find_in(workload, "network"), folder);
   set(experiment, "workload", std::move(workload));
-  YamlNode training = space.made_of->training.of(values);
-  if (training.kind != YamlNode::Kind::null)
+  if (YamlNode training = space.made_of->training.of(values); training.kind != YamlNode::Kind::null)
     set(experiment, "training", std::move(training));
   YamlNode parallel = made.parallel.of(values);
   fill_rest(parallel, cluster_of(space, id).cluster.devices);

@@ -109,8 +109,7 @@ YamlNode Space::Template::recipe(const Values& values) const {
     recipe.entries.push_back({key, recipe.where, std::move(value)});
   };
   YamlNode trained = training.of(values);
-  const auto own = entry("training");
-  if (own == recipe.entries.end())
+  if (const auto own = entry("training"); own == recipe.entries.end())
     add("training", std::move(trained));
   else
     own->value = overlaid(trained, own->value);
@@ -136,9 +135,7 @@ YamlNode Space::Template::system_file(const Space& space, DesignId id, const Val
   for (YamlNode::Entry& entry : root.entries) {
     if (entry.key != "cores" || entry.value.kind != YamlNode::Kind::sequence)
       continue;
-    YamlNode by_id;
-    by_id.kind = YamlNode::Kind::map;
-    by_id.where = entry.value.where;
+    YamlNode by_id{.kind = YamlNode::Kind::map, .where = entry.value.where};
     for (YamlNode& core : entry.value.items) {
       if (core.kind != YamlNode::Kind::scalar)
         throw InputError(core.where, "expected the name of a core, or {for: ..., value: name}");
@@ -160,8 +157,7 @@ namespace {
 
 YamlNode core_named(const Space::Template& made_of, const std::string& name, const SourceLoc& where,
                     const Values& values) {
-  const auto found = made_of.cores.find(name);
-  if (found != made_of.cores.end()) {
+  if (const auto found = made_of.cores.find(name); found != made_of.cores.end()) {
     const Space::Template::CoreTemplate& core = found->second;
     const YamlNode written = core.core.expand(values);
     return core.is_path ? core.files.at(written.scalar).expand(values) : written;

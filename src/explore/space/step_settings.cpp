@@ -28,8 +28,7 @@ std::size_t read_choice(YamlMap& map, std::string_view key, const std::vector<st
   const auto name = node ? as_string(*node, problems) : std::nullopt;
   if (!name)
     return 0;
-  const auto known = std::ranges::find(names, *name);
-  if (known != names.end())
+  if (const auto known = std::ranges::find(names, *name); known != names.end())
     return static_cast<std::size_t>(known - names.begin());
   problems.add(node->where, fmt::format("unknown {} '{}'", key, *name),
                nearest_name_hint(*name, names));
@@ -57,8 +56,7 @@ void read_fixed(YamlMap& map, std::string_view key, std::string_view only, Probl
 void read_network_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                           ProblemList& problems) {
   YamlMap map(node, problems);
-  const std::string network = map.require_string("network");
-  if (!network.empty())
+  if (const std::string network = map.require_string("network"); !network.empty())
     settings.network = resolve_beside(path, network);
   if (const YamlNode* batch = map.find("batch")) {
     settings.network_options.batch = as_integer(*batch, problems);
@@ -117,8 +115,7 @@ Precision inference_precision(const StepSettings& settings) {
 }
 
 void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings) {
-  const std::string mapping = map.string_or("mapping", "auto");
-  if (mapping != "auto")
+  if (const std::string mapping = map.string_or("mapping", "auto"); mapping != "auto")
     settings.mapping = resolve_beside(path, mapping);
 }
 

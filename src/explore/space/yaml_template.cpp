@@ -51,8 +51,7 @@ struct YamlTemplate::Compiler {
   void counter(const YamlNode::Entry& entry, Node& out) {
     if (!is_name(entry.key))
       problems.add(entry.key_where, fmt::format("'{}' is not a name for a counter", entry.key));
-    const YamlNode& node = entry.value;
-    if (node.kind == YamlNode::Kind::sequence) {
+    if (const YamlNode& node = entry.value; node.kind == YamlNode::Kind::sequence) {
       if (node.items.size() != 2) {
         problems.add(node.where, "expected a count, or [first, end]");
         return;

@@ -162,8 +162,7 @@ void make_tables(Database& database, const Space& space) {
 }
 
 void check_store(Database& database, const Space& space) {
-  const std::string health = database.text("PRAGMA quick_check(1)");
-  if (health != "ok") {
+  if (const std::string health = database.text("PRAGMA quick_check(1)"); health != "ok") {
     throw InputError({database.path()},
                      fmt::format("is damaged: restore a copy, or save what is readable with "
                                  "sqlite3's .recover ({})",

@@ -24,7 +24,7 @@ public:
     for (const FrontRequest& front : designs_.fronts) {
       for (const Objective objective : front.objectives) {
         const FrontRequest target{front.run, {objective}};
-        if (std::find(targets_.begin(), targets_.end(), target) == targets_.end())
+        if (std::ranges::find(targets_, target) == targets_.end())
           targets_.push_back(target);
       }
     }

@@ -91,8 +91,7 @@ ModelledStep AllocationEvaluator::model(const AllocationPlan& plan) {
 StepFigures AllocationEvaluator::evaluate(const AllocationPlan& plan) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = known_.find(plan);
-    if (found != known_.end())
+    if (const auto found = known_.find(plan); found != known_.end())
       return found->second;
   }
   StepFigures cost;

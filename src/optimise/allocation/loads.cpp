@@ -122,9 +122,7 @@ public:
 
 private:
   ChoiceLoad load(std::size_t op, const TileGraph& tiles, const TileCosts* costs) const {
-    ChoiceLoad result;
-    result.known = true;
-    result.feasible = costs != nullptr;
+    ChoiceLoad result{.known = true, .feasible = costs != nullptr};
     if (!result.feasible)
       return result;
     const OperatorTiling& tiling = tiles.operators[op];

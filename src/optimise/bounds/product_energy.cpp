@@ -197,8 +197,7 @@ private:
     cost.overlaps = shared_axis;
     std::vector<const Memory*> levels;
     for (const std::size_t m : core_.levels(operand.memory)) {
-      const Memory& memory = core_.memories[m];
-      if (memory.size.value >= operand.bits)
+      if (const Memory& memory = core_.memories[m]; memory.size.value >= operand.bits)
         levels.push_back(&memory);
       else if (memory.size.value >= operand.min_bits)
         return false;

@@ -7,7 +7,6 @@
 #include "monet/schedule/schedule.hpp"
 #include "monet/tiling/tiling.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace monet {

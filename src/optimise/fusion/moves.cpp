@@ -76,8 +76,7 @@ FusionMoves::FusionMoves(const FusionProblem& problem, const FusionOptions& opti
 }
 
 std::string FusionMoves::signature(const std::vector<OpId>& members) {
-  const auto known = signatures_.find(members);
-  if (known != signatures_.end())
+  if (const auto known = signatures_.find(members); known != signatures_.end())
     return known->second;
   std::string key =
       group_signature(problem_.step.graph, members, problem_.tiling.mapping != nullptr);

@@ -280,9 +280,7 @@ std::string group_signature(const Graph& graph, std::span<const OpId> members, b
 
 TrainingGraph group_step(const TrainingGraph& step, std::span<const OpId> members) {
   const IsGroupOutput leaving(step.graph, members);
-  TrainingGraph group;
-  group.training = step.training;
-  group.accumulate = step.accumulate;
+  TrainingGraph group{.training = step.training, .accumulate = step.accumulate};
   group.graph.name = step.graph.name;
   std::map<TensorId, TensorId> ids;
   const auto copy = [&](TensorId id) {

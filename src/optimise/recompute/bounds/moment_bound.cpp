@@ -36,9 +36,7 @@ public:
     limit(room);
     if (model_.variables() == 0)
       return bound;
-    MilpOptions options;
-    options.nodes = kNodes;
-    options.gap = kEnough;
+    MilpOptions options{.nodes = kNodes, .gap = kEnough};
     const MilpResult found = model_.solve(control, options);
     bound.infeasible = found.status == MilpStatus::infeasible;
     if (!bound.infeasible)

@@ -93,9 +93,7 @@ private:
   void search_all(const WindowBound& windows) {
     if (options_.states == 0)
       return;
-    StateSearchOptions options;
-    options.states = options_.states;
-    options.later = windows.later;
+    StateSearchOptions options{.states = options_.states, .later = windows.later};
     if (result_.plan)
       options.below = result_.outcome.cost - base_;
     const StateSearch found = search_states(problem_, budget_, control_, options);
@@ -153,9 +151,7 @@ private:
   }
 
   RecomputeModelOptions model_options() const {
-    RecomputeModelOptions model;
-    model.budget = budget_;
-    model.never_again = never_again_;
+    RecomputeModelOptions model{.budget = budget_, .never_again = never_again_};
     if (result_.plan)
       model.best_extra = result_.outcome.cost - base_;
     // Buffers below a thousandth of the budget are free; if there are many buffers, larger ones are

@@ -151,7 +151,7 @@ bool StageRelaxation::probe_chains(const ReducedRecompute& reduced, std::int64_t
     std::vector<std::uint32_t> chain; // from the first operator to the last
     for (std::uint32_t op = last; op != kNone && open(op); op = reduced.ops[op].only_with)
       chain.push_back(op);
-    std::reverse(chain.begin(), chain.end());
+    std::ranges::reverse(chain);
     if (chain.size() < 2 || !chain_prunes(chain, chain.size()))
       continue;
     std::size_t least = 1; // operators of the chain that cannot all be recomputed

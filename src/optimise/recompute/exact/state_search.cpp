@@ -185,7 +185,7 @@ private:
     RecomputePlan plan;
     for (; nodes_[at].parent != kNone; at = nodes_[at].parent)
       plan.runs.push_back(nodes_[at].run);
-    std::reverse(plan.runs.begin(), plan.runs.end());
+    std::ranges::reverse(plan.runs);
     return plan;
   }
 

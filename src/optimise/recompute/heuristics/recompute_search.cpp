@@ -180,8 +180,7 @@ RecomputeResult search_recompute(const RecomputeProblem& problem, std::int64_t b
   std::vector<RecomputePlan> starts = options.starts;
   starts.push_back(store_everything(problem));
   const auto offer = [&](const RecomputePlan& plan, std::string_view method) {
-    const RecomputeOutcome outcome = replay(problem, plan);
-    if (outcome.peak_bytes <= budget)
+    if (const RecomputeOutcome outcome = replay(problem, plan); outcome.peak_bytes <= budget)
       best.offer(plan, outcome.cost, method);
   };
   offer(starts.back(), "store everything");

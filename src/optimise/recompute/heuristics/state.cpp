@@ -78,8 +78,7 @@ void RecomputeState::assign(const RecomputePlan& plan) {
     const std::vector<Slot>& copies = runs_[producer_[b]];
     for (std::size_t i = 0; i < copies.size(); ++i) {
       const Slot limit = i + 1 < copies.size() ? copies[i + 1] : ops_ + 1;
-      const Slot last = last_read(b, copies[i], limit);
-      if (last != kNone)
+      if (const Slot last = last_read(b, copies[i], limit); last != kNone)
         hold(copies[i] + 1, last, bytes_[b]);
     }
   }
@@ -253,8 +252,7 @@ void RecomputeState::move_writes(Slot t, OpIndex v, bool adding) {
   const Slot made = run_before(v, t);
   const Slot limit = run_after(v, t);
   for (const BufferIndex b : writes_[v]) {
-    const Slot last = last_read(b, made, limit);
-    if (last == kNone || last < t)
+    if (const Slot last = last_read(b, made, limit); last == kNone || last < t)
       continue; // has no reader from here on
     const Slot before = last_read(b, made, t);
     const Slot until = before == kNone ? made : before;

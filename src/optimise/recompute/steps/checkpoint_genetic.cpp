@@ -99,9 +99,7 @@ bool no_worse(const CheckpointPoint& a, const CheckpointPoint& b, CheckpointMemo
 
 DominatingPoint dominate_stored(const CheckpointSpace& space, std::span<const std::int64_t> second,
                                 const CheckpointPoint& point, const SearchControl& control) {
-  StoredOptions options;
-  options.limit = CostLimit{second, point.second};
-  options.start = &point.plan;
+  StoredOptions options{.limit = CostLimit{second, point.second}, .start = &point.plan};
   const RecomputeResult found = solve_stored(space, point.stored_bytes, control, options);
   DominatingPoint best{point, std::min(found.bound, static_cast<double>(point.cost))};
   if (found.plan && found.outcome.cost <= point.cost)

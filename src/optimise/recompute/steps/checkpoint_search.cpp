@@ -215,9 +215,7 @@ private:
   void start_from_stored(std::int64_t budget) {
     const CheckpointPoint& all = known_.front().point;
     std::int64_t level = std::max<std::int64_t>(0, all.stored_bytes - (all.peak_bytes - budget));
-    StoredOptions rough;
-    rough.nodes = kRoughNodes;
-    rough.gap = kRoughGap;
+    StoredOptions rough{.nodes = kRoughNodes, .gap = kRoughGap};
     for (int tries = 0; tries < kTries && !control_.interrupted(); ++tries, level = level * 3 / 4) {
       const RecomputeResult found = solve_stored(space_, level, control_, rough);
       if (!found.plan)

@@ -37,11 +37,10 @@ public:
     data.repeatable = false;
     space_.problem.ops.push_back(std::move(data));
     for (std::size_t i = 0; i < costs.size(); ++i) {
-      RecomputeProblem::Op op;
-      op.name = graph_.operators()[i].name;
-      op.cost = costs[i];
-      op.repeatable = recompute_obstacle(graph_, graph_.operators()[i]).empty();
-      space_.problem.ops.push_back(std::move(op));
+      space_.problem.ops.push_back(
+          {.name = graph_.operators()[i].name,
+           .cost = costs[i],
+           .repeatable = recompute_obstacle(graph_, graph_.operators()[i]).empty()});
     }
   }
 

@@ -99,9 +99,7 @@ public:
     if (options_.start &&
         (!result.plan || replay(problem_, *options_.start).cost < result.outcome.cost))
       begin_with(*options_.start);
-    MilpOptions options;
-    options.nodes = options_.nodes;
-    options.gap = options_.gap;
+    MilpOptions options{.nodes = options_.nodes, .gap = options_.gap};
     const MilpResult found = model_.solve(control, options);
     result.interrupted = found.interrupted;
     result.infeasible = found.status == MilpStatus::infeasible;
@@ -174,8 +172,7 @@ private:
   /// Requires the buffer to be stored, or recomputed if `reader` is (always, without a reader).
   void require(std::uint32_t buffer, std::uint32_t reader) {
     std::vector<LinearTerm> terms{{store_[buffer], 1}};
-    const std::uint32_t maker = again_[*problem_.buffers[buffer].producer];
-    if (maker != kNone)
+    if (const std::uint32_t maker = again_[*problem_.buffers[buffer].producer]; maker != kNone)
       terms.push_back({maker, 1});
     if (reader != kNone)
       terms.push_back({reader, -1});
