@@ -49,17 +49,26 @@ std::size_t spatial_axes(const Sizes& shape) {
   return shape.size() < 3 ? 0 : shape.size() - 2;
 }
 
+/// Shapes of a convolution's input, weight and result.
+struct ConvolutionShapes {
+  Sizes x;
+  Sizes weight;
+  Sizes y;
+};
+
 /// Finds a convolution of the forward phase that reads `shared` and has this geometry and these
 /// shapes.
 std::optional<OpId> find_convolution(const Graph& graph, const std::vector<Phase>& phases,
-                                     TensorId shared, const Geometry& geometry, const Sizes& x,
-                                     const Sizes& weight, const Sizes& y) {
+                                     TensorId shared, const Geometry& geometry,
+                                     const ConvolutionShapes& shapes) {
   for (const OpId id : graph.tensor(shared).consumers) {
     const Operator& op = graph.op(id);
     if (op.op_type != ops::Conv || phases[id.index()] != Phase::forward)
       continue;
-    if (shape_of(graph, *op.inputs[0]) == x && shape_of(graph, *op.inputs[1]) == weight &&
-        shape_of(graph, *op.outputs[0]) == y && geometry_of(op, spatial_axes(x)) == geometry)
+    if (shape_of(graph, *op.inputs[0]) == shapes.x &&
+        shape_of(graph, *op.inputs[1]) == shapes.weight &&
+        shape_of(graph, *op.outputs[0]) == shapes.y &&
+        geometry_of(op, spatial_axes(shapes.x)) == geometry)
       return id;
   }
   return std::nullopt;
@@ -256,7 +265,7 @@ Match match_input_gradient(const Graph& graph, const std::vector<Phase>& phases,
     return refused("its padding follows from its shape");
   if (op.inputs.size() > 2 && op.inputs[2])
     return refused("it adds a bias");
-  const auto forward = find_convolution(graph, phases, *op.inputs[1], *geometry, dx, weight, dy);
+  const auto forward = find_convolution(graph, phases, *op.inputs[1], *geometry, {dx, weight, dy});
   if (!forward)
     return refused("no convolution of the forward phase has its weight and geometry");
   Replacement made{
@@ -305,7 +314,7 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
                                                              : std::nullopt;
       if (!its || its->pads != *pads || its->group != 1)
         continue;
-      forward = find_convolution(graph, phases, chain.x, *its, x, weight, dy);
+      forward = find_convolution(graph, phases, chain.x, *its, {x, weight, dy});
       deviation = deviations(graph, chain, *its, weight, dy);
       geometry = *its;
       if (forward && deviation)
@@ -317,7 +326,7 @@ Match match_weight_gradient(const Graph& graph, const std::vector<Phase>& phases
       return refused("no convolution of the forward phase reads this input with this geometry (" +
                      join(*deviation) + ")");
   } else {
-    forward = find_convolution(graph, phases, chain.x, geometry, x, weight, dy);
+    forward = find_convolution(graph, phases, chain.x, geometry, {x, weight, dy});
   }
   Replacement made{
       chain.last,

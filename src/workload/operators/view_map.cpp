@@ -17,27 +17,19 @@ std::int64_t magnitude(std::int64_t value) {
   return value < 0 ? -value : value;
 }
 
-/// Minimum and maximum (inclusive) of an expression over the whole nest.
-struct Range {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-};
-
-Range range_of(const AxisExpr& axis, const LoopNest& nest) {
-  Range range{axis.offset, axis.offset};
-  for (const AffineTerm& term : axis.terms) {
-    const std::int64_t reach =
-        checked_multiply(term.coefficient, std::max<std::int64_t>(nest.dims[term.dim].size - 1, 0));
-    (reach < 0 ? range.low : range.high) = checked_add(reach < 0 ? range.low : range.high, reach);
-  }
-  return range;
-}
-
+/// True if the index lies in [0, extent) over the whole nest, or depends on data.
 bool stays_inside(const AxisExpr& axis, const LoopNest& nest, std::int64_t extent) {
   if (axis.data_dependent)
     return true;
-  const Range range = range_of(axis, nest);
-  return range.low >= 0 && range.high < extent;
+  std::int64_t low = axis.offset;
+  std::int64_t high = axis.offset;
+  for (const AffineTerm& term : axis.terms) {
+    const std::int64_t reach =
+        checked_multiply(term.coefficient, std::max<std::int64_t>(nest.dims[term.dim].size - 1, 0));
+    std::int64_t& end = reach < 0 ? low : high;
+    end = checked_add(end, reach);
+  }
+  return low >= 0 && high < extent;
 }
 
 // --- reshape ---
@@ -164,61 +156,50 @@ AxisExpr linear_index(const std::vector<AxisExpr>& axes, std::span<const std::in
   return linear;
 }
 
-/// Appends S's axes of one group; may split loops of the nest, which changes all operands.
-bool reshape_group(LoopNest& nest, std::size_t operand, const Group& group,
-                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view,
-                   std::vector<AxisExpr>& result, bool& was_split) {
+/// S's axes of one group, or the loop of the nest that has to be split first.
+Digits reshape_group(const LoopNest& nest, std::size_t operand, const Group& group,
+                     std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
   const std::vector<AxisExpr>& axes = nest.operands[operand].axes;
   for (std::size_t i = group.begin; i < group.end; ++i) {
     if (view[i] == 1 && !stays_inside(axes[i], nest, 1))
-      return false;
+      return {};
   }
   const auto from = only_axis(view, group.begin, group.end);
   const auto to = only_axis(viewed, group.viewed_begin, group.viewed_end);
+  const std::size_t count = group.viewed_end - group.viewed_begin;
   if (from && to) {
-    for (std::size_t k = group.viewed_begin; k < group.viewed_end; ++k) {
-      result.push_back(k == *to ? axes[*from] : AxisExpr{});
-    }
-    return true;
+    Digits whole{Digits::Status::done, std::vector<AxisExpr>(count)};
+    whole.axes[*to - group.viewed_begin] = axes[*from];
+    return whole;
   }
   for (std::size_t i = group.begin; i < group.end; ++i) {
-    if (axes[i].data_dependent && view[i] != 1)
-      return false;
-    if (!stays_inside(axes[i], nest, view[i]))
-      return false;
+    if ((axes[i].data_dependent && view[i] != 1) || !stays_inside(axes[i], nest, view[i]))
+      return {};
   }
-  const Digits digits =
-      to_digits(linear_index(axes, view, group), nest,
-                viewed.subspan(group.viewed_begin, group.viewed_end - group.viewed_begin));
-  if (digits.status == Digits::Status::impossible)
-    return false;
-  was_split = digits.status == Digits::Status::split;
-  if (was_split) {
-    split_loop(nest, digits.dim, digits.inner_size);
-  } else {
-    result.insert(result.end(), digits.axes.begin(), digits.axes.end());
-  }
-  return true;
+  return to_digits(linear_index(axes, view, group), nest,
+                   viewed.subspan(group.viewed_begin, count));
 }
 
 bool compose_reshape(LoopNest& nest, std::size_t operand, std::span<const std::int64_t> viewed,
                      std::span<const std::int64_t> view) {
   constexpr int kMaxSplits = 64;
-  if (std::equal(viewed.begin(), viewed.end(), view.begin(), view.end()))
+  if (std::ranges::equal(viewed, view))
     return true;
   const auto groups = group_axes(viewed, view);
-  if (!groups)
-    return false;
-  for (int splits = 0; splits <= kMaxSplits; ++splits) {
+  for (int splits = 0; groups && splits <= kMaxSplits; ++splits) {
     std::vector<AxisExpr> axes;
-    bool was_split = false;
-    for (const Group& group : *groups) {
-      if (!reshape_group(nest, operand, group, viewed, view, axes, was_split))
+    std::size_t done = 0;
+    for (; done < groups->size(); ++done) {
+      const Digits digits = reshape_group(nest, operand, (*groups)[done], viewed, view);
+      if (digits.status == Digits::Status::impossible)
         return false;
-      if (was_split)
+      if (digits.status == Digits::Status::split) {
+        split_loop(nest, digits.dim, digits.inner_size);
         break; // the other operands' terms have changed: restart
+      }
+      axes.insert(axes.end(), digits.axes.begin(), digits.axes.end());
     }
-    if (was_split)
+    if (done < groups->size())
       continue;
     nest.operands[operand].axes = std::move(axes);
     return true;
@@ -276,6 +257,21 @@ bool compose_expand(LoopNest& nest, std::size_t operand, std::span<const std::in
   return true;
 }
 
+bool compose(LoopNest& nest, std::size_t operand, const ViewStep& step,
+             std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
+  switch (step.kind) {
+  case ViewStep::Kind::reshape:
+    return compose_reshape(nest, operand, viewed, view);
+  case ViewStep::Kind::transpose:
+    return compose_transpose(nest, operand, step);
+  case ViewStep::Kind::slice:
+    return compose_slice(nest, operand, step, viewed, view);
+  case ViewStep::Kind::expand:
+    return compose_expand(nest, operand, viewed, view);
+  }
+  return false;
+}
+
 } // namespace
 
 void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size) {
@@ -303,25 +299,6 @@ void split_loop(LoopNest& nest, std::size_t dim, std::int64_t inner_size) {
   }
 }
 
-namespace {
-
-bool compose(LoopNest& nest, std::size_t operand, const ViewStep& step,
-             std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
-  switch (step.kind) {
-  case ViewStep::Kind::reshape:
-    return compose_reshape(nest, operand, viewed, view);
-  case ViewStep::Kind::transpose:
-    return compose_transpose(nest, operand, step);
-  case ViewStep::Kind::slice:
-    return compose_slice(nest, operand, step, viewed, view);
-  case ViewStep::Kind::expand:
-    return compose_expand(nest, operand, viewed, view);
-  }
-  return false;
-}
-
-} // namespace
-
 bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
                   std::span<const std::int64_t> viewed, std::span<const std::int64_t> view) {
   if (nest.operands[operand].opaque)
@@ -341,45 +318,37 @@ bool compose_view(LoopNest& nest, std::size_t operand, const ViewStep& step,
   return done;
 }
 
-bool is_view(const Graph& graph, const Operator& op) {
-  if (op.inputs.empty() || !op.inputs[0])
-    return false;
-  if (op.domain.empty() && op.op_type == ops::Cast) {
-    return !op.outputs.empty() && op.outputs[0] &&
-           graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
-  }
-  return has_view_rule(op);
-}
-
 namespace {
+
+/// Index of an axis, which counts from the last if it is negative; nullopt outside of the shape.
+std::optional<std::size_t> axis_index(std::int64_t axis, std::size_t rank) {
+  axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
+  const bool inside = axis >= 0 && axis < static_cast<std::int64_t>(rank);
+  return inside ? std::optional(static_cast<std::size_t>(axis)) : std::nullopt;
+}
 
 std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
   const auto& shape = graph.tensor(*op.inputs[0]).shape;
-  const auto rank = static_cast<std::int64_t>(shape.size());
   const auto starts = known_integers(graph, op, 1);
   if (!starts)
     return std::nullopt;
-  const bool has_axes = op.inputs.size() > 3 && op.inputs[3];
-  const bool has_steps = op.inputs.size() > 4 && op.inputs[4];
   const auto axes = known_integers(graph, op, 3);
   const auto steps = known_integers(graph, op, 4);
-  const auto fits_starts = [&](bool given, const auto& list) {
+  const auto fits_starts = [&](std::size_t input, const auto& list) {
+    const bool given = op.inputs.size() > input && op.inputs[input];
     return !given || (list && list->size() == starts->size());
   };
-  if (!fits_starts(has_axes, axes) || !fits_starts(has_steps, steps))
+  if (!fits_starts(3, axes) || !fits_starts(4, steps))
     return std::nullopt;
   ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
-    if (axis < 0)
-      axis += rank;
-    if (axis < 0 || axis >= rank)
+    const auto at = axis_index(axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());
+    if (!at)
       return std::nullopt;
-    const auto at = static_cast<std::size_t>(axis);
-    step.steps[at] = steps ? (*steps)[i] : 1;
-    const std::int64_t last = step.steps[at] > 0 ? shape[at] : shape[at] - 1;
-    const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[at] : (*starts)[i];
-    step.starts[at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
+    step.steps[*at] = steps ? (*steps)[i] : 1;
+    const std::int64_t last = step.steps[*at] > 0 ? shape[*at] : shape[*at] - 1;
+    const std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + shape[*at] : (*starts)[i];
+    step.starts[*at] = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
   }
   return step;
 }
@@ -387,19 +356,16 @@ std::optional<ViewStep> slice_step(const Graph& graph, const Operator& op) {
 /// View of Split's output k, which begins where the earlier outputs end.
 std::optional<ViewStep> split_step(const Graph& graph, const Operator& op, std::size_t output) {
   const auto& shape = graph.tensor(*op.inputs[0]).shape;
-  std::int64_t axis = op.attributes.integer("axis", 0);
-  if (axis < 0)
-    axis += static_cast<std::int64_t>(shape.size());
-  if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size()))
+  const auto at = axis_index(op.attributes.integer("axis", 0), shape.size());
+  if (!at)
     return std::nullopt;
-  const auto at = static_cast<std::size_t>(axis);
   const auto sizes = known_integers(graph, op, 1);
   ViewStep step{ViewStep::Kind::slice, {}, Integers(shape.size(), 0), Integers(shape.size(), 1)};
   for (std::size_t i = 0; i < output; ++i) {
     if (op.outputs[i]) {
-      step.starts[at] += graph.tensor(*op.outputs[i]).shape.at(at);
+      step.starts[*at] += graph.tensor(*op.outputs[i]).shape.at(*at);
     } else if (sizes && i < sizes->size()) {
-      step.starts[at] += (*sizes)[i];
+      step.starts[*at] += (*sizes)[i];
     } else {
       return std::nullopt;
     }
@@ -425,16 +391,22 @@ bool fits(const ViewStep& step, std::size_t rank) {
   }
   if (step.kind != ViewStep::Kind::transpose)
     return true;
-  Integers sorted = step.perm;
-  std::ranges::sort(sorted);
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<std::int64_t>(i))
-      return false;
-  }
-  return sorted.size() == rank;
+  Integers axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return std::ranges::is_permutation(step.perm, axes);
 }
 
 } // namespace
+
+bool is_view(const Graph& graph, const Operator& op) {
+  if (op.inputs.empty() || !op.inputs[0])
+    return false;
+  if (op.domain.empty() && op.op_type == ops::Cast) {
+    return !op.outputs.empty() && op.outputs[0] &&
+           graph.tensor(*op.inputs[0]).type == graph.tensor(*op.outputs[0]).type;
+  }
+  return has_view_rule(op);
+}
 
 std::optional<ViewStep> view_step(const Graph& graph, const Operator& op, std::size_t output) {
   const std::size_t rank = graph.tensor(*op.inputs[0]).shape.size();
@@ -464,12 +436,11 @@ Attributes copy_attributes(const std::optional<ViewStep>& step) {
     return attributes;
   }
   attributes.set("view", std::string(kStepNames[static_cast<std::size_t>(step->kind)]));
-  if (!step->perm.empty())
-    attributes.set("perm", step->perm);
-  if (!step->starts.empty())
-    attributes.set("starts", step->starts);
-  if (!step->steps.empty())
-    attributes.set("steps", step->steps);
+  for (const auto& [name, numbers] :
+       {std::pair("perm", &step->perm), {"starts", &step->starts}, {"steps", &step->steps}}) {
+    if (!numbers->empty())
+      attributes.set(name, *numbers);
+  }
   return attributes;
 }
 
