@@ -102,11 +102,11 @@ TensorId positive_weights(StepBuilder& builder, const std::vector<double>& weigh
   return add_numbers(builder, "loss.pos_weight", weights, type);
 }
 
-/// A function of prediction and target of the same shape, over all elements.
-LossParts elementwise_loss(StepBuilder& builder, OpType op_type, std::string_view gradient_type,
-                           Attributes attributes, std::optional<TensorId> weight,
-                           TensorId prediction, const std::string& suffix) {
-  LossParts parts{gradient_type, prediction};
+/// A function of prediction and target of the same shape, over all elements. `parts` has the
+/// prediction, the attributes and the type of the gradient's operator.
+LossParts elementwise_loss(StepBuilder& builder, OpType op_type, LossParts parts,
+                           std::optional<TensorId> weight, const std::string& suffix) {
+  const TensorId prediction = parts.prediction;
   const TensorId target = add_target(builder, "targets", suffix, builder.shape(prediction),
                                      builder.graph().tensor(prediction).type);
   NewOperator op = loss_operator(op_type, kMonetDomain);
@@ -114,8 +114,7 @@ LossParts elementwise_loss(StepBuilder& builder, OpType op_type, std::string_vie
   if (weight)
     op.inputs.emplace_back(weight);
   parts.gradient_reads = op.inputs;
-  parts.attributes = attributes;
-  op.attributes = std::move(attributes);
+  op.attributes = parts.attributes;
   parts.loss = add_scalar_loss(builder, suffix);
   op.outputs = {parts.loss};
   if (op_type == ops::L1Loss) {
@@ -211,9 +210,9 @@ LossParts loss_parts(StepBuilder& builder, const CrossEntropy& options, TensorId
 
 LossParts loss_parts(StepBuilder& builder, const Mse& options, TensorId prediction,
                      const std::string& suffix) {
-  return elementwise_loss(builder, ops::MseLoss, ops::MseLossGrad,
-                          divided_by(builder, options.reduction, prediction), {}, prediction,
-                          suffix);
+  LossParts parts{ops::MseLossGrad, prediction};
+  parts.attributes = divided_by(builder, options.reduction, prediction);
+  return elementwise_loss(builder, ops::MseLoss, std::move(parts), {}, suffix);
 }
 
 LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorId prediction,
@@ -221,9 +220,9 @@ LossParts loss_parts(StepBuilder& builder, const BceWithLogits& options, TensorI
   std::optional<TensorId> weight;
   if (!options.pos_weight.empty())
     weight = positive_weights(builder, options.pos_weight, prediction);
-  return elementwise_loss(builder, ops::BceWithLogitsLoss, ops::BceWithLogitsLossGrad,
-                          divided_by(builder, options.reduction, prediction), weight, prediction,
-                          suffix);
+  LossParts parts{ops::BceWithLogitsLossGrad, prediction};
+  parts.attributes = divided_by(builder, options.reduction, prediction);
+  return elementwise_loss(builder, ops::BceWithLogitsLoss, std::move(parts), weight, suffix);
 }
 
 LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, TensorId prediction,
@@ -240,15 +239,15 @@ LossParts loss_parts(StepBuilder& builder, const ElementwiseLoss& options, Tenso
                                              {ops::KlDivLoss, ops::KlDivLossGrad, false},
                                              {ops::KlDivLoss, ops::KlDivLossGrad, false}}};
   const Row& row = kRows.at(static_cast<std::size_t>(options.kind));
-  Attributes attributes = divided_by(builder, options.reduction, prediction);
+  LossParts parts{row.gradient, prediction};
+  parts.attributes = divided_by(builder, options.reduction, prediction);
   if (row.has_threshold)
-    attributes.set("threshold", options.threshold);
+    parts.attributes.set("threshold", options.threshold);
   const bool divergence = row.op_type == ops::KlDivLoss;
   if (divergence)
-    attributes.set("log_target",
-                   std::int64_t{options.kind == ElementwiseLoss::Kind::kl_div_of_logs});
-  LossParts parts = elementwise_loss(builder, row.op_type, row.gradient, std::move(attributes), {},
-                                     prediction, suffix);
+    parts.attributes.set("log_target",
+                         std::int64_t{options.kind == ElementwiseLoss::Kind::kl_div_of_logs});
+  parts = elementwise_loss(builder, row.op_type, std::move(parts), {}, suffix);
   if (divergence) // its gradient follows from the target alone
     parts.gradient_reads.erase(parts.gradient_reads.begin());
   return parts;

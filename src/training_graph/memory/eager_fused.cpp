@@ -87,7 +87,7 @@ private:
   std::optional<Sides> side(const Operator* op, OpType op_type) const {
     if (!op || op->inputs.size() != 2 || !op->inputs[0] || !op->inputs[1])
       return std::nullopt;
-    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    for (std::size_t i = 0; i < 2; ++i) {
       if (const Operator* made = maker(op->inputs[i], op_type))
         return Sides{made, *op->inputs[1 - i]};
     }
@@ -138,7 +138,7 @@ private:
 
   /// The exporter scales both terms of baddbmm() by one.
   bool multiplied_by_one(const Operator& op) {
-    const auto term = scaled_by_one(op);
+    const auto term = scaled_by(1.0, op);
     const std::vector<OpId>& readers = tensor(*op.outputs[0]).consumers;
     const auto adds_product = [&](OpId id) {
       const Operator& reader = graph_.op(id);
@@ -146,17 +146,17 @@ private:
         return false;
       return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](Id input) {
         const Operator* scaled = maker(input, ops::Mul);
-        const auto other = scaled ? scaled_by_one(*scaled) : std::nullopt;
+        const auto other = scaled ? scaled_by(1.0, *scaled) : std::nullopt;
         return other && maker(*other, ops::MatMul);
       });
     };
     return term && std::any_of(readers.begin(), readers.end(), adds_product) && add({&op}, {});
   }
 
-  /// Other factor of a product with the number one; nullopt for any other product.
-  Id scaled_by_one(const Operator& op) const {
+  /// Other factor of a product with this number; nullopt for any other product.
+  Id scaled_by(double factor, const Operator& op) const {
     for (std::size_t i = 0; i < 2 && op.inputs.size() == 2; ++i) {
-      if (number(op.inputs[i]) == 1.0)
+      if (number(op.inputs[i]) == factor)
         return op.inputs[1 - i];
     }
     return std::nullopt;
@@ -216,13 +216,8 @@ private:
     const Operator* soft = maker(op.inputs[0], ops::Softplus);
     const Operator* scaled = soft ? maker(soft->inputs[0], ops::Mul) : nullptr;
     const auto slope = number(op.inputs[1]);
-    if (!scaled || !slope)
-      return false;
-    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-      if (number(scaled->inputs[i]) == slope)
-        return add({&op, soft, scaled}, {*scaled->inputs[1 - i]});
-    }
-    return false;
+    const Id argument = scaled && slope ? scaled_by(*slope, *scaled) : std::nullopt;
+    return argument && add({&op, soft, scaled}, {*argument});
   }
 
   /// 1 / sqrt(x), torch's rsqrt
@@ -243,10 +238,10 @@ private:
     const Operator* lengths = root ? maker(root->inputs[0], ops::Mul) : nullptr;
     if (!product || !lengths || !number(most->inputs[1]))
       return false;
-    EagerFused fused;
-    for (const Operator* part : {&op, dot, product, most, root, lengths})
-      fused.parts.push_back(*tensor(*part->outputs[0]).producer);
-    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    std::vector<const Operator*> parts{&op, dot, product, most, root, lengths};
+    std::vector<TensorId> kept;
+    std::int64_t copied = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
       if (!requires_grad(product->inputs[i])) // its length may be a constant
         continue;
       const Operator* sum = maker(lengths->inputs[i], ops::ReduceSum);
@@ -254,13 +249,11 @@ private:
       if (!square || square->inputs[0] != square->inputs[1] ||
           square->inputs[0] != product->inputs[i])
         return false;
-      fused.parts.push_back(*tensor(*sum->outputs[0]).producer);
-      fused.parts.push_back(*tensor(*square->outputs[0]).producer);
-      fused.kept.push_back(*product->inputs[i]);
-      fused.copied_bytes += bytes(*dot->outputs[0]) + bytes(*product->outputs[0]);
+      parts.insert(parts.end(), {sum, square});
+      kept.push_back(*product->inputs[i]);
+      copied += bytes(*dot->outputs[0]) + bytes(*product->outputs[0]);
     }
-    found_.push_back(std::move(fused));
-    return true;
+    return add(parts, std::move(kept), copied);
   }
 
   bool log_sigmoid(const Operator& op) {
@@ -284,13 +277,9 @@ private:
     if (!gate || !rest || rest->inputs[1] != gate->outputs[0] ||
         (other && other->inputs[1] != right->other))
       return false;
-    EagerFused fused{{}, {*gate->inputs[0], right->other}, 0};
-    for (const Operator* part :
-         {&op, sum, maker(sum->inputs[0], ops::Mul), maker(sum->inputs[1], ops::Mul), right->made,
-          wrong->made, gate, rest})
-      fused.parts.push_back(*tensor(*part->outputs[0]).producer);
-    found_.push_back(std::move(fused));
-    return true;
+    return add({&op, sum, maker(sum->inputs[0], ops::Mul), maker(sum->inputs[1], ops::Mul),
+                right->made, wrong->made, gate, rest},
+               {*gate->inputs[0], right->other});
   }
 
   /// t > 0 ? t * (log t - q) : 0, as kl_div() is exported: t and q are kept.

@@ -20,7 +20,11 @@ TensorId find_non_finite(StepBuilder& builder, const std::vector<TensorId>& tens
   const auto append = [&](OpType op_type, std::string_view domain, std::string name,
                           std::vector<std::optional<TensorId>> inputs) {
     const TensorId flag = builder.add_tensor(name, {}, ElementType::fp32, TensorKind::gradient);
-    return append_update(builder, op_type, name, std::move(inputs), flag, {}, domain);
+    return append_update(builder, {.name = std::move(name),
+                                   .op_type = op_type,
+                                   .domain = domain,
+                                   .inputs = std::move(inputs),
+                                   .outputs = {flag}});
   };
   std::vector<std::optional<TensorId>> flags;
   for (const TensorId tensor : tensors) {
@@ -95,7 +99,8 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
     all.push_back(gradient);
   const ElementType type = builder.precision().reduction_type();
   const auto scalar = [&](OpType op_type, std::string name, TensorId a, TensorId b) {
-    return update_value(builder, op_type, std::move(name), {a, b}, {}, type);
+    return update_value(builder, {.name = std::move(name), .op_type = op_type, .inputs = {a, b}},
+                        {}, type);
   };
   const TensorId one = builder.scalar(1.0, type);
   std::optional<TensorId> unscale;

@@ -90,38 +90,37 @@ void UpdateEmitter::emit(NewOperator op) {
     emit_unfused(*builder_, uniform_, std::move(op));
 }
 
-TensorId append_update(StepBuilder& builder, OpType op_type, std::string_view name,
-                       std::vector<std::optional<TensorId>> inputs, TensorId output,
-                       Attributes attributes, std::string_view domain) {
-  builder.add_operator({.name = fmt::format("{}.{}", name, op_type),
-                        .op_type = op_type,
-                        .domain = domain,
-                        .inputs = std::move(inputs),
-                        .outputs = {output},
-                        .attributes = std::move(attributes),
-                        .phase = Phase::update});
+TensorId append_update(StepBuilder& builder, NewOperator op) {
+  const TensorId output = *op.outputs.front();
+  op.name = fmt::format("{}.{}", op.name, op.op_type);
+  op.phase = Phase::update;
+  builder.add_operator(std::move(op));
   return output;
 }
 
-TensorId update_value(StepBuilder& builder, OpType op_type, std::string name,
-                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
-                      Attributes attributes) {
-  const TensorId result = builder.add_tensor(name, std::move(shape), type, TensorKind::gradient);
-  return append_update(builder, op_type, name, std::move(inputs), result, std::move(attributes));
+TensorId update_value(StepBuilder& builder, NewOperator op, Integers shape, ElementType type) {
+  op.outputs = {builder.add_tensor(op.name, std::move(shape), type, TensorKind::gradient)};
+  return append_update(builder, std::move(op));
 }
 
 TensorId global_norm(StepBuilder& builder, const std::vector<TensorId>& gradients) {
   const ElementType type = builder.precision().reduction_type();
   std::vector<std::optional<TensorId>> squares;
   for (const TensorId gradient : gradients) {
-    squares.emplace_back(update_value(builder, ops::ReduceSumSquare,
-                                      builder.graph().tensor(gradient).name + ".squares",
-                                      {gradient}, {}, type, {{"keepdims", std::int64_t{0}}}));
+    squares.emplace_back(update_value(builder,
+                                      {.name = builder.graph().tensor(gradient).name + ".squares",
+                                       .op_type = ops::ReduceSumSquare,
+                                       .inputs = {gradient},
+                                       .attributes = {{"keepdims", std::int64_t{0}}}},
+                                      {}, type));
   }
   TensorId total = *squares.front();
   if (squares.size() > 1)
-    total = update_value(builder, ops::Sum, "gradient_squares", std::move(squares), {}, type);
-  return update_value(builder, ops::Sqrt, "gradient_norm", {total}, {}, type);
+    total = update_value(
+        builder, {.name = "gradient_squares", .op_type = ops::Sum, .inputs = std::move(squares)},
+        {}, type);
+  return update_value(builder, {.name = "gradient_norm", .op_type = ops::Sqrt, .inputs = {total}},
+                      {}, type);
 }
 
 } // namespace monet

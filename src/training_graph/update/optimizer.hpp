@@ -24,6 +24,8 @@ public:
   void skip_when(TensorId scalar) { skip_ = scalar; }
   /// The operators that update one parameter. `rows`: of a sparse gradient, see RowGradient.
   void add(TensorId weight, TensorId gradient, std::optional<TensorId> rows = {});
+  /// Emits an update as one operator or as the chain of its scalar operations.
+  void emit(NewOperator op);
   /// InputError when a group takes no parameter.
   void check_groups() const;
 
@@ -33,8 +35,6 @@ private:
   const Optimizer& optimizer_of(TensorId weight);
   TensorId learning_rate(double value);
   TensorId step_number();
-  /// Emits an update as one operator or as the chain of its scalar operations.
-  void emit(NewOperator op);
 
   StepBuilder* builder_;
   const UpdateOptions* options_;
@@ -72,15 +72,23 @@ void control_gradients(StepBuilder& builder, UpdateEmitter& updates,
 /// for every scale, which begins as 1.
 void update_scales(StepBuilder& builder, TrainingGraph& step);
 
-/// An operator of the update phase; returns its output.
-TensorId append_update(StepBuilder& builder, OpType op_type, std::string_view name,
-                       std::vector<std::optional<TensorId>> inputs, TensorId output,
-                       Attributes attributes = {}, std::string_view domain = {});
+/// Adds an operator of the update phase, named "<name>.<type>"; returns its output.
+TensorId append_update(StepBuilder& builder, NewOperator op);
 
-/// An ONNX operator of the update phase on tensors of one type.
-TensorId update_value(StepBuilder& builder, OpType op_type, std::string name,
-                      std::vector<std::optional<TensorId>> inputs, Integers shape, ElementType type,
-                      Attributes attributes = {});
+/// Adds an ONNX operator of the update phase on tensors of one type, and its output, which has the
+/// operator's name.
+TensorId update_value(StepBuilder& builder, NewOperator op, Integers shape, ElementType type);
+
+/// How Muon makes a matrix orthogonal.
+struct NewtonSchulzOptions {
+  std::string name; ///< of the parameter
+  ElementType type; ///< of intermediate results
+  std::int64_t steps = 0;
+};
+/// Newton-Schulz iteration towards the nearest matrix with orthogonal rows or, if there are more
+/// rows than columns, orthogonal columns.
+TensorId orthogonalise(StepBuilder& builder, UpdateEmitter& updates, TensorId matrix,
+                       const NewtonSchulzOptions& options);
 
 /// Emits the scalar operations of a fused update one by one, with the same numbers. Rows that it
 /// updates are taken out of their tables before and put back behind.

@@ -14,21 +14,6 @@
 
 namespace monet {
 
-namespace {
-
-/// Attributes from numbers and flags.
-Attributes settings(std::initializer_list<std::pair<const char*, double>> numbers,
-                    std::initializer_list<std::pair<const char*, bool>> flags = {}) {
-  Attributes made;
-  for (const auto& [name, value] : numbers)
-    made.set(name, value);
-  for (const auto& [name, value] : flags)
-    made.set(name, std::int64_t{value ? 1 : 0});
-  return made;
-}
-
-} // namespace
-
 /// One parameter's update while it is written: its tensors, and the operators made of them.
 class ParameterUpdate {
 public:
@@ -68,9 +53,10 @@ public:
 private:
   /// Tensor that holds the weight in full precision: the master copy if there is one.
   TensorId master_or_weight() const { return master_.value_or(weight_); }
-  const Graph& graph() const { return owner_.builder_->graph(); }
+  StepBuilder& builder() const { return *owner_.builder_; }
+  const Graph& graph() const { return builder().graph(); }
   ElementType state_type() const {
-    return owner_.builder_->precision().state_type(graph().tensor(weight_).type);
+    return builder().precision().state_type(graph().tensor(weight_).type);
   }
 
   /// Throws InputError for the parameter. `hint`: a remedy.
@@ -107,12 +93,12 @@ private:
     if (o.momentum == 0.0)
       return one_operator(ops::SgdUpdate, {}, false);
     one_operator(ops::MomentumUpdate, {"momentum"}, o.dampening != 0.0,
-                 settings({{"momentum", o.momentum}, {"dampening", o.dampening}},
-                          {{"nesterov", o.nesterov}}));
+                 {{"momentum", o.momentum},
+                  {"dampening", o.dampening},
+                  {"nesterov", std::int64_t{o.nesterov}}});
   }
 
   void emit(const Adam& o) { emit_adam(ops::AdamUpdate, o); }
-
   void emit(const AdamW& o) { emit_adam(ops::AdamWUpdate, o); }
 
   void emit_adam(OpType op_type, const auto& o) {
@@ -120,8 +106,10 @@ private:
     if (o.amsgrad)
       states.emplace_back("largest_second_moment");
     one_operator(op_type, states, true,
-                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
-                          {{"amsgrad", o.amsgrad}}));
+                 {{"beta1", o.beta1},
+                  {"beta2", o.beta2},
+                  {"epsilon", o.epsilon},
+                  {"amsgrad", std::int64_t{o.amsgrad}}});
   }
 
   void emit(const SparseAdam& o) {
@@ -129,7 +117,7 @@ private:
       refuse("sparse_adam updates the rows that a step has read, but the gradient is dense",
              "train it with adam in a separate group, or name it in 'sparse_gradients'");
     one_operator(ops::SparseAdamUpdate, {"first_moment", "second_moment"}, true,
-                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}));
+                 {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}});
   }
 
   void emit(const Rmsprop& o) {
@@ -139,22 +127,22 @@ private:
     if (o.momentum > 0.0)
       states.emplace_back("momentum");
     one_operator(ops::RmspropUpdate, states, false,
-                 settings({{"alpha", o.alpha}, {"momentum", o.momentum}, {"epsilon", o.epsilon}},
-                          {{"centered", o.centered}}));
+                 {{"alpha", o.alpha},
+                  {"momentum", o.momentum},
+                  {"epsilon", o.epsilon},
+                  {"centered", std::int64_t{o.centered}}});
   }
 
   void emit(const Adagrad& o) {
-    one_operator(
-        record_.rows ? ops::SparseAdagradUpdate : ops::AdagradUpdate, {"sum"},
-        o.learning_rate_decay != 0.0,
-        settings({{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}}));
+    one_operator(record_.rows ? ops::SparseAdagradUpdate : ops::AdagradUpdate, {"sum"},
+                 o.learning_rate_decay != 0.0,
+                 {{"learning_rate_decay", o.learning_rate_decay}, {"epsilon", o.epsilon}});
     if (o.initial_accumulator != 0.0)
       owner_.step_->initial.push_back({record_.states.front(), o.initial_accumulator, {}});
   }
 
   void emit(const Lion& o) {
-    one_operator(ops::LionUpdate, {"momentum"}, false,
-                 settings({{"beta1", o.beta1}, {"beta2", o.beta2}}));
+    one_operator(ops::LionUpdate, {"momentum"}, false, {{"beta1", o.beta1}, {"beta2", o.beta2}});
   }
 
   NewOperator named(OpType op_type) const {
@@ -165,24 +153,23 @@ private:
   }
 
   TensorId add_state(std::string_view name, Integers shape) {
-    const TensorId state =
-        owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
-                                    state_type(), TensorKind::optimizer_state);
+    const TensorId state = builder().add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
+                                                state_type(), TensorKind::optimizer_state);
     record_.states.push_back(state);
     return state;
   }
 
   TensorId add_temporary(std::string_view name, Integers shape) {
-    return owner_.builder_->add_tensor(fmt::format("{}.{}", name_, name), std::move(shape),
-                                       state_type(), TensorKind::gradient);
+    return builder().add_tensor(fmt::format("{}.{}", name_, name), std::move(shape), state_type(),
+                                TensorKind::gradient);
   }
 
   /// The tensor after the update, in the same memory.
-  TensorId updated(TensorId before, TensorKind kind) {
+  TensorId updated(TensorId before, TensorKind kind = TensorKind::optimizer_state) {
     const Tensor source = graph().tensor(before);
     const TensorId after =
-        owner_.builder_->add_tensor(source.name + ".updated", source.shape, source.type, kind);
-    owner_.builder_->graph().tensor(after).alias_of = before;
+        builder().add_tensor(source.name + ".updated", source.shape, source.type, kind);
+    builder().graph().tensor(after).alias_of = before;
     return after;
   }
 
@@ -217,7 +204,7 @@ private:
 
   void write_state(NewOperator& op, TensorId state) {
     op.inputs.emplace_back(state);
-    const TensorId after = updated(state, TensorKind::optimizer_state);
+    const TensorId after = updated(state);
     op.outputs.emplace_back(after);
     if (state == master_)
       updated_master_ = after;
@@ -263,13 +250,13 @@ private:
   /// Emits the moving average of the updated parameter, in its type.
   void emit_average(double decay) {
     const TensorId of = updated_master_.value_or(record_.updated);
-    const TensorId state = owner_.builder_->add_tensor(
-        name_ + ".average", shape_, graph().tensor(of).type, TensorKind::optimizer_state);
+    const TensorId state = builder().add_tensor(name_ + ".average", shape_, graph().tensor(of).type,
+                                                TensorKind::optimizer_state);
     owner_.step_->initial.push_back({state, 0.0, weight_});
     NewOperator op = named(ops::AverageUpdate);
     op.inputs = {of,           std::nullopt, std::nullopt, owner_.step_number(),
                  std::nullopt, owner_.skip_, state};
-    op.outputs = {updated(state, TensorKind::optimizer_state)};
+    op.outputs = {updated(state)};
     op.attributes.set("decay", decay);
     owner_.emit(std::move(op));
     record_.states.push_back(state);
@@ -281,8 +268,8 @@ private:
     Integers result;
     const Integers from = graph().tensor(of).shape;
     for (std::size_t i = 0; i < from.size(); ++i) {
-      const bool reduced = axes.empty() || std::find(axes.begin(), axes.end(),
-                                                     static_cast<std::int64_t>(i)) != axes.end();
+      const bool reduced =
+          axes.empty() || std::ranges::count(axes, static_cast<std::int64_t>(i)) > 0;
       if (!reduced)
         result.push_back(from[i]);
       else if (keep)
@@ -292,8 +279,12 @@ private:
     attributes.set("keepdims", std::int64_t{keep ? 1 : 0});
     if (!axes.empty())
       attributes.set("axes", std::move(axes));
-    return update_value(*owner_.builder_, op_type, fmt::format("{}.{}", name_, name), {of},
-                        std::move(result), state_type(), std::move(attributes));
+    return update_value(builder(),
+                        {.name = fmt::format("{}.{}", name_, name),
+                         .op_type = op_type,
+                         .inputs = {of},
+                         .attributes = std::move(attributes)},
+                        std::move(result), state_type());
   }
 
   void emit(const Lamb& o) {
@@ -304,12 +295,11 @@ private:
     op.inputs = inputs_on(gradient_, owner_.step_number(), {first, second});
     if (o.weight_decay != 0.0)
       op.inputs.front() = master_or_weight();
-    op.outputs = {direction, updated(first, TensorKind::optimizer_state),
-                  updated(second, TensorKind::optimizer_state)};
-    op.attributes = settings({{"weight_decay", o.weight_decay},
-                              {"beta1", o.beta1},
-                              {"beta2", o.beta2},
-                              {"epsilon", o.epsilon}});
+    op.outputs = {direction, updated(first), updated(second)};
+    op.attributes = {{"weight_decay", o.weight_decay},
+                     {"beta1", o.beta1},
+                     {"beta2", o.beta2},
+                     {"epsilon", o.epsilon}};
     clip(op);
     owner_.emit(std::move(op));
 
@@ -328,14 +318,13 @@ private:
     const TensorId sums =
         reduce(ops::ReduceSumSquare, fmt::format("{}_squares", name), gradient_, {axis}, false);
     const TensorId moment = add_state(name, graph().tensor(sums).shape);
-    const TensorId after = updated(moment, TensorKind::optimizer_state);
+    const TensorId after = updated(moment);
     NewOperator op = named(ops::AdafactorMoment);
     op.inputs = inputs_on(sums, owner_.step_number(), {moment});
     op.outputs = {after};
-    op.attributes =
-        settings({{"decay_rate", o.decay_rate},
-                  {"epsilon", o.epsilon},
-                  {"count", static_cast<double>(shape_[static_cast<std::size_t>(axis)])}});
+    op.attributes = {{"decay_rate", o.decay_rate},
+                     {"epsilon", o.epsilon},
+                     {"count", static_cast<double>(shape_[static_cast<std::size_t>(axis)])}};
     owner_.emit(std::move(op));
     return after;
   }
@@ -345,7 +334,6 @@ private:
     const TensorId rows = adafactor_moment(o, "rows", rank - 1);
     const TensorId columns = adafactor_moment(o, "columns", rank - 2);
     const TensorId mean = reduce(ops::ReduceMean, "rows_mean", rows, {rank - 2}, true);
-    StepBuilder& builder = *owner_.builder_;
     Integers of_rows = shape_;
     of_rows.back() = 1;
     Integers of_columns = shape_;
@@ -354,9 +342,9 @@ private:
     of_mean.back() = 1;
     NewOperator op = named(ops::AdafactorDirection);
     op.inputs = inputs_on(gradient_, {},
-                          {builder.reshape(rows, of_rows, named("Rows")),
-                           builder.reshape(columns, of_columns, named("Columns")),
-                           builder.reshape(mean, of_mean, named(ops::Mean))});
+                          {builder().reshape(rows, of_rows, named("Rows")),
+                           builder().reshape(columns, of_columns, named("Columns")),
+                           builder().reshape(mean, of_mean, named(ops::Mean))});
     const TensorId direction = add_temporary("direction", shape_);
     op.outputs = {direction};
     owner_.emit(std::move(op));
@@ -368,8 +356,8 @@ private:
     const TensorId direction = add_temporary("direction", shape_);
     NewOperator op = named(ops::AdafactorVector);
     op.inputs = inputs_on(gradient_, owner_.step_number(), {moment});
-    op.outputs = {direction, updated(moment, TensorKind::optimizer_state)};
-    op.attributes = settings({{"decay_rate", o.decay_rate}, {"epsilon", o.epsilon}});
+    op.outputs = {direction, updated(moment)};
+    op.attributes = {{"decay_rate", o.decay_rate}, {"epsilon", o.epsilon}};
     owner_.emit(std::move(op));
     return direction;
   }
@@ -386,12 +374,12 @@ private:
     if (o.scale_parameter)
       size = reduce(ops::ReduceSumSquare, "squares", master_or_weight(), {}, false);
     NewOperator op = named(ops::AdafactorUpdate);
-    op.attributes =
-        settings({{"count", static_cast<double>(checked_product(shape_))},
-                  {"clip_threshold", o.clip_threshold},
-                  {"epsilon2", o.epsilon2},
-                  {"beta1", o.beta1}},
-                 {{"relative_step", o.relative_step}, {"scale_parameter", o.scale_parameter}});
+    op.attributes = {{"count", static_cast<double>(checked_product(shape_))},
+                     {"clip_threshold", o.clip_threshold},
+                     {"epsilon2", o.epsilon2},
+                     {"beta1", o.beta1},
+                     {"relative_step", std::int64_t{o.relative_step}},
+                     {"scale_parameter", std::int64_t{o.scale_parameter}}};
     write_weight(op, direction, {});
     if (o.relative_step)
       op.inputs[kUpdateStep] = owner_.step_number();
@@ -405,73 +393,30 @@ private:
     owner_.emit(std::move(op));
   }
 
-  TensorId transpose(TensorId matrix) {
-    const Tensor source = graph().tensor(matrix);
-    const TensorId result = owner_.builder_->add_tensor(
-        source.name + ".transposed", {source.shape[1], source.shape[0]}, source.type, source.kind);
-    return append_update(*owner_.builder_, ops::Transpose, name_, {matrix}, result,
-                         {{"perm", Integers{1, 0}}});
-  }
-
-  TensorId polynomial(std::string_view name, double alpha, TensorId a, double beta, TensorId b) {
-    NewOperator op = named(ops::WeightedSum);
-    const TensorId result = add_temporary(name, graph().tensor(a).shape);
-    op.inputs = {a, b};
-    op.outputs = {result};
-    op.attributes.set("alpha", alpha);
-    op.attributes.set("beta", beta);
-    owner_.emit(std::move(op));
-    return result;
-  }
-
-  /// Newton-Schulz iteration towards the nearest matrix with orthogonal rows:
-  /// X <- a*X + (b*A + c*A*A)*X with A = X*X^T.
-  TensorId orthogonalise(TensorId x, std::int64_t steps) {
-    constexpr double kA = 3.4445;
-    constexpr double kB = -4.7750;
-    constexpr double kC = 2.0315;
-    const std::int64_t rows = graph().tensor(x).shape[0];
-    const std::int64_t columns = graph().tensor(x).shape[1];
-    StepBuilder& builder = *owner_.builder_;
-    const auto product = [&](std::string_view name, TensorId a, TensorId b, std::int64_t n) {
-      return update_value(builder, ops::MatMul, fmt::format("{}.{}", name_, name), {a, b},
-                          {rows, n}, state_type());
-    };
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const TensorId gram = product("gram", x, transpose(x), rows);
-      const TensorId square = product("gram_squared", gram, gram, rows);
-      const TensorId sum = polynomial("polynomial", kB, gram, kC, square);
-      x = polynomial("orthogonal", kA, x, 1.0, product("correction", sum, x, columns));
-    }
-    return x;
-  }
-
   void emit(const Muon& o) {
-    StepBuilder& builder = *owner_.builder_;
     const TensorId buffer = add_state("momentum", shape_);
     const TensorId move = add_temporary("move", shape_);
     NewOperator op = named(ops::MuonMomentum);
     op.inputs = inputs_on(gradient_, {}, {buffer});
-    op.outputs = {move, updated(buffer, TensorKind::optimizer_state)};
-    op.attributes = settings({{"momentum", o.momentum}}, {{"nesterov", o.nesterov}});
+    op.outputs = {move, updated(buffer)};
+    op.attributes = {{"momentum", o.momentum}, {"nesterov", std::int64_t{o.nesterov}}};
     clip(op);
     owner_.emit(std::move(op));
 
     NewOperator normalise = named(ops::MuonNormalise);
     const TensorId norm = reduce(ops::ReduceL2, "move_norm", move, {}, false);
     const TensorId normalised = add_temporary("normalised", shape_);
-    normalise.inputs = {std::nullopt, move,         std::nullopt, std::nullopt,
-                        std::nullopt, std::nullopt, norm};
+    normalise.inputs = {{}, move, {}, {}, {}, {}, norm};
     normalise.outputs = {normalised};
     normalise.attributes.set("epsilon", o.epsilon);
     owner_.emit(std::move(normalise));
 
     const std::int64_t rows = shape_[0];
     const std::int64_t columns = checked_product(shape_) / rows;
-    TensorId matrix = builder.reshape(normalised, {rows, columns}, named("Matrix"));
-    matrix = rows > columns ? transpose(orthogonalise(transpose(matrix), o.newton_schulz_steps))
-                            : orthogonalise(matrix, o.newton_schulz_steps);
-    const TensorId direction = builder.reshape(matrix, shape_, named("Direction"));
+    const TensorId matrix = builder().reshape(normalised, {rows, columns}, named("Matrix"));
+    const TensorId orthogonal =
+        orthogonalise(builder(), owner_, matrix, {name_, state_type(), o.newton_schulz_steps});
+    const TensorId direction = builder().reshape(orthogonal, shape_, named("Direction"));
     NewOperator apply = named(ops::MuonUpdate);
     write_weight(apply, direction, master_ ? std::vector{*master_} : std::vector<TensorId>{});
     apply.attributes.set("scale", std::sqrt(std::max(1.0, static_cast<double>(rows) /

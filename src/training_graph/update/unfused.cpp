@@ -58,9 +58,7 @@ public:
       if (!table || !op.inputs[i])
         continue;
       const TensorId taken = rows_of(op, *op.inputs[i]);
-      append_update(builder_, ops::TakeRows, op.name, {op.inputs[i], rows_}, taken, {},
-                    kMonetDomain);
-      op.inputs[i] = taken;
+      op.inputs[i] = append_on_rows(ops::TakeRows, op.name, op.inputs[i], taken);
     }
     tables_ = op.outputs;
     for (auto& output : op.outputs)
@@ -69,11 +67,19 @@ public:
 
   void put(const NewOperator& op) {
     for (std::size_t i = 0; i < tables_.size(); ++i)
-      append_update(builder_, ops::PutRows, op.name, {op.outputs[i], rows_}, *tables_[i], {},
-                    kMonetDomain);
+      append_on_rows(ops::PutRows, op.name, op.outputs[i], *tables_[i]);
   }
 
 private:
+  TensorId append_on_rows(OpType op_type, const std::string& name, std::optional<TensorId> from,
+                          TensorId to) {
+    return append_update(builder_, {.name = name,
+                                    .op_type = op_type,
+                                    .domain = kMonetDomain,
+                                    .inputs = {from, rows_},
+                                    .outputs = {to}});
+  }
+
   TensorId rows_of(const NewOperator& op, TensorId table) {
     const Tensor source = builder_.graph().tensor(table);
     return builder_.add_tensor(source.name + ".taken", builder_.shape(*op.inputs[kUpdateGradient]),
@@ -110,7 +116,10 @@ private:
   ElementType type_of(TensorId id) const { return builder_.graph().tensor(id).type; }
 
   TensorId append(OpType op_type, std::vector<std::optional<TensorId>> inputs, TensorId output) {
-    return append_update(builder_, op_type, fused_.name, std::move(inputs), output);
+    return append_update(builder_, {.name = fused_.name,
+                                    .op_type = op_type,
+                                    .inputs = std::move(inputs),
+                                    .outputs = {output}});
   }
 
   TensorId temporary(Integers shape, ElementType type) {
@@ -194,8 +203,13 @@ private:
     if (!same_type)
       cast(value, output);
     else if (in_place(i)) // a view would leave the old numbers where they are
-      append_update(builder_, ops::Copy, fused_.name, {value}, output,
-                    {{"view", std::string(ops::Reshape)}}, kMonetDomain); // to the same shape
+      append_update(builder_,
+                    {.name = fused_.name,
+                     .op_type = ops::Copy,
+                     .domain = kMonetDomain,
+                     .inputs = {value},
+                     .outputs = {output},
+                     .attributes = {{"view", std::string(ops::Reshape)}}}); // to the same shape
     else
       append(ops::Identity, {value}, output);
   }
