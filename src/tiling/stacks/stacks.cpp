@@ -23,8 +23,6 @@ constexpr std::size_t kLongestStack = 64;
 constexpr std::size_t kMaxLightOperators = 8;
 /// Maximum loops of one operator from which slices may start.
 constexpr std::size_t kMaxSeeds = 6;
-/// Maximum iterations that an automatically chosen stack recomputes, as a share of all.
-constexpr double kMaxRecomputed = 0.25;
 /// Maximum size of a first axis that is cut into single iterations.
 constexpr std::int64_t kLargestBatch = 64;
 /// Maximum pairs of slices of a reader and of its producer with common elements in automatic
@@ -46,6 +44,20 @@ std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
   if (size < 2 || size > kLargestBatch || loop_use(nest, dim) != LoopUse::parallel)
     return std::nullopt;
   return dim;
+}
+
+/// Makes the slices that follow from `loops` and from the given ones, which stay. Members without
+/// sliced consumers have as many slices as given ones have along their outermost loop, or `least`.
+void follow_given(const StackSlicer& slicer, StackSlicer::Loops loops, std::int64_t least,
+                  Halo halo, std::vector<Slices>& slices) {
+  std::vector<bool> fixed;
+  for (const Slices& given : slices) {
+    fixed.push_back(!given.empty());
+    if (!given.empty())
+      least = std::max(least, std::ssize(given.front().parts));
+  }
+  slicer.spread(loops);
+  slicer.make_slices(loops, least, halo, fixed, slices);
 }
 
 } // namespace
@@ -71,12 +83,10 @@ struct SliceFinder::Candidate {
   std::int64_t excess = 0;    ///< bits that do not fit
   std::vector<Slices> slices; ///< per member
 
-  bool better_than(const Candidate& other) const {
-    const auto key = [](const Candidate& c) {
-      return std::tuple(c.excess > 0, -static_cast<std::int64_t>(c.reached), c.sums, c.excess,
-                        c.count * c.outer_count);
-    };
-    return key(*this) < key(other);
+  /// Smaller for better candidates.
+  auto key() const {
+    return std::tuple(excess > 0, -static_cast<std::int64_t>(reached), sums, excess,
+                      count * outer_count);
   }
 };
 
@@ -195,32 +205,11 @@ void SliceFinder::fit(const StackSlicer& slicer, std::span<const OpId> members, 
     }
     fewer = {candidate.count, candidate.slices};
     candidate.excess = excess(slicer, members, candidate.slices);
-    if (candidate.excess == 0 && recomputes_much(members, candidate.slices))
+    if (candidate.excess == 0 && recomputes_much(graph_, members, candidate.slices))
       candidate.excess = 1; // smaller slices recompute more
     if (candidate.excess == 0 || count >= candidate.longest)
       return;
   }
-}
-
-/// True if recomputed halos add more than kMaxRecomputed of all iterations.
-bool SliceFinder::recomputes_much(std::span<const OpId> members,
-                                  const std::vector<Slices>& slices) const {
-  double needed = 0;
-  double done = 0;
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    const LoopNest& nest = graph_.op(members[m]).nest;
-    const auto whole = static_cast<double>(body_count(nest));
-    double times = 1;
-    for (const SliceCut& cut : slices[m]) {
-      std::int64_t sum = 0;
-      for (const Interval part : cut.parts)
-        sum += part.size();
-      times *= static_cast<double>(sum) / static_cast<double>(nest.dims[cut.dim].size);
-    }
-    needed += whole;
-    done += whole * times;
-  }
-  return done > needed * (1 + kMaxRecomputed);
 }
 
 /// True if slices of a member and of an operator that it reads form too many pairs to follow.
@@ -249,17 +238,11 @@ bool SliceFinder::fits_as_given(const StackSlicer& slicer, std::span<const OpId>
                                 Halo halo) const {
   StackSlicer::Loops loops;
   std::vector<Slices> slices;
-  std::vector<bool> fixed;
-  std::int64_t count = 1;
   for (const OpId member : members) {
-    slices.push_back(given_[member.index()]);
-    fixed.push_back(!slices.back().empty());
-    loops.push_back(fixed.back() ? std::optional(slices.back().front().dim) : std::nullopt);
-    if (fixed.back())
-      count = std::max(count, std::ssize(slices.back().front().parts));
+    const Slices& own = slices.emplace_back(given_[member.index()]);
+    loops.push_back(own.empty() ? std::nullopt : std::optional(own.front().dim));
   }
-  slicer.spread(loops);
-  slicer.make_slices(loops, count, halo, fixed, slices);
+  follow_given(slicer, std::move(loops), 1, halo, slices);
   return excess(slicer, members, slices) == 0;
 }
 
@@ -337,9 +320,7 @@ void SliceFinder::join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks)
     if (input && graph_.tensor(*input).producer)
       maker = std::max(maker, graph_.tensor(*input).producer);
   }
-  if (!maker)
-    return;
-  const GradientOf of = graph_.op(*maker).gradient_of;
+  const GradientOf of = maker ? graph_.op(*maker).gradient_of : GradientOf::none;
   if (of != GradientOf::weight && of != GradientOf::both)
     return;
   std::uint32_t& stack = stacked_[maker->index()];
@@ -355,17 +336,8 @@ std::optional<StackSlices> SliceFinder::fill_in(std::span<const OpId> members, H
                                                 std::int64_t least, StackSlicer::Loops loops,
                                                 std::vector<Slices>& slices) {
   const StackSlicer slicer(graph_, members, scratch_);
-  const bool any = std::ranges::any_of(loops, [](const auto& loop) { return loop.has_value(); });
-  if (any) {
-    std::vector<bool> fixed;
-    std::int64_t count = least;
-    for (const Slices& given : slices) {
-      fixed.push_back(!given.empty());
-      if (!given.empty())
-        count = std::max(count, static_cast<std::int64_t>(given.front().parts.size()));
-    }
-    slicer.spread(loops);
-    slicer.make_slices(loops, count, halo, fixed, slices);
+  if (std::ranges::any_of(loops, [](const auto& loop) { return loop.has_value(); })) {
+    follow_given(slicer, std::move(loops), least, halo, slices);
     return std::nullopt;
   }
   std::vector<Seed> starts = seeds(static_cast<std::uint32_t>(members.size() - 1), members.back());
@@ -377,7 +349,7 @@ std::optional<StackSlices> SliceFinder::fill_in(std::span<const OpId> members, H
   for (const Seed& seed : starts) {
     Candidate candidate = spread(slicer, members, seed);
     fit(slicer, members, halo, least, candidate);
-    if (!best || candidate.better_than(*best))
+    if (!best || candidate.key() < best->key())
       best = std::move(candidate);
   }
   StackSlices chosen;

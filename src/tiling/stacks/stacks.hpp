@@ -73,7 +73,6 @@ private:
   bool fits_as_given(const StackSlicer& slicer, std::span<const OpId> members, Halo halo) const;
   std::size_t grow(std::size_t first, Halo halo);
   bool cross_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
-  bool recomputes_much(std::span<const OpId> members, const std::vector<Slices>& slices) const;
   void join_gradient(OpId id, std::vector<std::vector<OpId>>& stacks);
 
   const Graph& graph_;

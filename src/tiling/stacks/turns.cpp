@@ -39,23 +39,27 @@ std::optional<std::uint32_t> loop_over_images(const Graph& graph, const LoopNest
   return std::nullopt;
 }
 
-/// Iterations of the operator that turn `turn` of `count` runs.
-std::vector<Interval> part_of(const LoopNest& nest, std::uint32_t loop, std::int64_t count,
-                              std::int64_t turn) {
-  std::vector<Interval> ranges = full_tile(nest);
-  ranges[loop] = even_part(nest.dims[loop].size, count, turn);
-  return ranges;
-}
+/// An operator that takes turns along one of its loops.
+struct LoopInTurns {
+  const LoopNest& nest;
+  std::uint32_t loop = 0;
+
+  /// Iterations that turn `turn` of `count` runs.
+  std::vector<Interval> part(std::int64_t count, std::int64_t turn) const {
+    std::vector<Interval> ranges = full_tile(nest);
+    ranges[loop] = even_part(nest.dims[loop].size, count, turn);
+    return ranges;
+  }
+};
 
 /// True if the writer's turns up to t make everything that the reader's turn t reads. Checks the
 /// first turn and the last but one.
-bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopNest& writer,
-             std::uint32_t written, const LoopNest& reader, std::uint32_t read,
-             std::int64_t count) {
+bool in_step(const Graph& graph, const StackSlicer::Link& link, const LoopInTurns& writer,
+             const LoopInTurns& reader, std::int64_t count) {
   const auto& shape = graph.tensor(link.read->tensor).shape;
   for (const std::int64_t turn : {std::int64_t{0}, count - 2}) {
-    const Box needed = region(*link.read, part_of(reader, read, count, turn), shape);
-    const Box later = region(*link.write, part_of(writer, written, count, turn + 1), shape);
+    const Box needed = region(*link.read, reader.part(count, turn), shape);
+    const Box later = region(*link.write, writer.part(count, turn + 1), shape);
     if (volume(intersect(needed, later)) > 0)
       return false;
   }
@@ -113,7 +117,7 @@ private:
         const bool late =
             has_turns &&
             (!loops_[i] || loop_use(nest(maker), *loops_[maker]) == LoopUse::summed ||
-             !in_step(graph_, *link, nest(maker), *loops_[maker], nest(i), *loops_[i], most_));
+             !in_step(graph_, *link, {nest(maker), *loops_[maker]}, {nest(i), *loops_[i]}, most_));
         waits[i] = waits[i] || waits[maker] || late;
       }
       if (waits[i])

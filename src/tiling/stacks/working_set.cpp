@@ -12,6 +12,9 @@ namespace monet {
 
 namespace {
 
+/// Maximum iterations that an automatically chosen stack recomputes, as a share of all.
+constexpr double kMaxRecomputed = 0.25;
+
 /// Ranges of the middle slice, one per loop.
 std::vector<Interval> middle_slice(const LoopNest& nest, const Slices& slices) {
   std::vector<Interval> ranges = full_tile(nest);
@@ -164,6 +167,26 @@ double slices_in(const Slices& slices) {
   for (const SliceCut& cut : slices)
     count *= static_cast<double>(cut.parts.size());
   return count;
+}
+
+bool recomputes_much(const Graph& graph, std::span<const OpId> members,
+                     const std::vector<Slices>& slices) {
+  double needed = 0;
+  double done = 0;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const LoopNest& nest = graph.op(members[m]).nest;
+    const auto whole = static_cast<double>(body_count(nest));
+    double times = 1;
+    for (const SliceCut& cut : slices[m]) {
+      std::int64_t sum = 0;
+      for (const Interval part : cut.parts)
+        sum += part.size();
+      times *= static_cast<double>(sum) / static_cast<double>(nest.dims[cut.dim].size);
+    }
+    needed += whole;
+    done += whole * times;
+  }
+  return done > needed * (1 + kMaxRecomputed);
 }
 
 double crossings(const Graph& graph, const Access& access, const LoopNest& reader,

@@ -42,6 +42,10 @@ std::int64_t working_set(const Graph& graph, std::span<const OpId> members,
 std::int64_t tile_bits(const Graph& graph, const Operator& op, const Slices& slices,
                        std::int64_t cores);
 
+/// True if slices with recomputed halos have many more iterations than the whole operators.
+bool recomputes_much(const Graph& graph, std::span<const OpId> members,
+                     const std::vector<Slices>& slices);
+
 /// Number of slices that the cuts produce.
 double slices_in(const Slices& slices);
 /// Approximate number of pairs of a reader's and a producer's slices that meet in the access's
