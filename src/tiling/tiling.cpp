@@ -3,7 +3,6 @@
 #include "monet/tiling/tiling.hpp"
 
 #include "base/shared/checked.hpp"
-#include "hardware/shared/array_modes.hpp"
 #include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 #include "tiling/stacks/slices.hpp"
@@ -26,45 +25,6 @@ constexpr std::int64_t kMaxTilesPerOperator = 65536;
 /// Maximum number of tiles of all operators together; more would take too long to schedule.
 constexpr std::size_t kMaxTiles = std::size_t{1} << 24;
 
-/// Compute cores that are connected to the off-chip memory, can run the operator and, if they have
-/// modes, have a mode for its operands.
-std::vector<CoreId> capable_cores(const Graph& graph, const Operator& op, const Chip& chip) {
-  const std::vector<TensorFormat> formats = multiplied_formats(graph, op);
-  std::vector<CoreId> cores;
-  for (std::size_t c = 0; c < chip.cores.size(); ++c) {
-    if (!is_compute_core(chip, c) || !has_offchip_path(chip, c))
-      continue;
-    if (can_run(chip.cores[c], op.nest.compute, op.op_type) && takes(chip.cores[c], formats))
-      cores.push_back(CoreId(c));
-  }
-  return cores;
-}
-
-/// Throws InfeasibleError if a compute core could run the operator but has no mode for its
-/// operands.
-void require_mode(const Graph& graph, const Operator& op, const Chip& chip) {
-  for (std::size_t c = 0; c < chip.cores.size(); ++c)
-    if (is_compute_core(chip, c) && can_run(chip.cores[c], op.nest.compute, op.op_type))
-      in_mode_for(chip.cores[c], graph, op);
-}
-
-std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip) {
-  ProblemList problems;
-  std::vector<CoreId> cores = listed_cores(entry, chip, problems);
-  problems.throw_if_any();
-  return cores;
-}
-
-/// Cores that the mapping entry lists, each once.
-std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip) {
-  std::vector<CoreId> cores;
-  for (const CoreId core : listed_cores(entry, chip)) {
-    if (std::ranges::find(cores, core) == cores.end())
-      cores.push_back(core);
-  }
-  return cores;
-}
-
 } // namespace
 
 /// Finds the cores and slices of every operator once, then makes the tiles of any number of
@@ -72,8 +32,8 @@ std::vector<CoreId> allocated_cores(const MappingEntry& entry, const Chip& chip)
 class Tiler {
 public:
   Tiler(const TrainingGraph& step, const Chip& chip, const TilingOptions& options)
-      : graph_(step.graph), chip_(chip), options_(options) {
-    find_cores();
+      : graph_(step.graph), chip_(chip), options_(options),
+        cores_(operator_cores(step.graph, chip, options)), slices_(cores_.size()) {
     if (options_.mode == TilingMode::fused)
       plan_slices(planned_);
     if (options_.allocation == nullptr && options_.mapping != nullptr)
@@ -146,64 +106,6 @@ private:
 
   const MappingEntry* entry_of(const Operator& op) const {
     return options_.mapping ? options_.mapping->find(op.name, op.op_type) : nullptr;
-  }
-
-  void find_cores() {
-    std::vector<std::string> homeless;
-    for (const Operator& op : graph_.operators()) {
-      internal_check(!op.nest.operands.empty(),
-                     fmt::format("operator '{}' is a view: fold_views() comes first", op.name));
-      cores_.push_back(cores_for(op, entry_of(op)));
-      if (cores_.back().empty())
-        require_mode(graph_, op, chip_);
-      if (cores_.back().empty())
-        homeless.push_back(fmt::format("'{}' ({})", op.name, op.op_type));
-    }
-    if (!homeless.empty())
-      throw_homeless(homeless);
-    slices_.resize(graph_.operators().size());
-  }
-
-  /// Cores that may run the operator. Without cores in a mapping entry: the capable cores, without
-  /// idle ones unless all are idle. With cores in the entry: the listed cores that are capable. If
-  /// no listed core is capable, a `default` entry restricts nothing. Any other entry may assign
-  /// work other than multiply-accumulates to cores without declared operator types: the user
-  /// vouches for them.
-  std::vector<CoreId> cores_for(const Operator& op, const MappingEntry* entry) const {
-    std::vector<CoreId> capable = capable_cores(graph_, op, chip_);
-    if (!entry || !entry->core_allocation) {
-      const auto idle = [&](CoreId core) {
-        return core.index() < options_.idle.size() && options_.idle[core.index()];
-      };
-      if (!std::ranges::all_of(capable, idle))
-        std::erase_if(capable, idle);
-      return capable;
-    }
-    const std::vector<CoreId> named = allocated_cores(*entry, chip_);
-    std::vector<CoreId> allowed = named;
-    std::erase_if(allowed,
-                  [&](CoreId core) { return std::ranges::find(capable, core) == capable.end(); });
-    if (!allowed.empty())
-      return allowed;
-    if (entry->name == "default" && !capable.empty())
-      return capable;
-    const bool any_kind =
-        op.nest.compute != ComputeKind::mac && std::ranges::all_of(named, [&](CoreId core) {
-          return chip_.cores[core.index()].operator_types.empty();
-        });
-    return any_kind ? named : std::vector<CoreId>{};
-  }
-
-  [[noreturn]] void throw_homeless(const std::vector<std::string>& operators) const {
-    constexpr std::size_t kShown = 10;
-    std::string list;
-    for (std::size_t i = 0; i < std::min(kShown, operators.size()); ++i)
-      list += (i == 0 ? "" : ", ") + operators[i];
-    if (operators.size() > kShown)
-      list += fmt::format(" and {} more", operators.size() - kShown);
-    throw InfeasibleError(fmt::format(
-        "no core of '{}'{} may run {}: see kind, vector_operators and operator_types of its cores",
-        chip_.name, options_.mapping ? " that the mapping allows" : "", list));
   }
 
   /// Chooses the stacks and the slices of every operator; stores `stack_of` in `result`.

@@ -16,7 +16,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 
 namespace monet {
 
@@ -43,34 +42,6 @@ double offchip_width(const Chip& chip, bool read) {
       width = std::min(width, chip.links[link].bandwidth_bits_per_cycle);
   }
   return static_cast<double>(std::max<std::int64_t>(1, width));
-}
-
-/// Cycles of a tile on a core whose lanes are all busy. Mappings of single layers come close: other
-/// loops may be unrolled where those of the core's dataflow are short.
-double cycles_of(std::span<const Interval> tile, const Core& core) {
-  double iterations = 1;
-  for (const Interval range : tile)
-    iterations *= static_cast<double>(range.size());
-  return std::ceil(iterations * static_cast<double>(cycles_per_product(core)) /
-                   static_cast<double>(std::max<std::int64_t>(1, core.lanes())));
-}
-
-double port_width(const Core& core, MemoryOperand operand, Direction direction) {
-  const Memory* memory = core.top(operand);
-  const MemoryPort* port = memory != nullptr ? port_of(*memory, operand, direction) : nullptr;
-  return port != nullptr && port->bandwidth_max > 0
-             ? static_cast<double>(port->bandwidth_max) *
-                   static_cast<double>(std::max<std::int64_t>(1, instances(core, *memory)))
-             : std::numeric_limits<double>::infinity();
-}
-
-/// True if results are written through the port that operands are read through.
-bool shares_port(const Core& core) {
-  const Memory* inputs = core.top(MemoryOperand::I1);
-  const Memory* outputs = core.top(MemoryOperand::O);
-  return inputs != nullptr && inputs == outputs &&
-         port_of(*inputs, MemoryOperand::I1, Direction::tl) ==
-             port_of(*outputs, MemoryOperand::O, Direction::fl);
 }
 
 } // namespace
@@ -105,9 +76,7 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
   for (std::size_t core = 0; core < chip.compute_cores(); ++core)
     onchip_ = checked_add(onchip_, outermost_bits(chip.cores[core]));
   if (chip.offchip) {
-    read_width_ = offchip_width(chip, true);
-    write_width_ = offchip_width(chip, false);
-    shared_port_ = offchip_port(chip).shared;
+    offchip_ = {offchip_width(chip, true), offchip_width(chip, false), offchip_port(chip).shared};
   }
   for (const Tensor& tensor : graph.tensors())
     bits_.push_back(static_cast<double>(size_of(tensor).value));
@@ -117,7 +86,8 @@ GroupPricer::GroupPricer(const Graph& graph, const Chip& chip, CoreLists cores)
 }
 
 std::string GroupPricer::key() const {
-  std::string key = fmt::format("{} {} {} {}", read_width_, write_width_, shared_port_, onchip_);
+  std::string key =
+      fmt::format("{} {} {} {}", offchip_.read, offchip_.write, offchip_.shared, onchip_);
   for (const std::uint32_t pool : pool_)
     key += fmt::format(",{}", pool);
   for (const Transport& way : ways_)
@@ -135,12 +105,11 @@ std::string GroupPricer::key() const {
     ++known;
     const auto& list = cores_[op];
     const Core& core = weakest(op);
-    key +=
-        fmt::format(";{} {} {} {} {} {} {} {}", list.size(), core.lanes(), cycles_per_product(core),
-                    core_bits_[pool_[op]], room_.of_a_tile(list), room_.together(used_[pool_[op]]),
-                    port_width(core, MemoryOperand::I1, Direction::tl),
-                    port_width(core, MemoryOperand::O, Direction::fl));
-    key += shares_port(core) ? 's' : 'a';
+    const PortWidths ports = ports_of(core);
+    key += fmt::format(";{} {} {} {} {} {} {} {}", list.size(), core.lanes(),
+                       cycles_per_product(core), core_bits_[pool_[op]], room_.of_a_tile(list),
+                       room_.together(used_[pool_[op]]), ports.read, ports.write);
+    key += ports.shared ? 's' : 'a';
     for (const auto& dimension : core.dataflow) {
       for (const Unrolling& unrolling : dimension)
         key += fmt::format(" {}{}", unrolling.dim, unrolling.factor);
@@ -210,100 +179,6 @@ double GroupPricer::link_cycles(OpId reader, const Access& access, const Share& 
     return 0;
   const Transport& way = ways_[from * used_.size() + to];
   return bits_[access.tensor.index()] / (parted ? way.parts : way.all);
-}
-
-/// Cycles for which the off-chip port is busy with these bits.
-double GroupPricer::port_cycles(double read, double written) const {
-  const double reads = read / read_width_;
-  const double writes = written / write_width_;
-  return shared_port_ ? reads + writes : std::max(reads, writes);
-}
-
-/// The division of slices of these sizes, computed once.
-const GroupPricer::Share& GroupPricer::share(OpId op, const GroupSlices::Parts& parts) {
-  const std::vector<Share>& known = known_[op.index()];
-  const auto found = std::ranges::find(known, parts, &Share::parts);
-  return found != known.end() ? *found : add_share(op, parts);
-}
-
-/// Divides slices of these sizes over all cores, half of them, a quarter and so on, by the criteria
-/// of choose_split(). Stores the best.
-const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Parts& parts) {
-  const LoopNest& nest = graph_.op(op).nest;
-  const auto& list = cores_[op.index()];
-  const Core& core = weakest(op.index());
-  std::vector<Interval> tile = full_tile(nest);
-  for (const auto& [dim, size] : parts)
-    tile[dim] = {0, size};
-  std::vector<double> brought; // off-chip bits per slice and operand
-  std::vector<double> touched;
-  for (const Access& access : nest.operands) {
-    const Tensor& tensor = graph_.tensor(access.tensor);
-    touched.push_back(static_cast<double>(
-        storage_of(tensor.type, volume(region(access, tile, tensor.shape))).value));
-    double sharing = 1;
-    for (const auto& [dim, size] : parts) {
-      if (!moved_by(access, dim))
-        sharing *= static_cast<double>(nest.dims[dim].size) / static_cast<double>(size);
-    }
-    const bool comes = !tensor.producer || (parts.empty() && bits_[access.tensor.index()] >
-                                                                 static_cast<double>(onchip_));
-    brought.push_back(comes ? touched.back() / sharing : 0.0);
-  }
-  const auto key_of = [&](double cycles, std::uint32_t dim, std::int64_t count) {
-    double moving = 0;
-    double all = 0;
-    for (std::size_t i = 0; i < touched.size(); ++i) {
-      const double times =
-          count > 1 && !moved_by(nest.operands[i], dim) ? static_cast<double>(count) : 1.0;
-      moving += brought[i] * times;
-      all += touched[i] * times;
-    }
-    return std::tuple(std::max(cycles, moving / read_width_), cycles, all);
-  };
-  // Data that a tile reads and writes pass the ports of the core's outermost memories.
-  const bool one_port = shares_port(core);
-  const double read_port = port_width(core, MemoryOperand::I1, Direction::tl);
-  const double write_port = port_width(core, MemoryOperand::O, Direction::fl);
-  const auto min_cycles = [&](std::optional<std::uint32_t> dim, std::int64_t count) {
-    double read = 0;
-    double written = 0;
-    for (std::size_t i = 0; i < touched.size(); ++i) {
-      const Access& access = nest.operands[i];
-      const double bits =
-          dim && moved_by(access, *dim) ? touched[i] / static_cast<double>(count) : touched[i];
-      (access.mode == AccessMode::read ? read : written) += bits;
-      bool adds = false; // to the sums of earlier slices
-      for (const auto& [sliced, size] : parts)
-        adds = adds || (access.mode != AccessMode::read && !moved_by(access, sliced));
-      read += adds ? bits : 0.0;
-    }
-    const double reading = read / read_port;
-    const double writing = written / write_port;
-    return one_port ? reading + writing : std::max(reading, writing);
-  };
-  Share best{parts, cycles_of(tile, core), min_cycles(std::nullopt, 1), std::nullopt, 1};
-  const auto alone = static_cast<double>(estimated_cycles(nest, tile, core));
-  auto best_key = key_of(alone, 0, 1);
-  for (std::uint32_t d = 0; list.size() > 1 && d < tile.size(); ++d) {
-    const Interval whole = tile[d];
-    if (whole.size() < 2 || alone < kSmallestSplitCycles || !may_split(nest, d))
-      continue;
-    for (std::int64_t count = std::ssize(list); count > 1; count /= 2) {
-      const std::int64_t used = ceil_div(whole.size(), ceil_div(whole.size(), count));
-      tile[d] = {0, ceil_div(whole.size(), used)};
-      const auto key = key_of(static_cast<double>(estimated_cycles(nest, tile, core)), d, used);
-      if (key < best_key) {
-        best_key = key;
-        best.dim = d;
-        best.cores = used;
-        best.cycles = cycles_of(tile, core);
-        best.least = min_cycles(d, used);
-      }
-    }
-    tile[d] = whole;
-  }
-  return known_[op.index()].emplace_back(std::move(best));
 }
 
 bool GroupPricer::learn(OpId op, const GroupSlices::Member& slices, double cycles) {
@@ -491,13 +366,13 @@ GroupPrice GroupPricer::total(const NeighbourGroup& group, double slices) {
     written += use.written;
     busy_[pool_[group.members[m].index()]] += use.cycles;
     linked += use.links;
-    serial += std::max({use.cycles, use.links, port_cycles(use.read, use.written)});
+    serial += std::max({use.cycles, use.links, offchip_.cycles(use.read, use.written)});
   }
   // Two resources that are always busy delay each other: by 9 % if both are needed equally long.
   const double most =
-      std::max({port_cycles(read, written), linked, *std::ranges::max_element(busy_)});
+      std::max({offchip_.cycles(read, written), linked, *std::ranges::max_element(busy_)});
   const auto weighed = [&](double cycles) { return std::pow(cycles / std::max(1.0, most), 8); };
-  double sum = weighed(port_cycles(read, written)) + weighed(linked);
+  double sum = weighed(offchip_.cycles(read, written)) + weighed(linked);
   for (const double busy : busy_)
     sum += weighed(busy);
   const double together = std::min(serial, most * std::pow(sum, 1.0 / 8));

@@ -7,6 +7,7 @@
 #include "monet/hardware/chip.hpp"
 #include "monet/workload/graph.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,6 +54,22 @@ struct GroupPrice {
   }
 };
 
+/// Widths of the ports that reads and writes pass, in bits per cycle.
+struct PortWidths {
+  double read = 1;
+  double write = 1;
+  bool shared = true; ///< one port serves both
+
+  /// Cycles for which the ports are busy with these bits.
+  double cycles(double read_bits, double written_bits) const {
+    const double reads = read_bits / read;
+    const double writes = written_bits / write;
+    return shared ? reads + writes : std::max(reads, writes);
+  }
+};
+/// Ports of a core's outermost memories; infinitely wide where the core has none.
+PortWidths ports_of(const Core& core);
+
 /// Prices groups and single operators on one chip.
 class GroupPricer {
 public:
@@ -84,6 +101,7 @@ private:
     std::optional<std::uint32_t> dim; ///< loop that is divided
     std::int64_t cores = 1;
   };
+  struct SliceTraffic;
   struct MeasuredSlowdown { ///< measured / estimated cycles of slices
     GroupSlices::Parts parts;
     double slowdown = 1;
@@ -110,9 +128,9 @@ private:
   const Core& weakest(std::size_t op) const;
   void measure_ways();
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
-  double port_cycles(double read, double written) const;
   const Share& share(OpId op, const GroupSlices::Parts& parts);
   const Share& add_share(OpId op, const GroupSlices::Parts& parts);
+  SliceTraffic traffic_of(OpId op, const GroupSlices::Parts& parts) const;
   double cycles(OpId op, const Share& own) const;
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));
@@ -138,9 +156,7 @@ private:
   std::vector<OperatorSpread> spread_; ///< per operator, run whole
   StepTraffic alone_;
   double share_ = 1; ///< usable fraction of the memories
-  double read_width_ = 1;
-  double write_width_ = 1;
-  bool shared_port_ = true;
+  PortWidths offchip_;
   std::vector<double> bits_;                             ///< per tensor
   std::vector<std::vector<Share>> known_;                ///< per operator
   std::vector<std::vector<MeasuredSlowdown>> slowdowns_; ///< per operator

@@ -7,6 +7,7 @@
 #include "monet/base/errors.hpp"
 #include "monet/core_cost/mapping_file.hpp"
 #include "monet/hardware/chip.hpp"
+#include "monet/tiling/tiling.hpp"
 #include "monet/workload/graph.hpp"
 
 #include <span>
@@ -72,6 +73,12 @@ bool has_offchip_path(const Chip& chip, std::size_t core);
 /// id that is not a compute core of the chip or has no route from and to the off-chip memory.
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip,
                                  ProblemList& problems);
+/// The same list; throws InputError with all problems.
+std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip);
+
+/// Per operator, the cores that may run it. Throws InfeasibleError if there are none for some.
+std::vector<std::vector<CoreId>> operator_cores(const Graph& graph, const Chip& chip,
+                                                const TilingOptions& options);
 
 /// Usable factors of `given`. Skips loops that the operator lacks, that may not be cut or that
 /// occurred before; clips factors to the loop's size; `*` stands for `chosen`.
