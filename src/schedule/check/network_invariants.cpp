@@ -1,7 +1,6 @@
 // Checks the transfers of a timeline: routes, latencies, bandwidth and rows of the off-chip memory.
 // verify() in invariants.cpp calls it.
-#include "schedule/check/network_invariants.hpp"
-
+#include "schedule/check/parts.hpp"
 #include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"

@@ -2,6 +2,7 @@
 // tile that it places.
 #include "schedule/placement/data_mover.hpp"
 
+#include "base/shared/names.hpp"
 #include "base/shared/union_volume.hpp"
 
 #include "monet/base/errors.hpp"
@@ -9,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace monet {
@@ -24,12 +26,11 @@ constexpr std::uint32_t kSoon = 256;
 } // namespace
 
 DataMover::DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-                     const TransferRules& rules, Network& network, Residency& memory,
-                     const Pieces& pieces, TimelineWriter& timeline)
-    : tiles_(tiles), graph_(step.graph), chip_(chip), rules_(rules), network_(network),
-      memory_(memory), pieces_(pieces), timeline_(timeline),
-      offchip_(step.graph, network.offchip(), pieces, memory, timeline),
-      rows_(tiles, step.graph, chip, pieces) {
+                     const TransferRules& rules, const PlacementState& state)
+    : tiles_(tiles), graph_(step.graph), chip_(chip), rules_(rules), network_(state.network),
+      memory_(state.memory), pieces_(state.pieces), timeline_(state.timeline),
+      offchip_(step.graph, network_.offchip(), pieces_, memory_, timeline_),
+      rows_(tiles, step.graph, chip, pieces_) {
   find_turns();
 }
 
@@ -406,6 +407,17 @@ void DataMover::made(PieceId piece, std::optional<CopyId> copy, const KindOutput
 void DataMover::finish(Bits offchip_capacity) {
   memory_.finish();
   offchip_.finish(offchip_capacity);
+}
+
+bool TransferRules::*transfer_rule_named(std::string_view name) {
+  static constexpr std::array<Named<bool TransferRules::*>, 6> kRules{
+      {{"links", &TransferRules::share_links},
+       {"multicast", &TransferRules::multicast},
+       {"overlap", &TransferRules::exact_overlap},
+       {"pieces", &TransferRules::pieces},
+       {"spills", &TransferRules::spills_to_cores},
+       {"routing", &TransferRules::free_routing}}};
+  return value_named(kRules, name).value_or(nullptr);
 }
 
 } // namespace monet

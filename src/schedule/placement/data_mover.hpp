@@ -14,12 +14,19 @@
 
 namespace monet {
 
+/// State of a schedule in which pieces are moved; the scheduler owns it.
+struct PlacementState {
+  Network& network;
+  Residency& memory;
+  const Pieces& pieces;
+  TimelineWriter& timeline;
+};
+
 /// Moves data for one tile at a time: fetches, stores, streams and evicts pieces.
 class DataMover {
 public:
   DataMover(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
-            const TransferRules& rules, Network& network, Residency& memory, const Pieces& pieces,
-            TimelineWriter& timeline);
+            const TransferRules& rules, const PlacementState& state);
 
   /// Selects the tile for which data are moved, and its earliest start.
   void serve(TileId tile, std::int64_t start);

@@ -1,6 +1,5 @@
 // Entry of the schedule stage: places tiles one by one, with their transfers and memory. Uses
 // TileQueue for the order, DataMover for transfers and Residency for memories.
-#include "base/shared/names.hpp"
 #include "schedule/cost/run_cost.hpp"
 #include "schedule/placement/data_mover.hpp"
 #include "schedule/placement/tile_queue.hpp"
@@ -12,7 +11,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 namespace monet {
 
@@ -26,7 +24,7 @@ public:
       : tiles_(tiles), step_(step), chip_(chip), exact_overlap_(rules.exact_overlap),
         kinds_(make_kinds(tiles, step.graph, costs)), network_(chip, rules),
         pieces_(tiles, step.graph, chip, costs, kinds_), memory_(chip, tiles, pieces_, timeline_),
-        mover_(tiles, step, chip, rules, network_, memory_, pieces_, timeline_),
+        mover_(tiles, step, chip, rules, {network_, memory_, pieces_, timeline_}),
         queue_(tiles, step.graph, pieces_, chip.cores.size(), priority),
         core_free_(chip.cores.size(), 0), may_stall_(priority == Priority::latency) {
     for (TileKind& kind : kinds_) {
@@ -35,7 +33,6 @@ public:
     }
     timeline_.expect(tiles.tiles.size(), pieces_.min_transfers(), pieces_.min_stays());
     seen_.resize(pieces_.sources().parts().size(), 0);
-    find_fused_stacks();
   }
 
   /// Makes run() call `hopeless` about 128 times with rising bounds; if it returns true, run()
@@ -110,28 +107,6 @@ private:
     std::vector<Bits> read_again; ///< per operand: earlier tiles' sums, if streamed
   };
 
-  void find_fused_stacks() {
-    std::vector<std::uint32_t> operators;
-    for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
-      const std::uint32_t stack = tiles_.stack_of[i];
-      operators.resize(std::max<std::size_t>(operators.size(), stack + 1), 0);
-      ++operators[stack];
-    }
-    for (std::uint32_t t = 0; t < tiles_.tiles.size(); ++t) {
-      const std::size_t own = stretch_of(TileId(t), operators.size());
-      last_rank_.resize(std::max(last_rank_.size(), own + 1), 0);
-      last_rank_[own] = std::max(last_rank_[own], tiles_.rank[t]);
-    }
-    for (const std::uint32_t count : operators)
-      fused_.push_back(count > 1);
-  }
-
-  /// Index of the tile's stack or, for a tile that takes turns, of the stack's part in this turn.
-  std::size_t stretch_of(TileId id, std::size_t stacks) const {
-    const std::size_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
-    return tiles_.takes_turns(id) ? tiles_.turn[id.index()] * stacks + stack : stack;
-  }
-
   /// Resumes the cores whose next tile now has the room that it waited for.
   void resume_cores() {
     std::erase_if(stalled_, [&](const StalledCore& waiting) {
@@ -146,15 +121,14 @@ private:
   /// waits if it would evict data that its stack still needs: other tiles of the stack, placed
   /// first, free room.
   std::int64_t missing_room(TileId id) {
-    const std::uint32_t stack = tiles_.stack_of[tiles_.tiles[id.index()].op.index()];
-    if (!fused_[stack])
+    if (!queue_.is_fused(id))
       return 0;
     const Pool& pool = memory_.pool(pieces_.pool_of(id));
     const std::int64_t room = pool.possible_room();
     if (pieces_.kind(id).max_bits.value <= room || pool.needed.empty())
       return 0;
     const std::uint32_t farthest = memory_.copy(CopyId(pool.needed.top().index())).next_use;
-    if (farthest != Residency::kNever && farthest > last_rank_[stretch_of(id, fused_.size())])
+    if (farthest != Residency::kNever && farthest > queue_.last_rank(id))
       return 0;
     read_needs(id);
     std::int64_t wanted = p_.kind->working_space.value;
@@ -446,9 +420,7 @@ private:
   DataMover mover_;
   TileQueue queue_;
   std::vector<std::int64_t> core_free_;
-  std::vector<bool> fused_;              ///< per stack: it has several operators
-  std::vector<std::uint32_t> last_rank_; ///< per stretch_of()
-  bool may_stall_;                       ///< false for priorities whose order frees room by itself
+  bool may_stall_; ///< false for priorities whose order frees room by itself
   std::vector<StalledCore> stalled_;
   std::vector<std::uint64_t> seen_; ///< per source part: sight_ of the last tile that read it
   std::uint64_t sight_ = 0;
@@ -458,17 +430,6 @@ private:
 };
 
 } // namespace
-
-bool TransferRules::*transfer_rule_named(std::string_view name) {
-  static constexpr std::array<Named<bool TransferRules::*>, 6> kRules{
-      {{"links", &TransferRules::share_links},
-       {"multicast", &TransferRules::multicast},
-       {"overlap", &TransferRules::exact_overlap},
-       {"pieces", &TransferRules::pieces},
-       {"spills", &TransferRules::spills_to_cores},
-       {"routing", &TransferRules::free_routing}}};
-  return value_named(kRules, name).value_or(nullptr);
-}
 
 Timeline schedule(const TileGraph& tiles, const TrainingGraph& step, const Chip& chip,
                   const TileCosts& costs, const ScheduleOptions& options) {

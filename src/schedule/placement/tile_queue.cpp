@@ -43,6 +43,24 @@ TileQueue::TileQueue(const TileGraph& tiles, const Graph& graph, const Pieces& p
       release(TileId(t));
   }
   begin_turns();
+  find_fused_stacks();
+}
+
+/// Counts the operators of each stack and finds the last tiles of stacks.
+void TileQueue::find_fused_stacks() {
+  std::vector<std::uint32_t> operators;
+  for (std::size_t i = 0; i < tiles_.operators.size(); ++i) {
+    const std::uint32_t stack = tiles_.stack_of[i];
+    operators.resize(std::max<std::size_t>(operators.size(), stack + 1), 0);
+    ++operators[stack];
+  }
+  for (const std::uint32_t count : operators)
+    fused_.push_back(count > 1);
+  for (std::uint32_t t = 0; t < tiles_.tiles.size(); ++t) {
+    const std::size_t own = stretch_of(TileId(t));
+    last_rank_.resize(std::max(last_rank_.size(), own + 1), 0);
+    last_rank_[own] = std::max(last_rank_[own], tiles_.rank[t]);
+  }
 }
 
 /// Blocks the updates that wait for all other operators.

@@ -43,6 +43,12 @@ public:
   /// The stalled core whose next tile has the lowest rank; nullopt if no core is stalled.
   std::optional<CoreId> first_stalled() const;
 
+  /// True if the tile's stack has several operators.
+  bool is_fused(TileId tile) const { return fused_[stack_of(tile)]; }
+  /// Highest rank of the tiles of the tile's stack or, if the tile takes turns, of the stack's part
+  /// in this turn.
+  std::uint32_t last_rank(TileId tile) const { return last_rank_[stretch_of(tile)]; }
+
 private:
   using Key = std::pair<std::int64_t, std::uint32_t>; // (cycle or other merit, rank)
   template <class T>
@@ -60,6 +66,14 @@ private:
     std::optional<std::uint32_t> stalled; ///< rank of the deferred tile
   };
 
+  std::size_t stack_of(TileId tile) const {
+    return tiles_.stack_of[tiles_.tiles[tile.index()].op.index()];
+  }
+  std::size_t stretch_of(TileId tile) const {
+    const std::size_t stack = stack_of(tile);
+    return tiles_.takes_turns(tile) ? tiles_.turn[tile.index()] * fused_.size() + stack : stack;
+  }
+  void find_fused_stacks();
   void add_updates(const Graph& graph);
   void add_gates(const Graph& graph);
   void add_turns();
@@ -92,6 +106,8 @@ private:
   std::vector<std::size_t> turn_left_;     ///< per turn: tiles not placed
   std::size_t turn_ = 0;                   ///< the latest turn that has begun
   std::size_t left_ = 0;
+  std::vector<bool> fused_;              ///< per stack
+  std::vector<std::uint32_t> last_rank_; ///< per stretch_of()
 };
 
 /// Per operator: true for an update that begins after all other operators have ended. These are the
