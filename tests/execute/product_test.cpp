@@ -180,7 +180,7 @@ TEST(EmulatedProduct, EqualsTheUnitAtEveryIterationOnAnyThreads) {
     const std::vector<float> right(c.numbers[2].begin(), c.numbers[2].end());
     for (const int jobs : {1, 3}) {
       std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
-      emulate_product(c.graph, c.nest, found, left, right, unit, jobs);
+      emulate_product(c.graph, c.nest, found, left, right, {unit, jobs});
       ASSERT_EQ(found.size(), expected.size());
       for (std::size_t k = 0; k < found.size(); ++k)
         ASSERT_TRUE(found[k] == expected[k] || (std::isnan(found[k]) && std::isnan(expected[k])))
@@ -208,7 +208,7 @@ TEST(EmulatedProduct, TakesInfiniteOperandsOfVariantsWithoutNaN) {
     const std::vector<float> expected = unit_by_unit(c, unit);
     std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
     emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
-                    {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
+                    {c.numbers[2].begin(), c.numbers[2].end()}, {unit, 2});
     for (std::size_t k = 0; k < found.size(); ++k) { // infinity times 0 is 0
       ASSERT_TRUE(found[k] == expected[k] || (std::isnan(found[k]) && std::isnan(expected[k])))
           << "case " << i << ": " << found[k] << " for " << expected[k];
@@ -228,7 +228,7 @@ TEST(EmulatedProduct, AddsChunksExactly) {
     const Case c = random_case(rng);
     std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
     emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
-                    {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
+                    {c.numbers[2].begin(), c.numbers[2].end()}, {unit, 2});
     ASSERT_EQ(found, unit_by_unit(c, unit)) << "case " << i;
   }
 }
@@ -246,7 +246,7 @@ TEST(EmulatedProduct, HoldsSumsOfAnyWidth) {
       x = std::ldexp(x, 40 * (static_cast<int>(rng.below(3)) - 1));
     std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
     emulate_product(c.graph, c.nest, found, {c.numbers[1].begin(), c.numbers[1].end()},
-                    {c.numbers[2].begin(), c.numbers[2].end()}, unit, 2);
+                    {c.numbers[2].begin(), c.numbers[2].end()}, {unit, 2});
     std::vector<Wide> sums(found.size(), 0);
     for_each_product(c, [&](std::size_t o, double a, double b) {
       const double scaled = std::ldexp(a, 40);
@@ -276,7 +276,7 @@ TEST(EmulatedProduct, ConvertsOperandsAsIfTheTensorsWereRounded) {
     }
     const auto run = [&](const std::array<std::vector<float>, 2>& operands) {
       std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
-      emulate_product(c.graph, c.nest, found, operands[0], operands[1], unit, 2);
+      emulate_product(c.graph, c.nest, found, operands[0], operands[1], {unit, 2});
       return found;
     };
     unit.operands.reset();
@@ -314,7 +314,7 @@ TEST(EmulatedProduct, DrawsRandomBitsByOutputAndStep) {
     const auto run = [&](std::uint64_t seed, int jobs) {
       unit.rounding.seed = seed;
       std::vector<float> found(c.numbers[0].begin(), c.numbers[0].end());
-      emulate_product(c.graph, c.nest, found, left, right, unit, jobs);
+      emulate_product(c.graph, c.nest, found, left, right, {unit, jobs});
       return found;
     };
     ASSERT_EQ(run(1, 1), run(1, 3)) << i;

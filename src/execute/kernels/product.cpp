@@ -79,8 +79,8 @@ void multiply(KernelContext<Real>& context, const LoopNest& nest, GradientOf gra
     if (unit != nullptr) {
       Mac seeded = *unit;
       seeded.rounding.seed = random_bits(context.seed(), fnv1a(context.op().name));
-      emulate_product(context.graph(), nest, out, left, right, seeded, jobs, context.instructions(),
-                      context.gradients());
+      emulate_product(context.graph(), nest, out, left, right,
+                      {seeded, jobs, context.instructions(), context.gradients()});
     }
   }
   if (unit == nullptr)

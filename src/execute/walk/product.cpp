@@ -18,10 +18,11 @@ constexpr std::int64_t kVectorChunk =
 constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kUnroll = 4;
 
-/// rows x reduced x vector: output rows += scalars * vectors.
+/// rows x reduced x vector: output rows += scalars (left) * `chunk` elements of vectors (right).
 template <class Real, int kRowCount>
-void multiply_rows(const ProductPlan& plan, Real* output, const Real* scalars, const Real* vectors,
-                   const Strides& row, const Strides& reduced, std::int64_t chunk) {
+void multiply_rows(const ProductPlan& plan, const FactorPointers<Real>& at, const Strides& row,
+                   const Strides& reduced, std::int64_t chunk) {
+  const auto [output, scalars, vectors] = at;
   std::int64_t r = 0;
   for (; r + kUnroll <= plan.reduced_size; r += kUnroll) {
     Real a[kRowCount][kUnroll];
@@ -85,18 +86,19 @@ void multiply_block(const ProductPlan& plan, const FactorPointers<Real>& at, std
     std::swap(reduced.left, reduced.right);
     std::swap(scalars, vectors);
   }
+  const auto rows_from = [&](std::int64_t d, std::int64_t v) {
+    return FactorPointers<Real>{at.output + d * row.output + v, scalars + d * row.left,
+                                vectors + v};
+  };
   for (std::int64_t v = 0; v < plan.vector_size; v += kVectorChunk) {
     const std::int64_t chunk = std::min(kVectorChunk, plan.vector_size - v);
     std::int64_t d = low;
     for (; d + kRows <= high; d += kRows) {
       check_stop();
-      multiply_rows<Real, kRows>(plan, at.output + d * row.output + v, scalars + d * row.left,
-                                 vectors + v, row, reduced, chunk);
+      multiply_rows<Real, kRows>(plan, rows_from(d, v), row, reduced, chunk);
     }
-    for (; d < high; ++d) {
-      multiply_rows<Real, 1>(plan, at.output + d * row.output + v, scalars + d * row.left,
-                             vectors + v, row, reduced, chunk);
-    }
+    for (; d < high; ++d)
+      multiply_rows<Real, 1>(plan, rows_from(d, v), row, reduced, chunk);
   }
 }
 

@@ -26,13 +26,20 @@ extern template void multiply_accumulate<float>(const Graph&, const LoopNest&, s
                                                 const std::vector<float>&,
                                                 const std::vector<float>&, int);
 
+/// How a product is emulated. Results depend on the unit alone.
+struct Emulation {
+  const Mac& unit;
+  int jobs = 1; ///< threads
+  Instructions instructions = Instructions::best;
+  GradientRounding* gradients = nullptr; ///< counts converted operands that are gradients
+};
+
 /// Computes the product with an emulated unit, in the order of the plain product; `output` must be
 /// zero. Products of a chunk that is added exactly are neighbours in the longest reduced loop that
-/// no bound cuts. Converted operands that are gradients count in `gradients`.
+/// no bound cuts.
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs = 1, Instructions instructions = Instructions::best,
-                     GradientRounding* gradients = nullptr);
+                     const Emulation& emulation);
 
 /// InternalError if the sizes differ from the numbers of elements of O, A and B.
 void check_factors(const Graph& graph, const LoopNest& nest, std::size_t output, std::size_t left,

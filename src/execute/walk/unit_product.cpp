@@ -166,8 +166,9 @@ private:
 class ReadFactor {
 public:
   ReadFactor(const ProductPlan& plan, std::size_t k, const std::vector<float>& plain,
-             const Mac& unit, int jobs, Instructions instructions)
+             const Emulation& emulation)
       : numbers_(plain.data()), count_(plain.size()) {
+    const auto& [unit, jobs, instructions, gradients] = emulation;
     const bool reads = unit.operands || unit.multiplier >= Multiplier::cfg1;
     if (!reads && !plan.moved[k]) {
       facts_ = facts_of(plain, instructions);
@@ -199,24 +200,25 @@ void count_gradient(const Tensor& tensor, const std::vector<float>& before, cons
 
 void emulate_product(const Graph& graph, const LoopNest& nest, std::vector<float>& output,
                      const std::vector<float>& left, const std::vector<float>& right,
-                     const Mac& unit, int jobs, Instructions instructions,
-                     GradientRounding* gradients) {
+                     const Emulation& emulation) {
   if (iterations(nest) == 0 || output.empty())
     return;
   check_factors(graph, nest, output.size(), left.size(), right.size());
+  const Mac& unit = emulation.unit;
+  const int jobs = emulation.jobs;
   const ProductPlan plan = plan_product(graph, nest);
-  const ReadFactor a(plan, 1, left, unit, jobs, instructions);
-  const ReadFactor b(plan, 2, right, unit, jobs, instructions);
-  if (unit.operands && gradients != nullptr) {
-    count_gradient(graph.tensor(nest.operands[1].tensor), left, a, *gradients);
-    count_gradient(graph.tensor(nest.operands[2].tensor), right, b, *gradients);
+  const ReadFactor a(plan, 1, left, emulation);
+  const ReadFactor b(plan, 2, right, emulation);
+  if (unit.operands && emulation.gradients != nullptr) {
+    count_gradient(graph.tensor(nest.operands[1].tensor), left, a, *emulation.gradients);
+    count_gradient(graph.tensor(nest.operands[2].tensor), right, b, *emulation.gradients);
   }
   ProductRange range;
   range.left = a.facts();
   range.right = b.facts();
   range.steps = max_products(plan);
   range.chunk = unit.lanes;
-  const MacEngine engine(unit, range, instructions);
+  const MacEngine engine(unit, range, emulation.instructions);
   if (engine.is_single()) {
     const auto run = [&](float* out) {
       for_each_block(plan, FactorPointers<float>{out, a.numbers(), b.numbers()}, jobs,
