@@ -47,16 +47,18 @@ struct View {
 
 class Joiner {
 public:
-  Joiner(const std::vector<Node>& before, const Shape& shape, const Rows& rows, const Uses& uses,
-         const LayerRules& rules, LayerStatistics& statistics)
-      : before_(before), rows_(rows), uses_(uses), allowed_(rules), statistics_(statistics) {
-    views_.resize(rows.groups.size());
-    for (std::size_t g = 0; g < rows.groups.size(); ++g) {
-      const RowGroup& group = rows.groups[g];
-      for (const Uses::Use& use : uses.uses) {
+  Joiner(const std::vector<Node>& before, const EinsumRows& einsum, const LayerRules& rules,
+         LayerStatistics& statistics)
+      : before_(before), rows_(einsum.rows), uses_(einsum.uses), allowed_(rules),
+        statistics_(statistics) {
+    views_.resize(rows_.groups.size());
+    for (std::size_t g = 0; g < rows_.groups.size(); ++g) {
+      const RowGroup& group = rows_.groups[g];
+      for (const Uses::Use& use : uses_.uses) {
         View view{group.levels[use.operand], {}};
         for (const PathLoop& loop : group.path)
-          view.loops.push_back({direct_axis(shape.operands[use.operand], loop.rank), loop.tile});
+          view.loops.push_back(
+              {direct_axis(einsum.shape.operands[use.operand], loop.rank), loop.tile});
         views_[g].push_back(std::move(view));
       }
       const auto seen = [&](std::size_t u) -> const View& { return views_[g][u]; };
@@ -220,10 +222,9 @@ private:
 
 } // namespace
 
-Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, const LayerRules& rules, const SearchControl& control,
-                 LayerStatistics& statistics, bool& complete) {
-  return Joiner(before, shape, rows, uses, rules, statistics).run(control, complete);
+Layer next_layer(const std::vector<Node>& before, const EinsumRows& einsum, const LayerRules& rules,
+                 const SearchControl& control, LayerStatistics& statistics, bool& complete) {
+  return Joiner(before, einsum, rules, statistics).run(control, complete);
 }
 
 namespace {

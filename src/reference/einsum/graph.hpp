@@ -57,6 +57,13 @@ struct Uses {
   std::vector<Use> uses; ///< sorted by tensor
 };
 
+/// An Einsum that is appended to a graph.
+struct EinsumRows {
+  const Shape& shape;
+  const Rows& rows;
+  const Uses& uses;
+};
+
 struct LayerStatistics {
   std::int64_t pairs = 0; ///< node and group with the same places of common tensors
   std::int64_t compatible = 0;
@@ -72,9 +79,8 @@ struct LayerRules {
 
 /// The layer after the next Einsum; incomplete if interrupted. Beyond `max_pairs` pairs, only every
 /// second, third, ... node is expanded, and `complete` becomes false.
-Layer next_layer(const std::vector<Node>& before, const Shape& shape, const Rows& rows,
-                 const Uses& uses, const LayerRules& rules, const SearchControl& control,
-                 LayerStatistics& statistics, bool& complete);
+Layer next_layer(const std::vector<Node>& before, const EinsumRows& einsum, const LayerRules& rules,
+                 const SearchControl& control, LayerStatistics& statistics, bool& complete);
 
 /// Limits on the nodes of a layer.
 struct NodeLimits {

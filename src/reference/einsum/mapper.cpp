@@ -153,7 +153,7 @@ JoinGraph make_graph(const EinsumCascade& cascade, const TensorUses& following,
                              options.buffer_bits.value_or(kMax)};
     const LayerRules rules{options.reference_rules, following.relaxed,
                            std::clamp<std::size_t>(promise.count, 1, kMaxPairs / kPairs) * kPairs};
-    step.layer = next_layer(graph.nodes(e), *step.shape, *step.rows, step.uses, rules, control,
+    step.layer = next_layer(graph.nodes(e), {*step.shape, *step.rows, step.uses}, rules, control,
                             futures.layers, futures.complete);
     if (control.interrupted())
       return {};

@@ -17,21 +17,28 @@ constexpr int kPatience = 10;
 
 } // namespace
 
+/// Stored tensors of a problem by what uses them.
+struct Prices::StoredIndex {
+  std::vector<std::uint32_t> of_tensor;          ///< by tensor: index of the stored one
+  std::vector<std::vector<std::uint32_t>> users; ///< by Einsum: stored tensors that it uses
+};
+
 Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(problem) {
   const std::uint32_t count = problem.einsums;
-  std::vector<std::uint32_t> index;
-  std::vector<std::vector<std::uint32_t>> users(count); // by Einsum: stored tensors that it uses
+  StoredIndex index;
+  index.users.resize(count);
   std::uint32_t uses = 0;
   double bits = 0;
   for (std::uint32_t k = 0; k < problem.stored.size(); ++k) {
     const Stored& stored = problem.stored[k];
-    index.resize(std::max<std::size_t>(index.size(), stored.tensor + 1U), kNone);
-    index[stored.tensor] = k;
+    index.of_tensor.resize(std::max<std::size_t>(index.of_tensor.size(), stored.tensor + 1U),
+                           kNone);
+    index.of_tensor[stored.tensor] = k;
     first_use_.push_back(uses);
     uses += static_cast<std::uint32_t>(stored.uses.size());
     bits += static_cast<double>(stored.bits);
     for (const std::uint32_t e : stored.uses)
-      users[e].push_back(k);
+      index.users[e].push_back(k);
   }
   unit_ =
       std::max(1.0, bits / static_cast<double>(std::max<std::size_t>(1, problem.stored.size())));
@@ -49,47 +56,52 @@ Prices::Prices(const PlanProblem& problem, const RunBounds& bounds) : problem_(p
   from_.assign(2 * count + 3, 0);
   for (const Run& run : problem.table.runs) {
     ++from_[2 * run.begin + (run.open_begin ? 1U : 0U) + 1];
-    PricedRun priced;
-    std::vector<bool> listed(problem.stored.size(), false);
-    const auto each_use = [&](std::uint32_t k, std::vector<std::uint32_t>& list) {
-      const std::vector<std::uint32_t>& at = problem.stored[k].uses;
-      for (std::uint32_t u = 0; u < at.size(); ++u) {
-        if (at[u] >= run.begin && at[u] < run.end)
-          list.push_back(first_use_[k] + u);
-      }
-    };
-    for (const Run::Crossing& crossing : run.crossing) {
-      const std::uint32_t k = index[crossing.tensor];
-      listed[k] = true;
-      if (crossing.place == StorageLevel::dram)
-        continue;
-      const std::size_t first = priced.agreed.size();
-      each_use(k, priced.agreed);
-      if (crossing.place == StorageLevel::buffer) {
-        priced.stored_bits += problem.stored[k].bits;
-        continue;
-      }
-      for (std::size_t i = first; i < priced.agreed.size(); ++i)
-        priced.agreed[i] += uses;
-      priced.since = std::min(priced.since, problem.stored[k].uses.front());
-    }
-    for (std::uint32_t e = run.begin; run.open_begin && e < run.end; ++e) {
-      for (const std::uint32_t k : users[e]) {
-        if (listed[k] || (problem.stored[k].uses.front() >= run.begin &&
-                          problem.stored[k].uses.back() < run.end))
-          continue;
-        listed[k] = true;
-        each_use(k, priced.free_uses);
-        priced.stored_bits += problem.stored[k].bits;
-      }
-    }
-    runs_.push_back(std::move(priced));
+    runs_.push_back(priced(run, index));
   }
   for (std::size_t i = 1; i < from_.size(); ++i)
     from_[i] += from_[i - 1];
   compute();
   lead();
   best_ = value_;
+}
+
+/// Collects the uses of stored tensors from which the run's price is computed.
+PricedRun Prices::priced(const Run& run, const StoredIndex& index) const {
+  PricedRun priced;
+  std::vector<bool> listed(problem_.stored.size(), false);
+  const auto each_use = [&](std::uint32_t k, std::vector<std::uint32_t>& list) {
+    const std::vector<std::uint32_t>& at = problem_.stored[k].uses;
+    for (std::uint32_t u = 0; u < at.size(); ++u) {
+      if (at[u] >= run.begin && at[u] < run.end)
+        list.push_back(first_use_[k] + u);
+    }
+  };
+  for (const Run::Crossing& crossing : run.crossing) {
+    const std::uint32_t k = index.of_tensor[crossing.tensor];
+    listed[k] = true;
+    if (crossing.place == StorageLevel::dram)
+      continue;
+    const std::size_t first = priced.agreed.size();
+    each_use(k, priced.agreed);
+    if (crossing.place == StorageLevel::buffer) {
+      priced.stored_bits += problem_.stored[k].bits;
+      continue;
+    }
+    for (std::size_t i = first; i < priced.agreed.size(); ++i)
+      priced.agreed[i] += static_cast<std::uint32_t>(agreement_.size() / 2);
+    priced.since = std::min(priced.since, problem_.stored[k].uses.front());
+  }
+  for (std::uint32_t e = run.begin; run.open_begin && e < run.end; ++e) {
+    for (const std::uint32_t k : index.users[e]) {
+      const Stored& stored = problem_.stored[k];
+      if (listed[k] || (stored.uses.front() >= run.begin && stored.uses.back() < run.end))
+        continue;
+      listed[k] = true;
+      each_use(k, priced.free_uses);
+      priced.stored_bits += stored.bits;
+    }
+  }
+  return priced;
 }
 
 double Prices::run_price(std::size_t r, std::uint32_t& point) const {

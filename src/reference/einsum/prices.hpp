@@ -48,6 +48,8 @@ public:
   void fill(RunBounds& bounds) const;
 
 private:
+  struct StoredIndex;
+  PricedRun priced(const Run& run, const StoredIndex& index) const;
   void compute();
   void lead();
   std::size_t end_of(const Run& run, std::uint32_t part) const {

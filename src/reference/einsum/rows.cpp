@@ -92,10 +92,14 @@ private:
     }
   }
 
-  using Key = std::vector<std::int64_t>;
-  struct Pending { ///< rows of a path before its loop orders are expanded
-    std::vector<std::vector<PathLoop>> blocks;
-    RowGroup group;
+  /// The operand whose tile is placed next.
+  struct NextTile {
+    std::size_t operand = 0;
+    Mask left = 0;            ///< operands without a tile, this one included
+    std::size_t position = 0; ///< number of tiles above
+    Mask allowed = 0;         ///< ranks that may be cut above it
+    bool fused = false;       ///< a shared tensor has no tile yet: loops are shared
+    std::int64_t dram = 0;    ///< bits of the tiles above
   };
 
   std::size_t ranks() const { return shape_.bounds.size(); }
@@ -184,7 +188,7 @@ private:
   void place(Mask left, std::size_t position, int previous, std::int64_t dram) {
     if (out_of_work())
       return;
-    Pending* const before = current_;
+    UnorderedRows* const before = current_;
     if (current_ == nullptr && (left & shared_) == 0)
       current_ = shared_part();
     if (left == 0)
@@ -196,19 +200,19 @@ private:
 
   void choose(Mask left, std::size_t position, int previous, std::int64_t dram) {
     const bool only_free = rest_is_free(left);
+    const bool fused = (left & shared_) != 0;
     for (std::size_t o = 0; o < shape_.operands.size(); ++o) {
       if ((left >> o & 1U) == 0 || (free_to_shrink(o) && !only_free))
         continue;
       if (twin_[o] >= 0 && (left >> twin_[o] & 1U) != 0)
         continue;
       order_.push_back(static_cast<std::uint8_t>(o));
-      const bool fused = (left & shared_) != 0;
-      const Mask allowed = allowed_above(o, left, previous);
+      const NextTile next{o, left, position, allowed_above(o, left, previous), fused, dram};
       std::copy_n(tiles(position), ranks(), tiles(position + 1));
       if (!fused && (only_free || (left & (left - 1)) == 0))
-        finish_last(o, left, position, allowed, dram);
+        finish_last(next);
       else
-        cut(o, left, position, allowed, 0, fused, dram);
+        cut(next, 0);
       order_.pop_back();
       if (only_free)
         break;
@@ -224,60 +228,63 @@ private:
   }
 
   /// Places the innermost tile, with the minimum tile size.
-  void finish_last(std::size_t o, Mask left, std::size_t position, Mask allowed,
-                   std::int64_t dram) {
-    const Mask windows = relevant_[o] & ~direct_[o];
-    if ((allowed & windows) != 0) { // smaller overlapping tiles mean more traffic
-      cut(o, left, position, allowed, 0, false, dram);
+  void finish_last(const NextTile& next) {
+    const Mask windows = relevant_[next.operand] & ~direct_[next.operand];
+    if ((next.allowed & windows) != 0) { // smaller overlapping tiles mean more traffic
+      cut(next, 0);
       return;
     }
     Mask gap = 0;
     for (std::size_t r = 0; r < ranks(); ++r) {
-      if ((allowed >> r & 1U) != 0 && tiles(position + 1)[r] > 1) {
-        tiles(position + 1)[r] = 1;
+      std::int64_t& tile = tiles(next.position + 1)[r];
+      if ((next.allowed >> r & 1U) != 0 && tile > 1) {
+        tile = 1;
         gap |= Mask{1} << r;
       }
     }
-    hold(o, left, position, gap, false, dram);
+    hold(next, gap);
   }
 
-  /// Enumerates tile sizes of the ranks from `rank` on that may be cut above operand o.
-  void cut(std::size_t o, Mask left, std::size_t position, Mask allowed, std::size_t rank,
-           bool fused, std::int64_t dram) {
-    while (rank < ranks() && (allowed >> rank & 1U) == 0)
+  /// Enumerates tile sizes of the ranks from `rank` on that may be cut above the next tile.
+  void cut(const NextTile& next, std::size_t rank) {
+    while (rank < ranks() && (next.allowed >> rank & 1U) == 0)
       ++rank;
+    const std::int64_t* const above = tiles(next.position);
+    std::int64_t* const own = tiles(next.position + 1);
     if (rank == ranks()) {
       Mask gap = 0;
       for (std::size_t r = 0; r < ranks(); ++r)
-        gap |= tiles(position + 1)[r] != tiles(position)[r] ? Mask{1} << r : 0U;
-      const bool lowers = position > 0 && fused && gap != 0 && !is_shared(order_[position - 1]) &&
-                          (gap & ~direct_[order_[position - 1]]) == 0;
+        gap |= own[r] != above[r] ? Mask{1} << r : 0U;
+      const bool inner = next.position > 0 && next.fused && gap != 0;
+      const std::size_t previous = inner ? order_[next.position - 1] : 0;
+      const bool lowers = inner && !is_shared(previous) && (gap & ~direct_[previous]) == 0;
       if (!lowers)
-        hold(o, left, position, gap, fused, dram);
+        hold(next, gap);
       return;
     }
-    const std::int64_t outer = tiles(position)[rank];
+    const std::int64_t outer = above[rank];
     for (const std::int64_t tile : divisors_[rank]) {
       if (tile > outer || outer % tile != 0 || !complete_)
         continue;
-      const bool loop = fused && tile != outer;
+      const bool loop = next.fused && tile != outer;
       const Mask bit = loop ? Mask{1} << rank : 0U;
       if ((fused_ranks_ & bit) != 0 || (loop && loops_ == options_.max_fused_loops))
         continue;
       fused_ranks_ ^= bit;
       loops_ += loop ? 1 : 0;
-      tiles(position + 1)[rank] = tile;
-      cut(o, left, position, allowed, rank + 1, fused, dram);
+      own[rank] = tile;
+      cut(next, rank + 1);
       fused_ranks_ ^= bit;
       loops_ -= loop ? 1 : 0;
     }
-    tiles(position + 1)[rank] = outer;
+    own[rank] = outer;
   }
 
-  /// Places the tile of operand o below the loops `gap`.
-  void hold(std::size_t o, Mask left, std::size_t position, Mask gap, bool fused,
-            std::int64_t dram) {
-    const std::int64_t bits = einsum::tile_bits(shape_.operands[o], tiles(position + 1));
+  /// Places the next tile below the loops `gap`.
+  void hold(const NextTile& next, Mask gap) {
+    const std::size_t o = next.operand;
+    const std::size_t below = next.position + 1;
+    const std::int64_t bits = einsum::tile_bits(shape_.operands[o], tiles(below));
     ++seen_;
     if (bits > budget_ - used_) {
       if ((seen_ & 0xFFF) == 0 && control_.interrupted())
@@ -286,14 +293,14 @@ private:
     }
     ++kept_;
     const std::size_t blocks = blocks_.size();
-    if (fused && gap != 0)
-      blocks_.push_back(block(gap, position));
+    if (next.fused && gap != 0)
+      blocks_.push_back(block(gap, next.position));
     level_[o] = is_shared(o) ? loops_ : kInDram;
     held_[o] = bits;
-    depth_.push_back(fused ? loops_ : std::numeric_limits<int>::max());
+    depth_.push_back(next.fused ? loops_ : std::numeric_limits<int>::max());
     used_ += bits;
-    traffic_.push_back(traffic(o, position + 1, gap));
-    place(left & ~(Mask{1} << o), position + 1, static_cast<int>(o), dram + traffic_.back());
+    traffic_.push_back(traffic(o, below, gap));
+    place(next.left & ~(Mask{1} << o), below, static_cast<int>(o), next.dram + traffic_.back());
     traffic_.pop_back();
     used_ -= bits;
     depth_.pop_back();
@@ -313,13 +320,13 @@ private:
   }
 
   /// The pending rows of the current shared part (levels and shared loops); created if missing.
-  Pending* shared_part() {
-    Key key(level_.begin(), level_.end());
+  UnorderedRows* shared_part() {
+    PathKey key(level_.begin(), level_.end());
     for (const std::vector<PathLoop>& loops : blocks_) {
       key.push_back(static_cast<std::int64_t>(loops.size()));
-      append(key, loops);
+      append_loops(key, loops);
     }
-    Pending& pending = pending_[key];
+    UnorderedRows& pending = pending_[key];
     if (pending.group.levels.empty()) {
       pending.blocks = blocks_;
       pending.group.levels = level_;
@@ -327,13 +334,6 @@ private:
       pending.group.path.resize(static_cast<std::size_t>(loops_));
     }
     return &pending;
-  }
-
-  static void append(Key& key, const std::vector<PathLoop>& loops) {
-    for (const PathLoop& loop : loops) {
-      key.push_back(loop.rank);
-      key.push_back(loop.tile);
-    }
   }
 
   void emit(std::size_t position, std::int64_t dram) {
@@ -358,19 +358,7 @@ private:
     sources_.push_back(
         {order_, {first, first + static_cast<std::ptrdiff_t>(position * ranks())}, traffic_});
     if (group.size() >= 64 && (group.size() & (group.size() - 1)) == 0)
-      thin(group);
-  }
-
-  static void thin(RowGroup& group) {
-    std::vector<std::uint32_t> order;
-    keep_pareto(group.values, group.stride(), group.stride(), order);
-    RowGroup kept;
-    for (const std::uint32_t i : order) {
-      kept.values.insert(kept.values.end(), group.row(i), group.row(i) + group.stride());
-      kept.sources.push_back(group.sources[i]);
-    }
-    group.values = std::move(kept.values);
-    group.sources = std::move(kept.sources);
+      keep_pareto(group);
   }
 
   bool out_of_work() {
@@ -381,49 +369,22 @@ private:
     return !complete_;
   }
 
-  /// Adds the rows for every order of the loops within each block.
-  void spread(const Pending& pending, std::map<Key, RowGroup>& groups) const {
-    std::vector<std::vector<PathLoop>> turned = pending.blocks;
-    for (;;) {
-      Key key(pending.group.levels.begin(), pending.group.levels.end());
-      for (const std::vector<PathLoop>& loops : turned)
-        append(key, loops);
-      RowGroup& group = groups[key];
-      if (group.levels.empty()) {
-        group.levels = pending.group.levels;
-        group.tile_bits = pending.group.tile_bits;
-        for (const std::vector<PathLoop>& loops : turned)
-          group.path.insert(group.path.end(), loops.begin(), loops.end());
-      }
-      const RowGroup& from = pending.group;
-      group.values.insert(group.values.end(), from.values.begin(), from.values.end());
-      group.sources.insert(group.sources.end(), from.sources.begin(), from.sources.end());
-      std::size_t block = 0;
-      while (block < turned.size() &&
-             !std::next_permutation(turned[block].begin(), turned[block].end()))
-        ++block;
-      if (block == turned.size())
-        return;
-    }
-  }
-
   Rows finish() {
     Rows rows;
-    rows.complete = complete_;
-    if (control_.interrupted()) { // expanding would take too long
-      rows.complete = false;
+    const bool interrupted = control_.interrupted(); // expanding would take too long
+    rows.complete = complete_ && !interrupted;
+    if (interrupted)
       return rows;
-    }
-    std::map<Key, RowGroup> groups;
+    std::map<PathKey, RowGroup> groups;
     for (auto& [key, pending] : pending_) {
-      thin(pending.group);
+      keep_pareto(pending.group);
       if (pending.group.size() > 0)
-        spread(pending, groups);
+        add_orders(pending, groups);
     }
     std::vector<std::uint32_t> renumbered(sources_.size(), 0);
     std::int64_t after = 0;
     for (auto& [key, group] : groups) {
-      thin(group);
+      keep_pareto(group);
       after += static_cast<std::int64_t>(group.size());
       for (std::uint32_t& source : group.sources) {
         if (renumbered[source] == 0) {
@@ -464,8 +425,8 @@ private:
   std::vector<std::vector<PathLoop>> blocks_;
   std::vector<std::int64_t> scratch_;
 
-  std::map<Key, Pending> pending_;
-  Pending* current_ = nullptr; ///< set once all shared tensors are placed
+  std::map<PathKey, UnorderedRows> pending_;
+  UnorderedRows* current_ = nullptr; ///< set once all shared tensors are placed
   std::vector<std::int64_t> row_;
   std::vector<RowSource> sources_;
   std::int64_t visits_ = 0;

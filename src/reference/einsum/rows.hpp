@@ -5,6 +5,7 @@
 #include "monet/reference/einsum_mapper.hpp"
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace monet::einsum {
@@ -84,5 +85,17 @@ Rows make_rows(const Shape& shape, const EinsumOptions& options, const SearchCon
 /// first is kept. Sets `order` to their indices, sorted by ascending first column.
 void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,
                  std::vector<std::uint32_t>& order);
+/// Keeps the rows of the group that no other dominates.
+void keep_pareto(RowGroup& group);
+
+/// Rows of a path before its loop orders are expanded: the loops of a block may have any order.
+struct UnorderedRows {
+  std::vector<std::vector<PathLoop>> blocks;
+  RowGroup group;
+};
+using PathKey = std::vector<std::int64_t>; ///< what determines a group: levels and loops
+void append_loops(PathKey& key, const std::vector<PathLoop>& loops);
+/// Adds the rows to the groups of every order of the loops within each block.
+void add_orders(const UnorderedRows& rows, std::map<PathKey, RowGroup>& groups);
 
 } // namespace monet::einsum

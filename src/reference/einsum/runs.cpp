@@ -165,7 +165,7 @@ bool append_layer(const Window& window, const LayerRules& rules, const SearchCon
   const std::size_t i = graph.steps.size();
   JoinGraph::Step step = window.step(i);
   bool complete = true;
-  step.layer = next_layer(graph.nodes(i), *step.shape, *step.rows, step.uses, rules, control,
+  step.layer = next_layer(graph.nodes(i), {*step.shape, *step.rows, step.uses}, rules, control,
                           statistics, complete);
   if (!complete)
     return false;

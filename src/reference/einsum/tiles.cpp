@@ -1,10 +1,9 @@
-// Computes tile sizes, compulsory traffic and Pareto-optimal rows of Einsums. The enumeration of
-// rows (rows.cpp) and the mapper (mapper.cpp) call this.
+// Computes tile sizes and compulsory traffic of Einsums. The enumeration of rows (rows.cpp) and the
+// mapper (mapper.cpp) call this.
 #include "reference/einsum/rows.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace monet::einsum {
 
@@ -86,35 +85,6 @@ std::int64_t min_bits(const Shape& shape, std::size_t operand) {
     most = std::max(most, held);
   }
   return o.bits * (diagonal ? most : all);
-}
-
-void keep_pareto(const std::vector<std::int64_t>& values, std::size_t stride, std::size_t columns,
-                 std::vector<std::uint32_t>& order) {
-  const std::size_t count = values.size() / stride;
-  order.resize(count);
-  std::iota(order.begin(), order.end(), 0U);
-  const auto row = [&](std::uint32_t i) { return values.data() + i * stride; };
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    const auto [x, y] = std::mismatch(row(a), row(a) + columns, row(b));
-    return x == row(a) + columns ? a < b : *x < *y;
-  });
-  std::size_t kept = 0;
-  for (const std::uint32_t i : order) {
-    const std::int64_t* candidate = row(i);
-    bool dominated = false;
-    const std::size_t oldest =
-        columns == 2 && kept > 0 ? kept - 1 : 0; // two columns: only the last kept row matters
-    for (std::size_t k = kept; k-- > oldest && !dominated;) {
-      const std::int64_t* other = row(order[k]);
-      std::size_t column = 1;
-      while (column < columns && other[column] <= candidate[column])
-        ++column;
-      dominated = column == columns;
-    }
-    if (!dominated)
-      order[kept++] = i;
-  }
-  order.resize(kept);
 }
 
 } // namespace monet::einsum

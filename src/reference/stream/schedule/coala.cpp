@@ -295,7 +295,7 @@ double Coala::fetch_needs(CoreId core, double time, double fraction) {
   for (std::size_t i = 0; i < needs_.size(); ++i) {
     const OperandRequest need = needs_[i];
     const double arrival =
-        transfer(need.object, core, need.operand, earliest, std::nullopt, fraction, std::nullopt);
+        transfer({need.object, core, need.operand, fraction}, earliest, std::nullopt);
     time = std::max(time, arrival);
   }
   return time;

@@ -38,6 +38,13 @@ private:
     std::uint32_t tensor = 0;
     MemoryOperand operand = MemoryOperand::I1; ///< memory operand in the tile's core
   };
+  struct Move {
+    std::uint32_t object = 0;
+    CoreId receiver;
+    MemoryOperand operand = MemoryOperand::I1; ///< memory operand in the receiver
+    double fraction = 1;                       ///< share of the bandwidth of links
+    std::optional<Cause> cause = std::nullopt; ///< nullopt: follows from the sender
+  };
   struct Cut {
     std::vector<Interval> ranges; ///< per axis of the operand
     double ratio = 1;             ///< bits of the whole over bits of the part
@@ -70,11 +77,9 @@ private:
   void drop_used_up(std::uint32_t tensor, double end);
 
   // transfers.cpp: transfers and memory contents
-  double transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand, double earliest,
-                  std::optional<CoreId> sender, double fraction, std::optional<Cause> cause);
+  double transfer(const Move& move, double earliest, std::optional<CoreId> sender);
   const Storage::MemoryContent* source_of(std::uint32_t object, std::optional<CoreId> sender) const;
-  double send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
-              double ready, double fraction, std::optional<Cause> cause);
+  double send(const Move& move, CoreId from, double ready);
   double make_space(std::uint32_t object, CoreId core, MemoryOperand operand, double when);
   std::vector<std::uint32_t> victims(std::uint32_t memory, double when, std::int64_t need);
   double remove(std::uint32_t object, CoreId core, MemoryOperand operand, double when,

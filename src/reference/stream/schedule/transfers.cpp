@@ -101,9 +101,8 @@ const Storage::MemoryContent* Coala::source_of(std::uint32_t object,
 
 /// Transfers an object. Returns the time from which it is in the receiver's memory; `earliest` if
 /// it is there already.
-double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand operand,
-                       double earliest, std::optional<CoreId> sender, double fraction,
-                       std::optional<Cause> cause) {
+double Coala::transfer(const Move& move, double earliest, std::optional<CoreId> sender) {
+  const auto [object, receiver, operand, fraction, cause] = move;
   if (present(object, receiver))
     return earliest;
   const Storage::MemoryContent* held = source_of(object, sender);
@@ -127,7 +126,7 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
     return ready;
   }
   const std::uint32_t source = held->memory;
-  const double end = send(object, from, receiver, operand, ready, fraction, cause);
+  const double end = send(move, from, ready);
   if (from != offchip_ && !present(object, from)) {
     note("tensors in another memory",
          workload_.name_of(tensor_of(object)) +
@@ -143,8 +142,8 @@ double Coala::transfer(std::uint32_t object, CoreId receiver, MemoryOperand oper
 
 /// Books the links from one core to another in the first free window from `ready` on, and adds the
 /// energy. Returns the time of arrival.
-double Coala::send(std::uint32_t object, CoreId from, CoreId receiver, MemoryOperand operand,
-                   double ready, double fraction, std::optional<Cause> cause) {
+double Coala::send(const Move& move, CoreId from, double ready) {
+  const auto [object, receiver, operand, fraction, cause] = move;
   const std::span<const LinkId> path = fabric_.path(from, receiver);
   if (path.empty()) {
     throw InfeasibleError(fmt::format("{}: no route for {} from core {} to core {}", place(),
@@ -279,7 +278,7 @@ std::vector<std::uint32_t> Coala::victims(std::uint32_t memory, double when, std
 double Coala::remove(std::uint32_t object, CoreId core, MemoryOperand operand, double when,
                      double fraction, std::optional<Cause> write_back) {
   if (write_back && !present(object, offchip_)) {
-    const double end = transfer(object, offchip_, operand, 0, core, fraction, write_back);
+    const double end = transfer({object, offchip_, operand, fraction, write_back}, 0, core);
     when = std::max(when, end);
   }
   remove_from_memory(objects_[object].content, memory(core, operand), when);
