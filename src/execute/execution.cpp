@@ -113,7 +113,7 @@ public:
     std::vector<TensorId> touched;
     for (const auto* list : {&op.inputs, &op.outputs}) {
       for (const auto& tensor : *list) {
-        if (tensor && std::find(touched.begin(), touched.end(), *tensor) == touched.end())
+        if (tensor && std::ranges::find(touched, *tensor) == touched.end())
           touched.push_back(*tensor);
       }
     }

@@ -144,8 +144,8 @@ void fill(Execution& execution, const TrainingGraph& step, std::uint64_t seed) {
     const Tensor& tensor = step.graph.tensor(id);
     if (tensor.producer || execution.has(id) || tensor.consumers.empty())
       continue;
-    const auto initial = std::find_if(step.initial.begin(), step.initial.end(),
-                                      [&](const InitialState& state) { return state.state == id; });
+    const auto initial = std::ranges::find_if(
+        step.initial, [&](const InitialState& state) { return state.state == id; });
     if (initial != step.initial.end() && initial->copy_of)
       continue;
     if (initial != step.initial.end()) {

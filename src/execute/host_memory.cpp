@@ -145,8 +145,7 @@ std::vector<TensorId> freed_after(const Graph& graph, OpId op) {
     const Tensor& tensor = graph.tensor(id);
     if (tensor.kind == TensorKind::parameter_gradient || !tensor.producer || tensor.alias_of)
       continue;
-    const bool is_output =
-        std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end();
+    const bool is_output = std::ranges::find(graph.outputs, id) != graph.outputs.end();
     if (tensor.consumers.back() == op && !is_output)
       freed.push_back(id);
   }

@@ -1,7 +1,6 @@
 // Allocation choices: the sets of cores and the cuts of each operator that an allocation search may
 // choose from. Also converts allocations from tiles and to mapping files.
 #include "hardware/shared/array_modes.hpp"
-#include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 
 #include "monet/tiling/allocation.hpp"

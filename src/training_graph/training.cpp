@@ -34,10 +34,10 @@ std::vector<InputProblem> explain_operators(const NetworkOutline& outline,
   std::vector<bool> trained(network.tensors().size(), false);
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const Tensor& tensor = network.tensors()[i];
-    trained[i] =
-        tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
-        std::none_of(options.trainable.freeze.begin(), options.trainable.freeze.end(),
-                     [&](const std::string& glob) { return glob_match(glob, tensor.name); });
+    trained[i] = tensor.kind == TensorKind::parameter && is_floating(tensor.type) &&
+                 std::ranges::none_of(options.trainable.freeze, [&](const std::string& glob) {
+                   return glob_match(glob, tensor.name);
+                 });
   }
   const Loss loss = resolve_loss(network, options.loss);
   return explain_needs(outline, trained, differentiated_outputs(network, loss),

@@ -52,8 +52,8 @@ void verify_record(const Graph& graph, const ParameterRecord& record) {
   for (const TensorId state : record.states) {
     const Tensor& tensor = graph.tensor(state);
     internal_check(tensor.kind == TensorKind::optimizer_state, "a state has another kind");
-    const bool read = std::any_of(tensor.consumers.begin(), tensor.consumers.end(),
-                                  [&](OpId id) { return graph.op(id).phase == Phase::update; });
+    const bool read = std::ranges::any_of(
+        tensor.consumers, [&](OpId id) { return graph.op(id).phase == Phase::update; });
     internal_check(read, fmt::format("the update of '{}' does not read its state", weight.name));
   }
 }

@@ -129,7 +129,7 @@ void Graph::replace_input(OpId id, std::size_t input, TensorId replacement) {
   Operator& op = this->op(id);
   const std::optional<TensorId> old = op.inputs.at(input);
   op.inputs[input] = replacement;
-  if (old && std::find(op.inputs.begin(), op.inputs.end(), old) == op.inputs.end()) {
+  if (old && std::ranges::find(op.inputs, old) == op.inputs.end()) {
     std::erase(tensor(*old).consumers, id);
   }
   auto& consumers = tensor(replacement).consumers;
@@ -195,7 +195,7 @@ void verify(const Graph& graph) {
       const Tensor& tensor = graph.tensor(input);
       check(!tensor.producer || tensor.producer->index() < i,
             [&] { return fmt::format("'{}' reads '{}' before it is made", op.name, tensor.name); });
-      check(std::binary_search(tensor.consumers.begin(), tensor.consumers.end(), OpId(i)), [&] {
+      check(std::ranges::binary_search(tensor.consumers, OpId(i)), [&] {
         return fmt::format("'{}' is missing among the readers of '{}'", op.name, tensor.name);
       });
     }

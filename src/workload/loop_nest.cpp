@@ -80,8 +80,8 @@ const Access* written_access(const LoopNest& nest, TensorId tensor) {
 }
 
 std::size_t find_dim(const LoopNest& nest, std::string_view name) {
-  const auto found = std::find_if(nest.dims.begin(), nest.dims.end(),
-                                  [&](const LoopDim& dim) { return dim.name == name; });
+  const auto found =
+      std::ranges::find_if(nest.dims, [&](const LoopDim& dim) { return dim.name == name; });
   return static_cast<std::size_t>(found - nest.dims.begin());
 }
 

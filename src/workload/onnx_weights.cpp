@@ -102,9 +102,8 @@ private:
     if (location.find('\0') != std::string::npos)
       fail(tensor, "the location of external data contains a NUL character");
     const fs::path path(location);
-    bool is_inside =
-        !path.empty() && path.is_relative() &&
-        std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+    bool is_inside = !path.empty() && path.is_relative() &&
+                     std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
     std::error_code error;
     fs::path file;
     if (is_inside) {

@@ -71,8 +71,8 @@ private:
   /// Whether several axes are data-dependent; in another order of axes the assignment of indices
   /// would be lost.
   static bool is_indexed_often(const Access& access) {
-    return std::count_if(access.axes.begin(), access.axes.end(),
-                         [](const AxisExpr& axis) { return axis.data_dependent; }) > 1;
+    return std::ranges::count_if(access.axes,
+                                 [](const AxisExpr& axis) { return axis.data_dependent; }) > 1;
   }
   void copy_views(const LoopNest& nest) {
     for (const Access& access : nest.operands) {
@@ -294,7 +294,7 @@ void read_through_views(const Graph& graph, LoopNest& nest, std::size_t operand)
     if (!producer || !is_view(graph, graph.op(*producer)))
       return;
     const Operator& op = graph.op(*producer);
-    const auto output = std::find(op.outputs.begin(), op.outputs.end(), view) - op.outputs.begin();
+    const auto output = std::ranges::find(op.outputs, view) - op.outputs.begin();
     const auto step = view_step(graph, op, static_cast<std::size_t>(output));
     const TensorId viewed = *op.inputs[0];
     if (!step ||

@@ -124,7 +124,7 @@ constexpr auto kAttention = []<class Real>(KernelContext<Real>& context) {
   for (std::size_t row = 0; row < a.batches * a.rows; ++row) {
     check_stop();
     a.scores(row, score);
-    const Real shift = *std::max_element(score.begin(), score.end());
+    const Real shift = *std::ranges::max_element(score);
     Real sum = 0;
     for (Real& s : score) {
       s = std::exp(s - shift);

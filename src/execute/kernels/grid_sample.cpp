@@ -114,8 +114,8 @@ struct Coordinate {
 
   Coordinate(const OperatorContext& of, std::string_view role) : context(of) {
     const auto& operands = context.op().nest.operands;
-    const auto found = std::find_if(operands.begin(), operands.end(),
-                                    [&](const Access& access) { return access.role == role; });
+    const auto found =
+        std::ranges::find_if(operands, [&](const Access& access) { return access.role == role; });
     internal_check(found != operands.end(), "a place without coordinates");
     map = context.map_of(static_cast<std::size_t>(found - operands.begin()));
     tensor = found->tensor;

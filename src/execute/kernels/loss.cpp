@@ -70,8 +70,8 @@ constexpr auto kNegativeLogLikelihood = []<class Real>(KernelContext<Real>& cont
   Access picked = op.nest.operands.at(context.operand_index().inputs.at(0).value());
   const auto& shape = context.graph().tensor(picked.tensor).shape;
   const auto axis = static_cast<std::size_t>(
-      std::find_if(picked.axes.begin(), picked.axes.end(),
-                   [](const AxisExpr& expression) { return expression.data_dependent; }) -
+      std::ranges::find_if(picked.axes,
+                           [](const AxisExpr& expression) { return expression.data_dependent; }) -
       picked.axes.begin());
   picked.axes.at(axis).data_dependent = false;
   const auto strides = strides_of(shape);

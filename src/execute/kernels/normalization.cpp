@@ -265,7 +265,7 @@ constexpr auto kLpNormalizationGrad = []<class Real>(KernelContext<Real>& contex
 constexpr auto kHardmax = []<class Real>(KernelContext<Real>& context) {
   context.for_each_group([](auto& group) {
     const std::span<const Real> x = group.in(0);
-    const auto best = std::max_element(x.begin(), x.end()) - x.begin();
+    const auto best = std::ranges::max_element(x) - x.begin();
     group.out(0)[static_cast<std::size_t>(best)] = 1;
   });
 };

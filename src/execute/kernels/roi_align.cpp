@@ -63,9 +63,8 @@ public:
                  "half_pixel") {
     constexpr std::array<std::string_view, 5> kRoles{"x1", "y1", "x2", "y2", "images"};
     for (std::size_t i = 0; i < kRoles.size(); ++i) {
-      const auto found =
-          std::find_if(nest_.operands.begin(), nest_.operands.end(),
-                       [&](const Access& access) { return access.role == kRoles[i]; });
+      const auto found = std::ranges::find_if(
+          nest_.operands, [&](const Access& access) { return access.role == kRoles[i]; });
       internal_check(found != nest_.operands.end(), "a region without corners");
       maps_[i] = context.map_of(static_cast<std::size_t>(found - nest_.operands.begin()));
       tensors_[i] = found->tensor;

@@ -33,7 +33,7 @@ auto sum_of(Row row) {
 /// log(sum(exp(x))), by way of the largest.
 template <class Row>
 auto log_sum_exp(Row row) {
-  const auto shift = *std::max_element(row.begin(), row.end());
+  const auto shift = *std::ranges::max_element(row);
   return shift + std::log(sum_of(row, [=](auto x) { return std::exp(x - shift); }));
 }
 
@@ -68,7 +68,7 @@ std::vector<bool> summed_along(const KernelContext<Real>& context) {
   std::vector<bool> inner;
   for (const LoopDim& dim : dims)
     inner.push_back(dim.coupled);
-  if (std::count(inner.begin(), inner.end(), true) < 2)
+  if (std::ranges::count(inner, true) < 2)
     return inner;
   const auto axis = saturated_integer(context.scalar(1, 0));
   const auto rank = static_cast<std::int64_t>(dims.size());
@@ -102,7 +102,7 @@ constexpr auto kExtremumGrad = []<class Real>(KernelContext<Real>& context) {
     const auto dy = group.in(0).first(x.size());
     const auto dx = group.out(0).first(x.size());
     const Real y = group.in(2)[0];
-    const auto equal = static_cast<Real>(std::count(x.begin(), x.end(), y));
+    const auto equal = static_cast<Real>(std::ranges::count(x, y));
     for (std::size_t i = 0; i < x.size(); ++i)
       dx[i] = x[i] == y ? dy[i] / equal : Real{0};
   });
@@ -140,11 +140,11 @@ KernelTable reduction_kernels() {
                 [](auto row) { return std::sqrt(sum_of(row, [](auto x) { return x * x; })); }),
       reduction(ops::ReduceLogSum, [](auto row) { return std::log(sum_of(row)); }),
       reduction(ops::ReduceLogSumExp, [](auto row) { return log_sum_exp(row); }),
-      reduction(ops::ReduceMax, [](auto row) { return *std::max_element(row.begin(), row.end()); }),
+      reduction(ops::ReduceMax, [](auto row) { return *std::ranges::max_element(row); }),
       reduction(
           ops::ReduceMean,
           [](auto row) { return sum_of(row) / static_cast<decltype(sum_of(row))>(row.size()); }),
-      reduction(ops::ReduceMin, [](auto row) { return *std::min_element(row.begin(), row.end()); }),
+      reduction(ops::ReduceMin, [](auto row) { return *std::ranges::min_element(row); }),
       reduction(ops::ReduceProd, [](auto row) { return product_of(row); }),
       reduction(ops::ReduceSum, [](auto row) { return sum_of(row); }),
       reduction(ops::ReduceSumSquare,

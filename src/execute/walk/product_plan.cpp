@@ -87,8 +87,8 @@ Strides strides_along(const ProductPlan& plan, std::optional<std::size_t> loop) 
 }
 
 bool is_bounded(const ProductPlan& plan, std::size_t loop) {
-  return std::any_of(plan.bounds.begin(), plan.bounds.end(),
-                     [&](const AxisBound& bound) { return bound.coefficients[loop] != 0; });
+  return std::ranges::any_of(plan.bounds,
+                             [&](const AxisBound& bound) { return bound.coefficients[loop] != 0; });
 }
 
 /// True if different values of the loop access different elements of the output, for any values of

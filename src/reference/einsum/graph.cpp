@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <span>
 #include <unordered_map>
 
 namespace monet::einsum {

@@ -5,10 +5,6 @@
 #include "base/shared/names.hpp"
 #include "base/shared/union_volume.hpp"
 
-#include "monet/base/errors.hpp"
-
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -185,8 +181,8 @@ std::int64_t DataMover::find_receivers(std::span<const OperandRequest> needs, Bi
       continue;
     const std::optional<TileId> reader = next_reader(first.piece, pool);
     if (!reader || pieces_.kind(*reader).max_bits.value > other.possible_room() ||
-        !std::all_of(needs.begin(), needs.end(),
-                     [&](const OperandRequest& need) { return wants(need, pool, *reader); }) ||
+        !std::ranges::all_of(
+            needs, [&](const OperandRequest& need) { return wants(need, pool, *reader); }) ||
         other.room() < bits.value || other.room_from(bits) > latest)
       continue;
     ready = std::max(ready, other.room_from(bits));

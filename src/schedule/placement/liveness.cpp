@@ -87,7 +87,7 @@ std::vector<MemorySample> samples_of(const Changes& changes) {
   std::vector<MemorySample> samples;
   OwnerBytes now{};
   for (const auto& [time, change] : changes) {
-    if (std::all_of(change.begin(), change.end(), [](std::int64_t b) { return b == 0; }))
+    if (std::ranges::all_of(change, [](std::int64_t b) { return b == 0; }))
       continue;
     for (std::size_t owner = 0; owner < now.size(); ++owner)
       now[owner] += change[owner];

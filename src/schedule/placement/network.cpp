@@ -2,8 +2,6 @@
 // data_mover.cpp requests them.
 #include "schedule/placement/network.hpp"
 
-#include "base/shared/checked.hpp"
-
 #include "monet/base/errors.hpp"
 
 #include <fmt/core.h>
@@ -110,7 +108,7 @@ bool Network::direct(CoreId from, CoreId to) const {
 void Network::add_path(CoreId from, std::span<const CoreId> to, Tree tree) {
   Path path;
   path.bits_per_cycle = std::numeric_limits<std::int64_t>::max();
-  const bool writes = std::find(to.begin(), to.end(), offchip()) != to.end();
+  const bool writes = std::ranges::find(to, offchip()) != to.end();
   for (const LinkId id : tree.links) {
     path.resources.push_back(id.value);
     const bool between_cores = from != offchip() && !writes;
@@ -141,7 +139,7 @@ void Network::add_to(Tree& tree, const std::vector<LinkId>& way) const {
   std::int64_t latency = 0;
   for (const LinkId id : way) {
     latency += chip_.links[id.index()].latency_cycles;
-    if (std::find(tree.links.begin(), tree.links.end(), id) == tree.links.end())
+    if (std::ranges::find(tree.links, id) == tree.links.end())
       tree.links.push_back(id);
   }
   if (has_latency_)
@@ -223,7 +221,7 @@ std::int64_t Network::arrival(const Booking& booking, CoreId receiver) const {
   if (!has_latency_)
     return booking.end;
   const Route& route = routes_[booking.route];
-  const auto at = std::find(route.to.begin(), route.to.end(), receiver);
+  const auto at = std::ranges::find(route.to, receiver);
   internal_check(at != route.to.end(), "a core asks for what is sent to others");
   return booking.end + route.latency_to(static_cast<std::size_t>(at - route.to.begin()));
 }

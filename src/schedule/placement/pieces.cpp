@@ -14,8 +14,8 @@ namespace monet {
 namespace {
 
 void add_read(TileKind& kind, const Access& access, const ProblemOperand& problem) {
-  auto known = std::find_if(kind.reads.begin(), kind.reads.end(),
-                            [&](const KindRead& read) { return read.tensor == access.tensor; });
+  auto known = std::ranges::find_if(
+      kind.reads, [&](const KindRead& read) { return read.tensor == access.tensor; });
   if (known == kind.reads.end()) {
     kind.reads.push_back({access.tensor, problem.memory, false, false});
     known = kind.reads.end() - 1;

@@ -117,9 +117,8 @@ private:
       const Tensor& tensor = graph_.tensor(access->tensor);
       if (access->mode != AccessMode::read || !tensor.producer)
         continue;
-      const bool known = std::any_of(plans.begin(), plans.end(), [&](const TensorPlan& plan) {
-        return plan.id == access->tensor;
-      });
+      const bool known = std::ranges::any_of(
+          plans, [&](const TensorPlan& plan) { return plan.id == access->tensor; });
       if (known)
         continue;
       const OpId producer = *tensor.producer;
@@ -138,7 +137,7 @@ private:
   }
 
   static bool repeated(const TensorPlan& plan, const Access& read) {
-    return std::any_of(plan.reads.begin(), plan.reads.end(), [&](const ReadPlan& known) {
+    return std::ranges::any_of(plan.reads, [&](const ReadPlan& known) {
       return known.access->opaque == read.opaque && known.access->axes == read.axes;
     });
   }

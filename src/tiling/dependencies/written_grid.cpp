@@ -29,8 +29,8 @@ AxisSets connected_axes(const Access& access, std::size_t rank, const PartIndex&
   }
   for (std::size_t a = 0; a < rank; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      const bool shared = std::any_of(moving[a].begin(), moving[a].end(), [&](std::uint32_t dim) {
-        return std::find(moving[b].begin(), moving[b].end(), dim) != moving[b].end();
+      const bool shared = std::ranges::any_of(moving[a], [&](std::uint32_t dim) {
+        return std::ranges::find(moving[b], dim) != moving[b].end();
       });
       if (!shared || group[a] == group[b])
         continue;
@@ -97,9 +97,10 @@ WrittenGroup make_group(const Access& access, const OperatorTiling& tiling, cons
     }
   }
   sort_group(group);
-  group.recomputed = group.axes.size() == 1 &&
-                     std::any_of(group.combos.dims().begin(), group.combos.dims().end(),
-                                 [&](std::uint32_t dim) { return overlapping(tiling.parts[dim]); });
+  group.recomputed =
+      group.axes.size() == 1 && std::ranges::any_of(group.combos.dims(), [&](std::uint32_t dim) {
+        return overlapping(tiling.parts[dim]);
+      });
   return group;
 }
 
@@ -210,9 +211,8 @@ std::optional<WrittenGrid> written_grid(const Operator& op, const OperatorTiling
   AxisSets sets = connected_axes(*access, tensor.shape.size(), index);
   std::vector<std::uint32_t> repeating = index.cut_dims();
   std::erase_if(repeating, [&](std::uint32_t dim) {
-    return std::any_of(sets.dims.begin(), sets.dims.end(), [&](const auto& dims) {
-      return std::find(dims.begin(), dims.end(), dim) != dims.end();
-    });
+    return std::ranges::any_of(
+        sets.dims, [&](const auto& dims) { return std::ranges::find(dims, dim) != dims.end(); });
   });
   WrittenGrid grid{{}, PartCombos(index, std::move(repeating)), {}};
   for (std::size_t g = 0; g < sets.axes.size(); ++g) {

@@ -4,7 +4,6 @@
 #include "tiling/fusion_estimate/groups.hpp"
 #include "tiling/fusion_estimate/price.hpp"
 
-#include "monet/base/errors.hpp"
 #include "monet/tiling/allocation.hpp"
 #include "monet/tiling/tiling.hpp"
 

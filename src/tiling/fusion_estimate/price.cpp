@@ -4,7 +4,6 @@
 
 #include "base/shared/checked.hpp"
 #include "hardware/shared/array_modes.hpp"
-#include "tiling/partition/split.hpp"
 #include "tiling/shared/grid.hpp"
 #include "tiling/stacks/working_set.hpp"
 

@@ -1,6 +1,5 @@
 // Finds the cores that may run each operator, by their kinds, modes and routes and by the mapping;
 // tiling.cpp divides the operators over them.
-#include "base/shared/checked.hpp"
 #include "hardware/shared/array_modes.hpp"
 #include "tiling/partition/split.hpp"
 

@@ -20,7 +20,7 @@ public:
       : network_(network), what_(what), matched_(what.size(), false), made_(network) {
     for (std::size_t i = 0; i < what.size(); ++i) {
       const std::vector<bool> whole = detached_tensors(network, {what[i]});
-      matched_[i] = std::find(whole.begin(), whole.end(), true) != whole.end();
+      matched_[i] = std::ranges::find(whole, true) != whole.end();
     }
   }
 

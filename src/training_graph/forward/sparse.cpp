@@ -43,7 +43,7 @@ bool is_transposed_weight(const Graph& network, const Operator& op) {
     return false;
   const auto& readers = network.tensor(*op.outputs[0]).consumers;
   return op.attributes.integers("perm", {1, 0}) == Integers{1, 0} && !readers.empty() &&
-         std::all_of(readers.begin(), readers.end(), [&](OpId id) {
+         std::ranges::all_of(readers, [&](OpId id) {
            const Operator& reader = network.op(id);
            return reader.domain.empty() && reader.op_type == ops::MatMul &&
                   reader.inputs[1] == op.outputs[0] && reader.inputs[0] != op.outputs[0];

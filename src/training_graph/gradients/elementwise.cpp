@@ -5,7 +5,6 @@
 #include "workload/shared/operators.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace monet {
 

@@ -1,6 +1,5 @@
 // Finds tables with sparse gradients and merges their parts, for the update.
 #include "base/shared/text.hpp"
-#include "training_graph/build/rebuild.hpp"
 #include "training_graph/gradients/differentiate.hpp"
 #include "workload/shared/operators.hpp"
 

@@ -1,7 +1,5 @@
 // Finds the storages that PyTorch's autograd keeps; storage.cpp calls it for pytorch_eager.
 #include "training_graph/build/block_copies.hpp"
-#include "training_graph/build/scaled_casts.hpp"
-#include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
 #include "training_graph/memory/storage.hpp"
 #include "workload/shared/operators.hpp"

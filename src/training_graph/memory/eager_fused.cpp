@@ -1,5 +1,4 @@
 // Finds chains that are one operator in PyTorch, for eager.cpp.
-#include "training_graph/build/step_builder.hpp"
 #include "training_graph/memory/eager_parts.hpp"
 #include "workload/shared/op_types.hpp"
 #include "workload/shared/views.hpp"
@@ -96,8 +95,8 @@ private:
 
   std::ptrdiff_t forward_readers(TensorId id) const {
     const std::vector<OpId>& readers = tensor(id).consumers;
-    return std::count_if(readers.begin(), readers.end(),
-                         [&](OpId reader) { return graph_.op(reader).phase == Phase::forward; });
+    return std::ranges::count_if(
+        readers, [&](OpId reader) { return graph_.op(reader).phase == Phase::forward; });
   }
 
   std::optional<double> number(Id id) const {
@@ -144,13 +143,13 @@ private:
       const Operator& reader = graph_.op(id);
       if (reader.op_type != ops::Add || reader.phase != Phase::forward)
         return false;
-      return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](Id input) {
+      return std::ranges::any_of(reader.inputs, [&](Id input) {
         const Operator* scaled = maker(input, ops::Mul);
         const auto other = scaled ? scaled_by(1.0, *scaled) : std::nullopt;
         return other && maker(*other, ops::MatMul);
       });
     };
-    return term && std::any_of(readers.begin(), readers.end(), adds_product) && add({&op}, {});
+    return term && std::ranges::any_of(readers, adds_product) && add({&op}, {});
   }
 
   /// Other factor of a product with this number; nullopt for any other product.
@@ -312,7 +311,7 @@ private:
   /// Files store the corners of regions separately from the image numbers.
   bool corners(const Operator& op) {
     const std::vector<OpId>& readers = tensor(*op.outputs[0]).consumers;
-    const bool regions = std::any_of(readers.begin(), readers.end(), [&](OpId id) {
+    const bool regions = std::ranges::any_of(readers, [&](OpId id) {
       const Operator& reader = graph_.op(id);
       return reader.op_type == ops::RoiAlign && reader.inputs[1] == op.outputs[0];
     });

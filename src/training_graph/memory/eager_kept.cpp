@@ -6,7 +6,6 @@
 #include "workload/shared/views.hpp"
 
 #include <algorithm>
-#include <functional>
 
 namespace monet {
 
@@ -101,7 +100,7 @@ TensorId EagerKept::first_of_numbers(TensorId id) {
   if (!own.values || own.shape.empty() ||
       (own.kind != TensorKind::buffer && own.kind != TensorKind::constant))
     return id;
-  const auto found = std::find_if(numbers_.begin(), numbers_.end(), [&](TensorId other) {
+  const auto found = std::ranges::find_if(numbers_, [&](TensorId other) {
     return other == id || is_copy(own, graph_.tensor(other)) || is_copy(graph_.tensor(other), own);
   });
   if (found != numbers_.end())

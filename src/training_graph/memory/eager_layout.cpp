@@ -103,7 +103,7 @@ std::optional<Shape> EagerLayouts::through(const Operator& op, const EagerLayout
   }
   if (op.op_type == ops::Slice)
     return sliced(op, std::move(strides));
-  if (begins_recurrence(op) && std::count(strides.begin(), strides.end(), 0) != 0)
+  if (begins_recurrence(op) && std::ranges::count(strides, 0) != 0)
     return std::nullopt; // an expanded state is copied for the layer
   if (op.op_type == ops::Split)
     return strides;

@@ -1,7 +1,6 @@
 // Runs chosen forward operators again in the backward part of a finished step.
 #include "base/shared/checked.hpp"
 #include "training_graph/memory/run_sequence.hpp"
-#include "training_graph/memory/storage.hpp"
 #include "workload/shared/operators.hpp"
 
 #include "monet/base/errors.hpp"

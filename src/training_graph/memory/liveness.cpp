@@ -137,7 +137,7 @@ private:
     const std::vector<TensorId> read = tensors_read_by_backward(graph_);
     for (const TensorId stored : step_.stored_activations) {
       const auto [made, held] = ends_of(stored);
-      const bool is_read = held == stored ? std::binary_search(read.begin(), read.end(), stored)
+      const bool is_read = held == stored ? std::ranges::binary_search(read, stored)
                                           : !graph_.tensor(held).consumers.empty();
       if (step_.store == StorePolicy::minimal && is_read)
         continue;

@@ -146,7 +146,7 @@ Graph recompute_scaled(const Graph& graph) {
     if (!operand)
       continue;
     const TensorId root = storage_root(graph, *operand);
-    if (std::binary_search(stored.begin(), stored.end(), root) ||
+    if (std::ranges::binary_search(stored, root) ||
         graph.tensor(root).kind == TensorKind::parameter)
       chosen.insert(id);
   }
@@ -215,7 +215,7 @@ private:
       const Tensor& tensor = graph_.tensor(root);
       const bool data = tensor.kind == TensorKind::input || tensor.kind == TensorKind::label;
       if ((!tensor.producer && !data) || between.count(root) != 0 ||
-          std::binary_search(stored_.begin(), stored_.end(), root))
+          std::ranges::binary_search(stored_, root))
         continue;
       if (!follows(root, depth - 1, between))
         return false;
@@ -243,7 +243,7 @@ Graph recompute_copies(const Graph& graph) {
     if (!is_forward(graph, id) || graph.op(*graph.tensor(id).producer).op_type != ops::Copy)
       continue;
     const TensorId source = *graph.op(*graph.tensor(id).producer).inputs.at(0);
-    if (!graph.tensor(source).producer || std::binary_search(stored.begin(), stored.end(), source))
+    if (!graph.tensor(source).producer || std::ranges::binary_search(stored, source))
       chosen.insert(id);
   }
   return chosen.empty() ? graph : Recomputing(graph, std::move(chosen)).run();
@@ -266,8 +266,7 @@ void choose_between(const Graph& graph, const std::set<TensorId>& named,
     open.pop_back();
     for (const TensorId input : present(op.inputs)) {
       const TensorId root = storage_root(graph, input);
-      const bool between =
-          named.count(root) != 0 && !std::binary_search(stored.begin(), stored.end(), root);
+      const bool between = named.count(root) != 0 && !std::ranges::binary_search(stored, root);
       if (between && chosen.insert(root).second)
         open.push_back(root);
     }
@@ -284,7 +283,7 @@ Graph recompute(const Graph& graph, const std::vector<std::string>& patterns,
   for (const TensorId id : forward_tensors_matching(graph, patterns, "recompute", problems)) {
     const Operator& producer = graph.op(*graph.tensor(id).producer);
     const std::string why = obstacle_to_patterns(graph, producer);
-    const bool is_stored = std::binary_search(stored.begin(), stored.end(), id);
+    const bool is_stored = std::ranges::binary_search(stored, id);
     if (why.empty()) {
       named.insert(id);
       if (is_stored)

@@ -67,7 +67,7 @@ TensorId Unfolded::operator[](TensorId folded) const {
   internal_check(tensor.producer && folded_.op(*tensor.producer).forward_op,
                  "folding added the tensor '" + tensor.name + "'");
   const Operator& op = folded_.op(*tensor.producer);
-  const auto place = std::find(op.outputs.begin(), op.outputs.end(), folded) - op.outputs.begin();
+  const auto place = std::ranges::find(op.outputs, folded) - op.outputs.begin();
   const Operator& first = folded_.op(*op.forward_op);
   return tensors_.at(folded_.tensor(*first.outputs.at(static_cast<std::size_t>(place))).name);
 }
@@ -95,7 +95,7 @@ bool RunSequence::reads_as_is(OpId reader, TensorId tensor) const {
   if (read_as_is_.empty())
     return false;
   const std::vector<TensorId>& read = read_as_is_[reader.index()];
-  return std::binary_search(read.begin(), read.end(), tensor);
+  return std::ranges::binary_search(read, tensor);
 }
 
 /// Tensor that `reader` reads now instead of `tensor`: its latest version, through the same views.

@@ -207,8 +207,7 @@ TrainingGraph fold_views(const TrainingGraph& step) {
     stored.insert(now.begin(), now.end());
   }
   for (const TensorId id : step.stored_activations) {
-    if (step.store == StorePolicy::pytorch_eager ||
-        !std::binary_search(read.begin(), read.end(), id))
+    if (step.store == StorePolicy::pytorch_eager || !std::ranges::binary_search(read, id))
       stored.insert(map(id));
   }
   folded.stored_activations.assign(stored.begin(), stored.end());

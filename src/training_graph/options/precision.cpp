@@ -118,7 +118,7 @@ void read_blocks(const YamlNode& node, ProblemList& problems, Precision& precisi
 /// Units of products rather than casts to fp8. Roles that are left out have the forward one's.
 bool read_units(const YamlNode& node, ProblemList& problems, StepArithmetic& arithmetic) {
   const auto is_map = [&](std::string_view key) {
-    return std::any_of(node.entries.begin(), node.entries.end(), [&](const auto& entry) {
+    return std::ranges::any_of(node.entries, [&](const auto& entry) {
       return entry.key == key && entry.value.kind == YamlNode::Kind::map;
     });
   };

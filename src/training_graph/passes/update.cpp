@@ -1,7 +1,6 @@
 // Passes that repeat forward and backward part, append the update and finish the step.
 #include "training_graph/build/block_copies.hpp"
 #include "training_graph/build/scaled_casts.hpp"
-#include "training_graph/memory/storage.hpp"
 #include "training_graph/passes/draft.hpp"
 
 #include <algorithm>

@@ -440,7 +440,7 @@ private:
 
 void UpdateEmitter::add(TensorId weight, TensorId gradient, std::optional<TensorId> rows) {
   const Integers& shape = builder_->graph().tensor(weight).shape;
-  const bool matrix = shape.size() >= 2 && std::find(shape.begin(), shape.end(), 0) == shape.end();
+  const bool matrix = shape.size() >= 2 && std::ranges::find(shape, 0) == shape.end();
   const Optimizer& optimizer = optimizer_of(weight);
   const auto* muon = std::get_if<Muon>(&optimizer);
   step_->parameters.push_back(ParameterUpdate(*this, weight, gradient, rows)

@@ -6,7 +6,6 @@
 #include "monet/workload/imported_steps.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 namespace monet {

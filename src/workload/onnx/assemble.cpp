@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 
 namespace monet::onnx_file {
 

@@ -84,7 +84,7 @@ void require_known_names(NetworkDraft& draft) {
       names.push_back(node.outputs[0]);
   }
   for (const auto& [name, size] : draft.dimensions) {
-    if (std::find(names.begin(), names.end(), name) != names.end())
+    if (std::ranges::find(names, name) != names.end())
       continue;
     draft.problems.add({model.origin, 0, 0, {}},
                        fmt::format("no graph input has a dimension called '{}'", name),

@@ -125,8 +125,8 @@ void check_kinds(const Model& model, const Node& node) {
 void check_ranges(const Model& model, const Node& node, const Values& values) {
   for (const char* name : {"strides", "dilations", "kernel_shape"}) {
     const auto steps = node.attributes.integers(name);
-    if (std::any_of(steps.begin(), steps.end(),
-                    [](std::int64_t v) { return v < 1 || v > (std::int64_t{1} << 31); })) {
+    if (std::ranges::any_of(steps,
+                            [](std::int64_t v) { return v < 1 || v > (std::int64_t{1} << 31); })) {
       throw InputError(at_node(model, node, fmt::format("attribute '{}'", name)),
                        "values of at least 1 are expected");
     }

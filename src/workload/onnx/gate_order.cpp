@@ -88,8 +88,9 @@ bool GateSources::add_rows(const std::string& name, int depth, std::vector<Rows>
   if (node->op_type == ops::Slice)
     return add_slice(*node, depth, rows);
   return node->op_type == ops::Concat && node->attributes.integer("axis", 0) == 0 &&
-         std::all_of(node->inputs.begin(), node->inputs.end(),
-                     [&](const std::string& part) { return add_rows(part, depth + 1, rows); });
+         std::ranges::all_of(node->inputs, [&](const std::string& part) {
+           return add_rows(part, depth + 1, rows);
+         });
 }
 
 std::optional<GateSource> GateSources::source(const std::vector<Rows>& rows, std::int64_t first,

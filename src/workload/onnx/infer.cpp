@@ -12,7 +12,6 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace monet::onnx_file {
 

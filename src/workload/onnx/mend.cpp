@@ -49,7 +49,7 @@ std::optional<std::int64_t> repeated_axis(const Makers& makers, const Node& node
   if (node.op_type != ops::Reshape || makers.input(unsqueeze, 0, ops::SequenceAt) == nullptr)
     return std::nullopt;
   const Integers shape = makers.integers(&node, 1);
-  const auto open = std::find(shape.begin(), shape.end(), -1);
+  const auto open = std::ranges::find(shape, -1);
   const std::int64_t axis = open - shape.begin();
   const Integers axes = unsqueeze->inputs.size() > 1 ? makers.integers(unsqueeze, 1)
                                                      : unsqueeze->attributes.integers("axes");

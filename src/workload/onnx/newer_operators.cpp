@@ -3,7 +3,6 @@
 // calls it.
 #include "base/shared/checked.hpp"
 #include "workload/onnx/expand.hpp"
-#include "workload/onnx/fold_kernels.hpp"
 #include "workload/shared/op_types.hpp"
 
 #include <fmt/core.h>

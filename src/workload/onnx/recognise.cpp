@@ -129,8 +129,8 @@ bool Chains::filled_with(const std::string& name, double number) const {
     return false;
   return std::visit(
       [&](const auto& list) {
-        return std::all_of(list.begin(), list.end(),
-                           [&](auto element) { return static_cast<double>(element) == number; });
+        return std::ranges::all_of(
+            list, [&](auto element) { return static_cast<double>(element) == number; });
       },
       *found->second.values);
 }
@@ -147,15 +147,15 @@ std::optional<std::pair<std::string, double>> Chains::with_number(const Node& no
 }
 
 bool Chains::closed(const Members& members, std::size_t result) const {
-  return std::all_of(members.begin(), members.end(), [&](std::size_t member) {
+  return std::ranges::all_of(members, [&](std::size_t member) {
     if (member == result)
       return true;
     const auto& outputs = node(member).outputs;
-    return std::all_of(outputs.begin(), outputs.end(), [&](const std::string& output) {
+    return std::ranges::all_of(outputs, [&](const std::string& output) {
       const auto found = readers_.find(output);
-      return found == readers_.end() ||
-             std::all_of(found->second.begin(), found->second.end(),
-                         [&](std::size_t reader) { return members.count(reader) != 0; });
+      return found == readers_.end() || std::ranges::all_of(found->second, [&](std::size_t reader) {
+               return members.count(reader) != 0;
+             });
     });
   });
 }

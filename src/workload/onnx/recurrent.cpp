@@ -137,7 +137,7 @@ private:
     if (given != nullptr && given->size() >= first + own.size())
       std::copy_n(given->begin() + static_cast<std::ptrdiff_t>(first), own.size(), own.begin());
     for (const std::string& name : own) {
-      if (std::find(kActivations.begin(), kActivations.end(), name) == kActivations.end())
+      if (std::ranges::find(kActivations, name) == kActivations.end())
         refuse(fmt::format("activation '{}' is not supported", name), "attribute 'activations'");
     }
     return own;

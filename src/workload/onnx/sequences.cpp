@@ -69,7 +69,7 @@ bool Sequences::handles(const Node& node) const {
     return false;
   if (node.op_type == ops::Identity)
     return node.inputs.size() == 1 && has(node.inputs[0]);
-  return std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
+  return std::ranges::find(kOperators, node.op_type) != kOperators.end();
 }
 
 std::uint32_t Sequences::number_of(const std::string& tensor) {

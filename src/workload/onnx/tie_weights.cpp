@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <unordered_set>
 
 namespace monet::onnx_file {

@@ -5,7 +5,6 @@
 
 #include "monet/workload/graph.hpp"
 
-#include <string_view>
 #include <vector>
 
 namespace monet {

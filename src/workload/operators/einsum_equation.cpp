@@ -47,12 +47,12 @@ bool has_ellipsis(const std::string& term) {
 /// Letters that occur exactly once, in alphabetical order.
 std::string implicit_result(const std::vector<std::string>& terms) {
   std::string result;
-  if (std::any_of(terms.begin(), terms.end(), has_ellipsis))
+  if (std::ranges::any_of(terms, has_ellipsis))
     result = kEllipsis;
   for (const char letter : kLetters) {
     std::ptrdiff_t uses = 0;
     for (const std::string& term : terms)
-      uses += std::count(term.begin(), term.end(), letter);
+      uses += std::ranges::count(term, letter);
     if (uses == 1)
       result += letter;
   }
@@ -102,10 +102,10 @@ std::string parse_einsum(std::string_view text, std::span<const std::size_t> ran
   }
   equation.result = without_ellipsis(result, covered);
   for (const char letter : equation.result) {
-    const bool once = std::count(equation.result.begin(), equation.result.end(), letter) == 1;
-    const bool known =
-        std::any_of(equation.operands.begin(), equation.operands.end(),
-                    [&](const auto& term) { return term.find(letter) != std::string::npos; });
+    const bool once = std::ranges::count(equation.result, letter) == 1;
+    const bool known = std::ranges::any_of(equation.operands, [&](const auto& term) {
+      return term.find(letter) != std::string::npos;
+    });
     if (!once || !known)
       return fmt::format("letter '{}' of the result {}", letter,
                          once ? "is in no operand" : "occurs twice");

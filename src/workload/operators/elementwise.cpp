@@ -41,8 +41,8 @@ VectorWork elementwise_work(const Graph& graph, const Operator& op) {
     return power_work(graph, op, row.work);
   if (!row.per_operand)
     return row.work;
-  const auto operands = std::count_if(op.inputs.begin(), op.inputs.end(),
-                                      [](const auto& input) { return input.has_value(); });
+  const auto operands =
+      std::ranges::count_if(op.inputs, [](const auto& input) { return input.has_value(); });
   VectorWork work = times(row.work, std::max(static_cast<int>(operands) - 1, 0));
   if (op.op_type == ops::Mean)
     work.multiply += 1;

@@ -1,8 +1,6 @@
 // Rules of com.microsoft operators in published training graphs.
 #include "workload/operators/families.hpp"
 
-#include "monet/base/errors.hpp"
-
 #include <algorithm>
 
 namespace monet {

@@ -1,7 +1,6 @@
 // Checks relations between operand shapes that nests cannot prove; registry.cpp calls it for each
 // operator.
 #include "base/shared/checked.hpp"
-#include "workload/operators/contract.hpp"
 #include "workload/operators/families.hpp"
 #include "workload/operators/view_map.hpp"
 
@@ -72,7 +71,7 @@ void check_padding(const Graph& graph, const Operator& op, const Shape& inside, 
                    const Shape& pads) {
   constexpr std::array<std::string_view, 4> modes{"constant", "edge", "reflect", "wrap"};
   const std::string mode = op.attributes.text("mode", "constant");
-  expect(graph, op, std::find(modes.begin(), modes.end(), mode) != modes.end(),
+  expect(graph, op, std::ranges::find(modes, mode) != modes.end(),
          fmt::format("'{}' is not a padding mode", mode), "attribute 'mode'");
   const std::size_t rank = inside.size();
   expect(graph, op, pads.size() == 2 * rank && padded.size() == rank,

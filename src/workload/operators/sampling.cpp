@@ -30,7 +30,7 @@ VectorWork weighted_sum(int taps) {
 void check_choice(const Graph& graph, const Operator& op, std::string_view name,
                   std::string_view fallback, std::initializer_list<std::string_view> known) {
   const std::string chosen = op.attributes.text(name, fallback);
-  if (std::find(known.begin(), known.end(), chosen) == known.end())
+  if (std::ranges::find(known, chosen) == known.end())
     fail(graph, op, fmt::format("'{}' is not one of the modes", chosen),
          fmt::format("attribute '{}'", name));
 }

@@ -2,8 +2,6 @@
 // first step of make_stream_workload() (stream_tiles.cpp).
 #include "reference/stream/tiles/network.hpp"
 
-#include "workload/shared/operators.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
