@@ -130,7 +130,8 @@ private:
   double link_cycles(OpId reader, const Access& access, const Share& own) const;
   const Share& share(OpId op, const GroupSlices::Parts& parts);
   const Share& add_share(OpId op, const GroupSlices::Parts& parts);
-  SliceTraffic traffic_of(OpId op, const GroupSlices::Parts& parts) const;
+  SliceTraffic traffic_of(const LoopNest& nest, std::span<const Interval> slice,
+                          const GroupSlices::Parts& parts) const;
   double cycles(OpId op, const Share& own) const;
   std::int64_t part(std::int64_t bits) const {
     return static_cast<std::int64_t>(share_ * static_cast<double>(bits));

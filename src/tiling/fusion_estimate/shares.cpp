@@ -1,5 +1,4 @@
 // Divides the slices of an operator over its cores, for the prices of price.cpp.
-#include "base/shared/checked.hpp"
 #include "hardware/shared/array_modes.hpp"
 #include "tiling/fusion_estimate/price.hpp"
 #include "tiling/partition/split.hpp"
@@ -30,14 +29,6 @@ double port_width(const Core& core, MemoryOperand operand, Direction direction) 
              ? static_cast<double>(port->bandwidth_max) *
                    static_cast<double>(std::max<std::int64_t>(1, instances(core, *memory)))
              : std::numeric_limits<double>::infinity();
-}
-
-/// Ranges of a slice with these sizes.
-std::vector<Interval> slice_of(const LoopNest& nest, const GroupSlices::Parts& parts) {
-  std::vector<Interval> tile = full_tile(nest);
-  for (const auto& [dim, size] : parts)
-    tile[dim] = {0, size};
-  return tile;
 }
 
 } // namespace
@@ -93,14 +84,15 @@ struct GroupPricer::SliceTraffic {
   }
 };
 
-GroupPricer::SliceTraffic GroupPricer::traffic_of(OpId op, const GroupSlices::Parts& parts) const {
-  const LoopNest& nest = graph_.op(op).nest;
-  const std::vector<Interval> tile = slice_of(nest, parts);
+/// `slice`: its ranges; `parts`: its loops that are not whole.
+GroupPricer::SliceTraffic GroupPricer::traffic_of(const LoopNest& nest,
+                                                  std::span<const Interval> slice,
+                                                  const GroupSlices::Parts& parts) const {
   SliceTraffic traffic;
   for (const Access& access : nest.operands) {
     const Tensor& tensor = graph_.tensor(access.tensor);
     const auto touched = static_cast<double>(
-        storage_of(tensor.type, volume(region(access, tile, tensor.shape))).value);
+        storage_of(tensor.type, volume(region(access, slice, tensor.shape))).value);
     double sharing = 1;
     bool adds = false;
     for (const auto& [dim, size] : parts) {
@@ -130,8 +122,10 @@ const GroupPricer::Share& GroupPricer::add_share(OpId op, const GroupSlices::Par
   const auto& list = cores_[op.index()];
   const Core& core = weakest(op.index());
   const PortWidths ports = ports_of(core);
-  std::vector<Interval> tile = slice_of(nest, parts);
-  const SliceTraffic traffic = traffic_of(op, parts);
+  std::vector<Interval> tile = full_tile(nest);
+  for (const auto& [dim, size] : parts)
+    tile[dim] = {0, size};
+  const SliceTraffic traffic = traffic_of(nest, tile, parts);
   Share best{parts, cycles_of(tile, core), traffic.min_cycles(ports, std::nullopt, 1), std::nullopt,
              1};
   const auto alone = static_cast<double>(estimated_cycles(nest, tile, core));

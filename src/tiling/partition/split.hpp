@@ -73,10 +73,10 @@ bool has_offchip_path(const Chip& chip, std::size_t core);
 /// id that is not a compute core of the chip or has no route from and to the off-chip memory.
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip,
                                  ProblemList& problems);
-/// The same list; throws InputError with all problems.
+/// Throws InputError with all problems instead.
 std::vector<CoreId> listed_cores(const MappingEntry& entry, const Chip& chip);
 
-/// Per operator, the cores that may run it. Throws InfeasibleError if there are none for some.
+/// Cores that may run each operator. Throws InfeasibleError if an operator has none.
 std::vector<std::vector<CoreId>> operator_cores(const Graph& graph, const Chip& chip,
                                                 const TilingOptions& options);
 

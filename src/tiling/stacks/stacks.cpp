@@ -46,8 +46,8 @@ std::optional<std::uint32_t> batch_loop(const LoopNest& nest) {
   return dim;
 }
 
-/// Makes the slices that follow from `loops` and from the given ones, which stay. Members without
-/// sliced consumers have as many slices as given ones have along their outermost loop, or `least`.
+/// Makes the slices that follow from `loops` and from the given ones, which stay. The number of
+/// slices of members without sliced consumers is that of the given ones, at least `least`.
 void follow_given(const StackSlicer& slicer, StackSlicer::Loops loops, std::int64_t least,
                   Halo halo, std::vector<Slices>& slices) {
   std::vector<bool> fixed;

@@ -1,5 +1,4 @@
-// Newton-Schulz iteration of the optimiser Muon, written as operators; parameter_update.cpp calls
-// it.
+// Newton-Schulz iteration of Muon, written as operators; parameter_update.cpp calls it.
 #include "training_graph/update/optimizer.hpp"
 #include "workload/shared/op_types.hpp"
 
