@@ -48,7 +48,8 @@ void quantise_array(std::string_view bytes) {
     const auto mode = words.size() > 3 ? scale_mode_named(words[3]) : std::nullopt;
     format->blocks->mode = mode.value_or(ScaleMode::floor);
   }
-  const QuantisedTensor result = quantise(array.shape, array.numbers(), *format, *rounding);
+  const QuantisedTensor result =
+      quantise(array.shape, array.numbers(), *format, {*rounding, false, 0, {}});
   for (const double element : result.elements)
     check_element(*format, element);
   for (const double scale : result.scales)

@@ -245,8 +245,8 @@ struct Execution::Machine {
       return;
     Rounding rounding = by;
     rounding.seed = random_bits(options.seed + step, 0); // as if this step were the first
-    round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding, id.index(),
-                 options.jobs, options.instructions);
+    round_tensor(tensor.shape, numbers.real, tensor.type.format(), rounding,
+                 {id.index(), options.jobs, options.instructions});
   }
   /// Rounds the results of an operator. Views are skipped since they hold no new numbers, casts
   /// with scales since they round by themselves.

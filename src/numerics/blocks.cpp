@@ -266,8 +266,8 @@ std::uint8_t e8m0_code(double scale) {
   return std::isnan(scale) ? kScaleNan : static_cast<std::uint8_t>(std::ilogb(scale) + kScaleBias);
 }
 QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const double> numbers,
-                         const TensorFormat& format, const Rounding& rounding, bool full_range,
-                         std::uint64_t stream, std::span<const double> before) {
+                         const TensorFormat& format, const QuantiseOptions& options) {
+  const auto& [rounding, full_range, stream, before] = options;
   internal_check(checked_product(shape) == static_cast<std::int64_t>(numbers.size()) &&
                      (before.empty() || before.size() == numbers.size()),
                  "a tensor has one number for each element");

@@ -260,8 +260,8 @@ PackedOperands<double> pack_blocks(const GemmShape& shape, std::span<const doubl
   right.blocks->column_axis = 0;
   const std::array<std::int64_t, 2> of_a{m, k};
   const std::array<std::int64_t, 2> of_b{k, n};
-  const QuantisedTensor qa = quantise(of_a, a, left, mac.rounding, false, 0);
-  const QuantisedTensor qb = quantise(of_b, b, right, mac.rounding, false, 1);
+  const QuantisedTensor qa = quantise(of_a, a, left, {mac.rounding, false, 0, {}});
+  const QuantisedTensor qb = quantise(of_b, b, right, {mac.rounding, false, 1, {}});
   PackedOperands<double> operands = pack_doubles(shape, qa.elements, qb.elements, mac, options);
   const std::int64_t chunks = ceil_div(k, chunk);
   const std::int64_t chunks_of_block = format.blocks->columns / chunk;

@@ -30,14 +30,14 @@ OperandFacts facts_of_bits(const lanes::FactBits& bits) {
 void read_run(std::span<float> run, const Mac& mac, Instructions instructions) {
   const std::array<std::int64_t, 1> shape{static_cast<std::int64_t>(run.size())};
   if (mac.operands)
-    round_tensor(shape, run, {*mac.operands, std::nullopt}, converter_rounding(mac), 0, 1,
-                 instructions);
+    round_tensor(shape, run, {*mac.operands, std::nullopt}, converter_rounding(mac),
+                 {.instructions = instructions});
   if (mac.multiplier < Multiplier::cfg1)
     return;
   TensorFormat format{mac.product, std::nullopt};
   if (zero_wins(mac))
     format.element.top = TopCodes::infinity;
-  round_tensor(shape, run, format, {}, 0, 1, instructions);
+  round_tensor(shape, run, format, {}, {.instructions = instructions});
   if (!zero_wins(mac))
     return;
   lanes::SubnormalRule reading;

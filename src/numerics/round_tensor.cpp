@@ -262,19 +262,20 @@ bool round_blocks(std::span<const std::int64_t> shape, std::span<float> numbers,
 } // namespace
 
 void round_tensor(std::span<const std::int64_t> shape, std::span<float> numbers,
-                  const TensorFormat& format, const Rounding& rounding, std::uint64_t stream,
-                  int jobs, Instructions instructions) {
+                  const TensorFormat& format, const Rounding& rounding,
+                  const RoundTensorOptions& options) {
   internal_check(checked_product(shape) == static_cast<std::int64_t>(numbers.size()) &&
                      fits_single(format.element),
                  "a tensor has one number for each element, in single precision");
   if (numbers.empty())
     return;
-  const lanes::Kernels& kernels = kernels_of(instructions);
-  if (format.blocks ? round_blocks(shape, numbers, format, rounding, jobs, kernels)
-                    : round_elements(numbers, format.element, rounding, jobs, kernels))
+  const lanes::Kernels& kernels = kernels_of(options.instructions);
+  if (format.blocks ? round_blocks(shape, numbers, format, rounding, options.jobs, kernels)
+                    : round_elements(numbers, format.element, rounding, options.jobs, kernels))
     return;
   const std::vector<double> plain(numbers.begin(), numbers.end());
-  const QuantisedTensor rounded = quantise(shape, plain, format, rounding, false, stream);
+  const QuantisedTensor rounded =
+      quantise(shape, plain, format, {.rounding = rounding, .stream = options.stream});
   std::transform(rounded.values.begin(), rounded.values.end(), numbers.begin(),
                  [](double x) { return static_cast<float>(x); });
 }

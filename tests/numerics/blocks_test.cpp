@@ -154,7 +154,7 @@ TEST(Blocks, OfIntegersAreSymmetricUnlessAsked) {
   const std::vector<std::int64_t> shape{4};
   const TensorFormat format = *parse_tensor_format("mxint8");
   EXPECT_EQ(quantise(shape, numbers, format).values[0], -1.984375);
-  EXPECT_EQ(quantise(shape, numbers, format, {}, true).values[0], -2.0);
+  EXPECT_EQ(quantise(shape, numbers, format, {{}, true, 0, {}}).values[0], -2.0);
 }
 
 TEST(Blocks, OfTwoLevelsUseTheWholeRange) {
@@ -216,13 +216,13 @@ TEST(RoundTensor, IsQuantiseInSinglePrecision) {
         }
         format.blocks->mode = variation == 3 ? ScaleMode::rceil : ScaleMode::even;
       }
-      const QuantisedTensor expected = quantise(shape, numbers, format, rounding, false, 9);
+      const QuantisedTensor expected = quantise(shape, numbers, format, {rounding, false, 9, {}});
       for (const Instructions instructions :
            {Instructions::portable, Instructions::avx2, Instructions::avx512}) {
         if (!is_available(instructions))
           continue;
         std::vector<float> found(numbers.begin(), numbers.end());
-        round_tensor(shape, found, format, rounding, 9, variation % 5, instructions);
+        round_tensor(shape, found, format, rounding, {9, variation % 5, instructions});
         for (std::size_t i = 0; i < found.size(); ++i) {
           const auto value = static_cast<float>(expected.values[i]);
           ASSERT_TRUE(std::isnan(value)
@@ -265,7 +265,7 @@ TEST(RoundTensor, OfShortBlocksIsQuantise) {
           if (!is_available(instructions))
             continue;
           std::vector<float> found(numbers.begin(), numbers.end());
-          round_tensor(shape, found, format, {}, 0, 2, instructions);
+          round_tensor(shape, found, format, {}, {0, 2, instructions});
           for (std::size_t i = 0; i < found.size(); ++i) {
             const auto value = static_cast<float>(expected.values[i]);
             ASSERT_TRUE(std::isnan(value)

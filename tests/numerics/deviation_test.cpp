@@ -52,8 +52,8 @@ BeyondRange beyond(const char* name, const std::vector<double>& numbers, Roundin
                    bool full_range = false) {
   const TensorFormat format = format_named(name);
   const std::vector<std::int64_t> shape{static_cast<std::int64_t>(numbers.size())};
-  return beyond_range(numbers, quantise(shape, numbers, format, rounding, full_range), format,
-                      format.blocks ? !full_range : rounding.symmetric);
+  return beyond_range(numbers, quantise(shape, numbers, format, {rounding, full_range, 0, {}}),
+                      format, format.blocks ? !full_range : rounding.symmetric);
 }
 
 TEST(BeyondRange, IsWhatTheFormatDoesWithIt) {

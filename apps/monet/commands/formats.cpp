@@ -115,7 +115,7 @@ int round_numbers(const FormatsArguments& arguments) {
   result.shape = shape;
   result.before = numbers;
   const QuantisedTensor after =
-      quantise(shape, numbers, result.format.format, result.rounding, result.full_range);
+      quantise(shape, numbers, result.format.format, {result.rounding, result.full_range, 0, {}});
   result.after = &after;
   const Json json = rounded_json(result, formats_provenance(arguments, {}));
   write_answer({}, arguments.json, json, rounded_table(json));
@@ -202,8 +202,8 @@ int quantise_array(const FormatsArguments& arguments, Session& session) {
   result.shape = array.shape;
   result.before = numbers;
   const QuantisedTensor after = session.stage("quantise", [&] {
-    return quantise(array.shape, numbers, result.format.format, result.rounding, result.full_range,
-                    0, last);
+    return quantise(array.shape, numbers, result.format.format,
+                    {result.rounding, result.full_range, 0, last});
   });
   result.after = &after;
   std::vector<std::string> files{arguments.quantise};

@@ -108,23 +108,34 @@ struct QuantisedTensor {
   double tensor_scale = 1;               ///< scale that `scales` are relative to
 };
 
-/// Quantises a row-major tensor. In blocks, elements that are too large saturate whatever
-/// `rounding` requests, and integers use their most negative code only with `full_range`. Random
-/// bits of the stochastic mode depend on (seed, `stream`, element). `before` holds the last rounded
-/// values of the elements, for hysteresis (empty: zeros). Throws InternalError if the shape does
-/// not match the number of elements, or if it lacks an axis of the blocks.
+/// How quantise() rounds.
+struct QuantiseOptions {
+  Rounding rounding;       ///< in blocks, elements that are too large saturate in any case
+  bool full_range = false; ///< integers in blocks also use their most negative code
+  std::uint64_t stream =
+      0; ///< random bits of the stochastic mode depend on (seed, stream, element)
+  /// Last rounded values of the elements, for hysteresis; empty: zeros.
+  std::span<const double> before;
+};
+
+/// Quantises a row-major tensor. Throws InternalError if the shape does not match the number of
+/// elements, or if it lacks an axis of the blocks.
 QuantisedTensor quantise(std::span<const std::int64_t> shape, std::span<const double> numbers,
-                         const TensorFormat& format, const Rounding& rounding = {},
-                         bool full_range = false, std::uint64_t stream = 0,
-                         std::span<const double> before = {});
+                         const TensorFormat& format, const QuantiseOptions& options = {});
+
+/// How round_tensor() runs.
+struct RoundTensorOptions {
+  std::uint64_t stream = 0; ///< as in QuantiseOptions
+  int jobs = 1;             ///< maximum number of threads
+  Instructions instructions = Instructions::best;
+};
 
 /// Replaces the numbers of a single-precision tensor by the values of quantise(), without codes and
-/// scales. It uses vector instructions and `jobs` threads where the format, the blocks and the mode
-/// allow. Throws InternalError if the format has numbers that single precision lacks.
+/// scales. It uses vector instructions and threads where the format, the blocks and the mode allow.
+/// Throws InternalError if the format has numbers that single precision lacks.
 void round_tensor(std::span<const std::int64_t> shape, std::span<float> numbers,
                   const TensorFormat& format, const Rounding& rounding = {},
-                  std::uint64_t stream = 0, int jobs = 1,
-                  Instructions instructions = Instructions::best);
+                  const RoundTensorOptions& options = {});
 
 /// Power-of-two scale, from 2^-127 to 2^127, of a block with that largest magnitude. A magnitude of
 /// 0 counts as 2^-126 (as in Microsoft's microxcaling); infinity and NaN yield NaN.
