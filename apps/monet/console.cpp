@@ -2,6 +2,7 @@
 // Python package. Every command uses it.
 #include "console.hpp"
 
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "report/shared/text.hpp"
 
@@ -117,6 +118,8 @@ Json read_json(const std::string& path) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
+    if (const auto format = binary_format(text))
+      throw InputError({path}, fmt::format("this is {}, not a result", format->name), format->hint);
     throw InputError(location_in(path, text, error.byte), "is not valid JSON");
   } catch (const Json::out_of_range&) { // for example 1e400
     throw InputError({path}, "is not a result: it has a number that is too large");

@@ -2,6 +2,8 @@
 // and writer of results uses it.
 #include "monet/base/files.hpp"
 
+#include "base/shared/hints.hpp"
+
 #include "monet/base/errors.hpp"
 #include "monet/base/stop.hpp"
 
@@ -83,7 +85,9 @@ private:
       throw InputError({path_}, fmt::format("is {}, not a file", kind_of(status.st_mode)));
   }
   [[noreturn]] void fail() const {
-    throw InputError({path_}, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    const int reason = errno;
+    throw InputError({path_}, fmt::format("cannot be opened: {}", std::strerror(reason)),
+                     reason == ENOENT ? missing_file_hint(path_) : "");
   }
 
   std::string path_;

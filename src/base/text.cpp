@@ -2,26 +2,33 @@
 // files.
 #include "base/shared/text.hpp"
 
+#include "base/shared/hints.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace monet {
 
 namespace {
 
+/// Edits that turn `a` into `b`: letters inserted, removed, replaced, or swapped with the next one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1); ///< row of i - 1
+  std::vector<std::size_t> earlier;              ///< row of i - 2
   for (std::size_t j = 0; j <= b.size(); ++j)
     row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    earlier = std::exchange(before, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      const std::size_t substitute = before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({before[j] + 1, row[j - 1] + 1, substitute});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], earlier[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -36,23 +43,29 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates) {
+std::optional<std::size_t> nearest_name(std::string_view name,
+                                        std::span<const std::string> candidates) {
   constexpr std::size_t kLongestName =
       200; // edit distance is quadratic; longer names are not typing errors
   if (name.size() > kLongestName)
-    return {};
+    return std::nullopt;
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
-  const std::string* nearest = nullptr;
-  for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestName)
+  std::optional<std::size_t> nearest;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].size() > kLongestName)
       continue;
-    const std::size_t distance = edit_distance(name, candidate);
+    const std::size_t distance = edit_distance(name, candidates[i]);
     if (distance < best) {
       best = distance;
-      nearest = &candidate;
+      nearest = i;
     }
   }
-  return nearest ? "did you mean '" + *nearest + "'?" : "";
+  return nearest;
+}
+
+std::string nearest_name_hint(std::string_view name, std::span<const std::string> candidates) {
+  const auto nearest = nearest_name(name, candidates);
+  return nearest ? "did you mean '" + candidates[*nearest] + "'?" : "";
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {

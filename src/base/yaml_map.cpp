@@ -1,5 +1,6 @@
 // Typed access to YAML maps, lists and scalars, with problems reported at their locations. Every
 // reader of a YAML document uses it.
+#include "base/shared/hints.hpp"
 #include "base/shared/text.hpp"
 
 #include "monet/base/yaml.hpp"
@@ -330,7 +331,7 @@ void YamlMap::finish() {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end())
       continue;
     problems_->add(entry.key_where, fmt::format("unknown key '{}'", entry.key),
-                   nearest_name_hint(entry.key, known_));
+                   key_hint(entry.key, known_));
   }
 }
 

@@ -1,6 +1,8 @@
 // Builds a YamlNode tree from text through yaml-cpp's events. A separate tree keeps duplicate keys
 // and exact locations. Limits on depth and size stop the parser while it reads: it recurses once
 // per nested collection, after calling the handler.
+#include "base/shared/file_kind.hpp"
+
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 
@@ -212,6 +214,9 @@ std::size_t utf8_length(std::string_view text) {
 
 void check_bytes(std::string_view text, const std::string& origin) {
   SourceLoc where{origin, 1, 1, {}};
+  if (const auto format = binary_format(text))
+    throw InputError({origin}, fmt::format("this is {}, not a text file", format->name),
+                     format->hint);
   if (text.size() > kMaxBytes)
     throw InputError({origin, 0, 0, {}}, "larger than 64 MiB");
   for (std::size_t i = 0; i < text.size();) {
@@ -228,6 +233,28 @@ void check_bytes(std::string_view text, const std::string& origin) {
   }
 }
 
+/// Place of the first tab in the indentation of the lines up to `last`; nullopt if there is none.
+std::optional<SourceLoc> tab_before(std::string_view text, int last, const std::string& origin) {
+  for (int line = 1; line <= last && !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view whole = text.substr(0, end);
+    const std::string_view space = whole.substr(0, whole.find_first_not_of(" \t\r"));
+    if (const std::size_t tab = space.find('\t'); tab != space.npos && space.size() < whole.size())
+      return SourceLoc{origin, line, static_cast<int>(tab) + 1, {}};
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void report_syntax(const YAML::Exception& error, std::string_view text,
+                                const std::string& origin) {
+  if (const auto tab = tab_before(text, error.mark.line + 1, origin))
+    throw InputError(*tab, "not valid YAML: this line is indented with a tab",
+                     "YAML forbids tabs for indentation; use spaces");
+  throw InputError({origin, error.mark.line + 1, error.mark.column + 1, {}},
+                   fmt::format("not valid YAML: {}", error.msg));
+}
+
 } // namespace
 
 YamlNode parse_yaml(std::string_view text, const std::string& origin) {
@@ -239,8 +266,7 @@ YamlNode parse_yaml(std::string_view text, const std::string& origin) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    throw InputError({origin, error.mark.line + 1, error.mark.column + 1, {}},
-                     fmt::format("not valid YAML: {}", error.msg));
+    report_syntax(error, text, origin);
   }
   YamlNode root = builder.take();
   if (root.where.origin.empty())

@@ -1,6 +1,7 @@
 // Reads one core file into a Core. system_reader.cpp calls it for every core of a chip.
 #include "hardware/core_reader.hpp"
 
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "hardware/pricing.hpp"
 
@@ -211,6 +212,7 @@ Core parse_core_node(const YamlNode& root, ProblemList& problems, bool offchip) 
 
 Core parse_core(std::string_view text, const std::string& origin) {
   const YamlNode root = parse_yaml(text, origin);
+  require_kind(root, {FileKind::core});
   ProblemList problems;
   Core core = parse_core_node(root, problems, false);
   problems.throw_if_any();

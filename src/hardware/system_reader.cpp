@@ -1,4 +1,5 @@
 // Reads a system file and the core files it names into a Chip; read_chip() begins here.
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "hardware/core_reader.hpp"
 #include "hardware/pricing.hpp"
@@ -390,6 +391,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
 } // namespace
 
 Chip make_chip(const YamlNode& root, const std::string& origin, const NodeOpener& open) {
+  require_kind(root, {FileKind::system, FileKind::core});
   ProblemList problems;
   Chip chip = is_system_file(root) ? chip_of_system(root, open, problems)
                                    : chip_of_one_core(root, problems);
@@ -412,7 +414,9 @@ Chip parse_chip(std::string_view text, const std::string& origin, const FileOpen
   const NodeOpener parsed = [&](const std::string& name,
                                 const SourceLoc& where) -> const YamlNode& {
     const FileText file = open(name, where);
-    return files.emplace_back(parse_yaml(file.text, file.path));
+    const YamlNode& core = files.emplace_back(parse_yaml(file.text, file.path));
+    require_kind(core, {FileKind::core});
+    return core;
   };
   return make_chip(parse_yaml(text, origin), origin, parsed);
 }

@@ -1,8 +1,8 @@
 // Random budgets of memory on networks and chips, asked for one by one as users do: plans are
 // within them and repeated by the command that is printed, larger budgets have no worse plans, and
 // the joint search finds nothing worse than its parts do alone.
-#include "run_monet.hpp"
 #include "level.hpp"
+#include "run_monet.hpp"
 
 #include <gtest/gtest.h>
 

@@ -68,9 +68,10 @@ TEST(Failures, ProblemsOfAllInputFilesComeTogether) {
                "workload: {network: none.onnx}\nhardware: none.yaml\nmapping: none_either.yaml\n");
   const Ran ran = run_monet({"run", "e.yaml"}, scratch.path());
   EXPECT_EQ(ran.code, 3);
-  EXPECT_EQ(ran.err, "error: none.onnx: cannot be opened: No such file or directory\n"
-                     "error: none.yaml: cannot be opened: No such file or directory\n"
-                     "error: none_either.yaml: cannot be opened: No such file or directory\n");
+  EXPECT_EQ(ran.err, "error: e.yaml:1:21: 'none.onnx' cannot be opened: No such file or directory\n"
+                     "error: e.yaml:2:11: 'none.yaml' cannot be opened: No such file or directory\n"
+                     "error: e.yaml:3:10: 'none_either.yaml' cannot be opened: No such file or "
+                     "directory\n");
 }
 
 TEST(Failures, ATrainingFilesProblemsNameThatFile) {

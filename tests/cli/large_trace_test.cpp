@@ -1,7 +1,7 @@
 // The trace of a step that has hundreds of thousands of transfers, many on one link at a time.
 #include "cli/run_monet.hpp"
-#include "report/trace_rules.hpp"
 #include "level.hpp"
+#include "report/trace_rules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -455,7 +455,8 @@ TEST(Reader, NotOnnx) {
     return "no error";
   };
   EXPECT_TRUE(contains(error("not a protobuf"), "net.onnx: this is not an ONNX model"));
-  EXPECT_TRUE(contains(error(""), "net.onnx: this is not an ONNX model"));
+  EXPECT_TRUE(contains(error(""), "net.onnx: the file is empty"));
+  EXPECT_TRUE(contains(error(std::string_view("PK\x03\x04 data.pkl")), "this is a PyTorch file"));
 }
 
 // A truncated or bit-flipped network is refused or read, but never crashes; seeds are the

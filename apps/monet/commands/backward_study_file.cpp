@@ -1,5 +1,6 @@
 // Reads the file of a study of `monet backward`: networks, machines and choices. backward_study.cpp
 // evaluates the study.
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "commands/backward_study.hpp"
 #include "pipeline.hpp"
@@ -240,7 +241,9 @@ const GemmTable& Study::table(const StudyNetwork& network, const std::string& ma
 Study read_study(const std::string& path) {
   ProblemList problems;
   StudyReader reader(path, problems);
-  Study study = reader.read(load_yaml(path));
+  const YamlNode root = load_yaml(path);
+  require_kind(root, {FileKind::backward_study});
+  Study study = reader.read(root);
   for (auto& [name, machine] : study.machines) {
     if (auto chip = collecting(problems, [&] { return read_chip(machine.hardware); })) {
       machine.chip = *std::move(chip);

@@ -3,6 +3,8 @@
 #include "options/cluster_experiment.hpp"
 
 #include "base/shared/checked.hpp"
+#include "base/shared/file_kind.hpp"
+#include "base/shared/hints.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
@@ -26,6 +28,7 @@ public:
 
   ClusterExperiment read() {
     const YamlNode root = load_yaml(path_);
+    require_kind(root, {FileKind::cluster_experiment});
     experiment_.settings.files.push_back(path_);
     experiment_.where = {path_};
     YamlMap map(root, problems_);
@@ -51,13 +54,14 @@ private:
   /// Reads `cluster`: a path, or a map of `file`, `devices` and figures of the kernel table.
   void read_cluster_key(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::map) {
-      if (const auto file = as_string(node, problems_))
-        experiment_.cluster = resolve_beside(path_, *file);
+      if (as_string(node, problems_))
+        experiment_.cluster = named_file(node, path_, problems_);
       return;
     }
     YamlMap map(node, problems_);
-    if (const std::string file = map.require_string("file"); !file.empty())
-      experiment_.cluster = resolve_beside(path_, file);
+    const std::string file = map.require_string("file");
+    if (!file.empty())
+      experiment_.cluster = named_file(*map.find("file"), path_, problems_);
     if (const YamlNode* devices = map.find("devices")) {
       experiment_.devices = as_integer(*devices, problems_);
       if (experiment_.devices && (*experiment_.devices < 1 || *experiment_.devices > kMaxDevices))

@@ -1,6 +1,8 @@
 // Reads experiment.yaml (experiment.hpp); `monet run`, the searches and the Python package use it.
 #include "options/experiment.hpp"
 
+#include "base/shared/file_kind.hpp"
+#include "base/shared/hints.hpp"
 #include "console.hpp"
 #include "options/command_line.hpp"
 #include "options/memory_budget.hpp"
@@ -66,6 +68,7 @@ bool read_steps(const YamlNode& node, const std::string& path, Experiment& exper
 
 Experiment read_experiment(const std::string& path) {
   const YamlNode root = load_yaml(path);
+  require_kind(root, {FileKind::experiment});
   ProblemList problems;
   Experiment experiment;
   experiment.files.push_back(path);
@@ -81,8 +84,8 @@ Experiment read_experiment(const std::string& path) {
   if (const YamlNode* precision = map.find("precision"))
     experiment.precision = read_precision_options(*precision, problems);
   if (const std::string hardware = map.require_string("hardware"); !hardware.empty())
-    experiment.hardware = resolve_beside(path, hardware);
-  read_mapping_key(map, path, experiment);
+    experiment.hardware = named_file(*map.find("hardware"), path, problems);
+  read_mapping_key(map, path, experiment, problems);
   if (const YamlNode* schedule = map.find("schedule")) {
     read_schedule_section(*schedule, path, experiment, problems);
   }

@@ -2,6 +2,7 @@
 // transfers.
 #include "options/network_options.hpp"
 
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "console.hpp"
 #include "options/command_line.hpp"
@@ -127,6 +128,7 @@ Experiment StepArguments::experiment() const {
 
 std::vector<AlternateStep> load_alternate_steps(const std::string& path) {
   const YamlNode root = load_yaml(path);
+  require_kind(root, {FileKind::training});
   if (root.kind != YamlNode::Kind::sequence)
     return {};
   ProblemList problems;
@@ -137,7 +139,9 @@ std::vector<AlternateStep> load_alternate_steps(const std::string& path) {
 
 TrainingOptions load_training_options(const std::string& path) {
   ProblemList problems;
-  const TrainingOptions options = read_training_options(load_yaml(path), problems);
+  const YamlNode root = load_yaml(path);
+  require_kind(root, {FileKind::training});
+  const TrainingOptions options = read_training_options(root, problems);
   problems.throw_if_any();
   return options;
 }

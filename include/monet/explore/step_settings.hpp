@@ -116,7 +116,8 @@ void read_network_section(const YamlNode& node, const std::string& path, StepSet
 void read_training_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems);
 /// Reads `mapping:`, a file or auto.
-void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings);
+void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings,
+                      ProblemList& problems);
 /// Reads `schedule:` (mode, halo, stacks, stream_like, model, priority, objective, lpf_limit).
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
                            ProblemList& problems);

@@ -1,4 +1,5 @@
 // Reads a kernel table file (YAML) into a KernelTable. Called for clusters whose device is a table.
+#include "base/shared/file_kind.hpp"
 #include "cluster/network/points.hpp"
 
 #include "monet/base/files.hpp"
@@ -269,6 +270,7 @@ void borrow(const YamlNode& node, const FileOpener& open, bool may_borrow, Kerne
 
 KernelTable table_of(const YamlNode& root, const FileOpener& open, bool may_borrow,
                      ProblemList& problems) {
+  require_kind(root, {FileKind::kernel_table});
   KernelTable table;
   YamlMap map(root, problems);
   table.origin = root.where.origin;

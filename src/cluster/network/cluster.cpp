@@ -3,6 +3,7 @@
 #include "monet/cluster/cluster.hpp"
 
 #include "base/shared/checked.hpp"
+#include "base/shared/file_kind.hpp"
 #include "cluster/network/points.hpp"
 
 #include "monet/base/files.hpp"
@@ -186,6 +187,7 @@ double Cluster::speed_of(std::int64_t device_number) const {
 }
 
 Cluster make_cluster(const YamlNode& root, const std::string& origin, const FileOpener& open) {
+  require_kind(root, {FileKind::cluster});
   ProblemList problems;
   YamlMap map(root, problems);
   Cluster cluster;

@@ -1,5 +1,7 @@
 // GEMM tables: a network as a list of products, see monet/core_cost/backward.hpp.
 
+#include "base/shared/file_kind.hpp"
+
 #include "monet/base/files.hpp"
 #include "monet/base/yaml.hpp"
 #include "monet/core_cost/backward.hpp"
@@ -73,6 +75,7 @@ private:
 
 GemmTable parse_gemm_table(std::string_view text, const std::string& origin) {
   const YamlNode root = parse_yaml(text, origin);
+  require_kind(root, {FileKind::products});
   ProblemList problems;
   GemmTable table;
   YamlMap map(root, problems);

@@ -1,4 +1,5 @@
 // YAML workloads of ZigZag: one entry per layer, with an equation over its operands.
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "core_cost/files/layer_equation.hpp"
 
@@ -369,6 +370,7 @@ private:
 
 std::vector<Layer> parse_layers(std::string_view text, const std::string& origin) {
   const YamlNode root = parse_yaml(text, origin);
+  require_kind(root, {FileKind::layers});
   ProblemList problems;
   if (root.kind != YamlNode::Kind::sequence || root.items.empty()) {
     problems.add(root.where, "expected a list of layers");

@@ -2,6 +2,7 @@
 // entries.
 #include "monet/core_cost/mapping_file.hpp"
 
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 
 #include "monet/base/files.hpp"
@@ -200,6 +201,7 @@ const MappingEntry* MappingFile::find_allocation(std::string_view node) const {
 
 MappingFile parse_mapping(std::string_view text, const std::string& origin) {
   const YamlNode root = parse_yaml(text, origin);
+  require_kind(root, {FileKind::mapping});
   MappingFile file;
   file.origin = origin;
   ProblemList problems;

@@ -1,5 +1,6 @@
 // Reads a space file into a Space; docs/reference/space-file.md describes every key. Commands call
 // parse_space() or read_space() before an exploration.
+#include "base/shared/file_kind.hpp"
 #include "base/shared/fnv1a.hpp"
 #include "base/shared/text.hpp"
 #include "explore/space/sections.hpp"
@@ -318,7 +319,7 @@ private:
       read_training_section(*training, path_, workload, problems_);
     if (const YamlNode* node = map.find("precision"))
       workload.precision = read_precision_options(*node, problems_);
-    read_mapping_key(map, path_, workload);
+    read_mapping_key(map, path_, workload, problems_);
     if (const YamlNode* node = map.find("schedule")) {
       read_schedule_section(*node, path_, workload, problems_);
       if (!workload.stacks.empty())
@@ -394,6 +395,7 @@ private:
 
 Space parse_space(std::string_view text, const std::string& origin) {
   const YamlNode root = parse_yaml(text, origin);
+  require_kind(root, {FileKind::space});
   return Reader(root, origin).read(text);
 }
 

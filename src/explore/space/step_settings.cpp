@@ -2,6 +2,8 @@
 // short-training settings. The reader of space files (reader.cpp) calls this.
 #include "monet/explore/step_settings.hpp"
 
+#include "base/shared/file_kind.hpp"
+#include "base/shared/hints.hpp"
 #include "base/shared/text.hpp"
 
 #include "monet/base/files.hpp"
@@ -57,7 +59,7 @@ void read_network_section(const YamlNode& node, const std::string& path, StepSet
                           ProblemList& problems) {
   YamlMap map(node, problems);
   if (const std::string network = map.require_string("network"); !network.empty())
-    settings.network = resolve_beside(path, network);
+    settings.network = named_file(*map.find("network"), path, problems);
   if (const YamlNode* batch = map.find("batch")) {
     settings.network_options.batch = as_integer(*batch, problems);
     if (settings.network_options.batch.value_or(1) < 1)
@@ -87,11 +89,16 @@ void read_training_section(const YamlNode& node, const std::string& path, StepSe
   const auto file = as_string(node, problems);
   if (!file)
     return;
+  const std::size_t before = problems.size();
+  const std::string resolved = named_file(node, path, problems);
+  if (problems.size() > before)
+    return;
   try {
-    const std::string resolved = resolve_beside(path, *file);
     settings.files.push_back(resolved);
     settings.training_where = {resolved};
-    settings.training = read_training_options(load_yaml(resolved), problems);
+    const YamlNode root = load_yaml(resolved);
+    require_kind(root, {FileKind::training});
+    settings.training = read_training_options(root, problems);
   } catch (const InputError& error) {
     problems.add(error.problems());
   }
@@ -114,9 +121,11 @@ Precision inference_precision(const StepSettings& settings) {
   return settings.precision.value_or(trained);
 }
 
-void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings) {
-  if (const std::string mapping = map.string_or("mapping", "auto"); mapping != "auto")
-    settings.mapping = resolve_beside(path, mapping);
+void read_mapping_key(YamlMap& map, const std::string& path, StepSettings& settings,
+                      ProblemList& problems) {
+  const std::string mapping = map.string_or("mapping", "auto");
+  if (mapping != "auto")
+    settings.mapping = named_file(*map.find("mapping"), path, problems);
 }
 
 void read_schedule_section(const YamlNode& node, const std::string& path, StepSettings& settings,
@@ -128,7 +137,7 @@ void read_schedule_section(const YamlNode& node, const std::string& path, StepSe
     problems.add(map.find("stacks")->where, "stacks have no effect layer by layer",
                  "leave out 'mode: layer-by-layer'");
   if (keys.has_stacks())
-    keys.stacks = resolve_beside(path, keys.stacks);
+    keys.stacks = named_file(*map.find("stacks"), path, problems);
   settings.set(keys);
   if (const YamlNode* model = map.find("model")) {
     if (as_string(*model, problems) == "stream-coala") {

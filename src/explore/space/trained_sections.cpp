@@ -1,5 +1,6 @@
 // Reads and checks the sections `workload:`, `training:` and `accuracy:` of a space file. The
 // reader of space files (reader.cpp) calls this.
+#include "base/shared/file_kind.hpp"
 #include "explore/space/sections.hpp"
 
 #include "monet/base/files.hpp"
@@ -28,7 +29,9 @@ YamlNode training_node(const YamlNode& node, const std::string& space_file) {
   if (node.kind != YamlNode::Kind::scalar)
     return node;
   try {
-    return load_yaml(resolve_beside(space_file, node.scalar));
+    YamlNode training = load_yaml(resolve_beside(space_file, node.scalar));
+    require_kind(training, {FileKind::training});
+    return training;
   } catch (const InputError&) {
     return node;
   }

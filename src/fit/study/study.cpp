@@ -1,6 +1,8 @@
 // Reads experiment.yaml of training runs into a TrainStudy; the train command calls it.
 #include "monet/fit/study.hpp"
 
+#include "base/shared/file_kind.hpp"
+#include "base/shared/hints.hpp"
 #include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 
@@ -107,7 +109,7 @@ private:
         problems_.add(node->where, "expected the name of a file");
       return {};
     }
-    return {resolve_beside(path_, *file), node->where};
+    return {named_file(*node, path_, problems_), node->where};
   }
 
   void read_length() {
@@ -231,6 +233,7 @@ public:
   explicit StudyReader(const std::string& path) : path_(path) { study_.files.push_back(path); }
 
   TrainStudy read(const YamlNode& root) {
+    require_kind(root, {FileKind::training_experiment});
     ProblemList problems;
     YamlMap map(root, problems); // the variants' readers check its keys
     study_.name = map.string_or("name", std::filesystem::path(path_).stem().string());
@@ -255,6 +258,7 @@ private:
       try {
         const std::string file = resolve_beside(path_, training.scalar);
         training = load_yaml(file);
+        require_kind(training, {FileKind::training});
         if (std::ranges::find(study_.files, file) == study_.files.end())
           study_.files.push_back(file);
       } catch (const InputError& error) {

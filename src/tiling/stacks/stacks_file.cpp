@@ -2,6 +2,7 @@
 // for one graph.
 #include "monet/tiling/stacks_file.hpp"
 
+#include "base/shared/file_kind.hpp"
 #include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 
@@ -94,6 +95,7 @@ void read_idle_cores(const YamlNode& node, StacksFile& file, ProblemList& proble
 }
 
 StacksFile read(const YamlNode& root, const std::string& origin) {
+  require_kind(root, {FileKind::stacks});
   ProblemList problems;
   StacksFile file{origin, {}, {}, {}};
   const YamlNode* stacks = &root; // a list without `stacks:` is allowed

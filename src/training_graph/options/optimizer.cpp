@@ -131,6 +131,7 @@ private:
     check_range(map_, problems_, key, before(key, low), low, high);
   }
   void number(std::string_view key, double low, double high) {
+    map_.ignore(key); // so that hints of unknown keys can name it
     if (map_.has(key))
       inherited(key, low, high);
   }

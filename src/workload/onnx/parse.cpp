@@ -291,9 +291,8 @@ onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin) 
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetTotalBytesLimit(kLimit);
-  if (bytes.empty() || !proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    throw InputError(file, "this is not an ONNX model (its protobuf cannot be parsed)");
-  }
+  if (bytes.empty() || !proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    report_unreadable(bytes, origin);
   if (!proto.has_graph())
     throw InputError(file, "the model has no graph");
   return proto;

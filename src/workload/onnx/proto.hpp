@@ -25,6 +25,8 @@ void write_attribute(const std::string& name, const AttributeValue& value,
 
 /// Parses a model; throws InputError if the bytes are not a model with a graph.
 onnx::ModelProto parse_proto(std::string_view bytes, const std::string& origin);
+/// Throws InputError that says what the bytes are, which are no complete ONNX model.
+[[noreturn]] void report_unreadable(std::string_view bytes, const std::string& origin);
 
 /// Floating initialisers in the message that equal an earlier one bit for bit, or its transpose.
 /// Skips external data, fewer than 4 elements, and constant tensors. No pair is tied yet.
