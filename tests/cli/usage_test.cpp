@@ -60,6 +60,18 @@ TEST(Usage, EveryHelpEndsWithAnExample) {
   }
 }
 
+TEST(Usage, TheWordHelpIsTheOptionHelp) {
+  for (const auto& words : {std::vector<std::string>{}, {"run"}, {"optimise", "fusion"}}) {
+    std::vector<std::string> before{"help"};
+    before.insert(before.end(), words.begin(), words.end());
+    std::vector<std::string> after = words;
+    after.emplace_back("--help");
+    const Ran ran = run_monet(before);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.out, run_monet(after).out);
+  }
+}
+
 struct Wrong {
   std::vector<std::string> arguments;
   std::string message;
@@ -70,7 +82,16 @@ TEST(Usage, WrongCommandLinesExitWith2AndSayWhy) {
       {{}, "error: a subcommand is required: monet run, graph, core, "},
       {{"fly"}, "'fly' is not a subcommand; see --help"},
       {{"shedule"}, "'shedule' is not a subcommand: did you mean 'schedule'?"},
+      {{"rnu"}, "'rnu' is not a subcommand: did you mean 'run'?"},
+      {{"help", "rnu"}, "'rnu' is not a subcommand: did you mean 'run'?"},
       {{"run"}, "error: experiment is required; see --help\n"},
+      {{"run", "e.yaml", "--outptu", "x"}, "unknown option '--outptu' (did you mean '--output'?)"},
+      {{"schedule", "--hardwre=X"},
+       "error: unknown option '--hardwre' (did you mean '--hardware'?)"},
+      {{"schedule", "--fly"}, "unknown option '--fly'; see monet schedule --help"},
+      {{"schedule", "-z"}, "unknown option '-z'; see monet schedule --help"},
+      {{"optimise", "fusion", "--jbos", "2"}, "unknown option '--jbos' (did you mean '--jobs'?)"},
+      {{"--verison"}, "unknown option '--verison' (did you mean '--version'?)"},
       {{"run", "e.yaml", "--jobs", "-1"}, "--jobs"},
       {{"graph", "n.onnx", "--batch", "0"}, "--batch"},
       {{"graph", "n.onnx", "--dim", "sequence"},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace monet::cli {
@@ -117,26 +118,106 @@ std::string command_hint(const Command& command, const std::string& word) {
   return "; see --help";
 }
 
-/// Error text if the words lack a subcommand or misspell one; otherwise an empty string.
-std::string subcommand_problem(const Command& program, const std::vector<std::string>& words) {
-  const Command* at = &program;
-  std::string path = program.name;
+/// Command that words name, as far as they do.
+struct NamedCommand {
+  const Command* command = nullptr;
+  std::string path;  ///< "monet optimise"
+  std::string wrong; ///< first word that should be a subcommand and is none
+};
+
+NamedCommand find_command(const Command& program, const std::vector<std::string>& words) {
+  NamedCommand at{&program, program.name, {}};
   for (const std::string& word : words) {
-    if (at->commands.empty() || word.starts_with('-'))
-      return "";
-    const auto found =
-        std::ranges::find_if(at->commands, [&](const Command& one) { return one.name == word; });
-    if (found == at->commands.end()) {
-      const std::string of = at == &program ? "" : " of " + path;
-      return "'" + word + "' is not a subcommand" + of + command_hint(*at, word);
+    if (at.command->commands.empty() || word.starts_with('-'))
+      break;
+    const auto found = std::ranges::find(at.command->commands, word, &Command::name);
+    if (found == at.command->commands.end()) {
+      at.wrong = word;
+      break;
     }
-    at = &*found;
-    path += " " + word;
+    at.command = &*found;
+    at.path += " " + word;
   }
-  if (at->commands.empty())
+  return at;
+}
+
+/// Error text if the words misspell a subcommand; otherwise an empty string.
+std::string misspelt_command(const Command& program, const NamedCommand& named) {
+  if (named.wrong.empty())
     return "";
-  return fmt::format("a subcommand is required: {} {}; see --help", path,
-                     fmt::join(names_of(at->commands), ", "));
+  const std::string of = named.command == &program ? "" : " of " + named.path;
+  return "'" + named.wrong + "' is not a subcommand" + of +
+         command_hint(*named.command, named.wrong);
+}
+
+/// Error text if the words lack a subcommand or misspell one; otherwise an empty string.
+std::string subcommand_problem(const Command& program, const NamedCommand& named) {
+  if (!named.wrong.empty() || named.command->commands.empty())
+    return misspelt_command(program, named);
+  return fmt::format("a subcommand is required: {} {}; see --help", named.path,
+                     fmt::join(names_of(named.command->commands), ", "));
+}
+
+/// Names of the options of a command that begin with a dash.
+std::vector<std::string> option_names(const Command& command, bool is_program) {
+  std::vector<std::string> names{"--help", "-h"};
+  if (is_program)
+    names.emplace_back("--version");
+  for (const Option& option : command.options) {
+    for (const std::string_view name : split(option.names, ',', 8)) {
+      if (name.starts_with('-'))
+        names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+/// Error text for the first word that has the form of an option and is none of the command;
+/// otherwise an empty string. Called only after a failed parse: a value may look like an option.
+std::string option_problem(const Command& program, const NamedCommand& named,
+                           const std::vector<std::string>& words) {
+  const std::vector<std::string> known = option_names(*named.command, named.command == &program);
+  for (const std::string& word : words) {
+    if (word == "--")
+      break;
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_long = name.size() > 2 && name.starts_with("--");
+    const bool is_short = name.size() == 2 && name[0] == '-' && std::isalpha(name[1]) != 0;
+    if ((!is_long && !is_short) || std::ranges::find(known, name) != known.end())
+      continue;
+    const std::string hint = is_long ? nearest_name_hint(name, known) : "";
+    return fmt::format("unknown option '{}'{}", name,
+                       hint.empty() ? fmt::format("; see {} --help", named.path)
+                                    : fmt::format(" ({})", hint));
+  }
+  return "";
+}
+
+/// Error text for a command line that CLI11 refuses with `error`.
+std::string problem_of(const Command& program, const std::vector<std::string>& words,
+                       const CLI::ParseError& error) {
+  const NamedCommand named = find_command(program, words);
+  const bool lacks = error.get_name() == "RequiredError";
+  std::string problem = lacks ? misspelt_command(program, named) : "";
+  if (problem.empty())
+    problem = option_problem(program, named, words);
+  if (problem.empty() && lacks)
+    problem = subcommand_problem(program, named);
+  return problem;
+}
+
+/// Words of a command line, with `help X` written as `X --help`. Throws UsageError if X is not a
+/// command.
+std::vector<std::string> without_help_command(const Command& program,
+                                              std::vector<std::string> words) {
+  if (words.empty() || words.front() != "help")
+    return words;
+  words.erase(words.begin());
+  const std::string problem = misspelt_command(program, find_command(program, words));
+  if (!problem.empty())
+    throw UsageError(problem);
+  words.emplace_back("--help");
+  return words;
 }
 
 /// Rewrites "none" to 0. Returns an error message, empty for a number in the range.
@@ -212,7 +293,8 @@ const Command& parse_arguments(Command& program, const std::vector<std::string>&
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    const std::string problem = problem_of(program, arguments, error);
+    throw UsageError(problem.empty() ? error.what() : problem);
   }
   if (chosen == nullptr)
     throw UsageError("no command is named");
@@ -231,15 +313,18 @@ int run_program(Command& program, const std::string& version, int argc, const ch
   app.set_version_flag("--version", version);
   const Command* chosen = nullptr;
   describe(app, program, chosen);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   try {
-    app.parse(argc, argv);
+    words = without_help_command(program, std::move(words));
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const UsageError& error) {
+    print_message("error: ", error.what());
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
-    std::string problem;
-    if (error.get_name() == "RequiredError")
-      problem = subcommand_problem(program, {argv + 1, argv + argc});
     std::ostringstream asked, complaint;
     const bool good = app.exit(error, asked, complaint) == 0;
     if (!good) {
+      const std::string problem = problem_of(program, words, error);
       const std::string text = complaint.str(); // its second line names --help
       print_message("error: ",
                     problem.empty() ? text.substr(0, text.find('\n')) + "; see --help" : problem);
