@@ -1,6 +1,7 @@
 // Predicts the host memory of an execution before anything is allocated.
 #include "execute/host_memory.hpp"
 
+#include "base/shared/amounts.hpp"
 #include "numerics/shared/exact_sum.hpp"
 
 #include "monet/base/errors.hpp"
@@ -161,10 +162,10 @@ void check_memory(const Graph& graph, const ExecuteOptions& options) {
   if (need.bytes <= options.memory_limit_bytes)
     return;
   throw InfeasibleError(
-      fmt::format("executing {} needs {} bytes{}, but the memory limit is {} bytes",
-                  graph.name.empty() ? graph.origin : graph.name, need.bytes,
+      fmt::format("executing {} needs {}{}, but the memory limit is {}",
+                  graph.name.empty() ? graph.origin : graph.name, both_bytes(need.bytes),
                   need.at == nullptr ? "" : fmt::format(" at '{}'", need.at->name),
-                  options.memory_limit_bytes));
+                  both_bytes(options.memory_limit_bytes)));
 }
 
 } // namespace monet

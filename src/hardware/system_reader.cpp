@@ -301,12 +301,17 @@ double frequency_of(YamlMap& map, ProblemList& problems) {
   const YamlNode* node = map.find("frequency_hz");
   if (node == nullptr)
     return 0;
-  constexpr double kSlowestClock = 1e4; // hertz
+  constexpr double kSlowestClock = 1e6; // hertz
+  constexpr double kFastestClock = 1e11;
   const std::optional<double> value = as_number(*node, problems);
   if (value && *value <= 0)
     problems.add(node->where, "'frequency_hz' must be more than 0");
   else if (value && *value < kSlowestClock)
-    warn(node->where, fmt::format("'frequency_hz' is a clock of {} Hz; 250e6 is 250 MHz", *value));
+    warn(node->where, fmt::format("'frequency_hz' is an unusually slow clock of {:g} Hz", *value),
+         "250e6 is 250 MHz");
+  else if (value && *value > kFastestClock)
+    warn(node->where, fmt::format("'frequency_hz' is an unusually fast clock of {:g} Hz", *value),
+         "1e9 is 1 GHz");
   return value.value_or(0);
 }
 

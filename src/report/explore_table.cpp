@@ -1,5 +1,6 @@
 // Prints the tables of `monet explore` from explore.json, and defines the texts of
 // explore_text.hpp.
+#include "base/shared/amounts.hpp"
 #include "base/shared/text.hpp"
 #include "report/explore_text.hpp"
 #include "report/shared/explore_result.hpp"
@@ -27,7 +28,7 @@ std::string latency(const Json& design) {
   const std::string cycles = group_digits(design.at("latency_cycles").get<std::int64_t>());
   return seconds == design.end()
              ? cycles
-             : fmt::format("{} ({:.4g} ms)", cycles, seconds->get<double>() * 1e3);
+             : fmt::format("{} ({})", cycles, human_duration(seconds->get<double>(), 4));
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // Prints the closing tables of `monet run` and `monet schedule` from result.json.
+#include "base/shared/amounts.hpp"
 #include "base/shared/text.hpp"
 #include "report/shared/text.hpp"
 
@@ -82,7 +83,7 @@ std::string heading(const Json& result) {
       text += fmt::format(", at most {:.4g} W", result["hardware"]["peak_power_w"].get<double>());
   }
   if (result.contains("latency_seconds")) {
-    text += fmt::format(", {:.5g} ms", result.at("latency_seconds").get<double>() * 1e3);
+    text += ", " + human_duration(result.at("latency_seconds").get<double>(), 5);
   }
   text += "\n";
   if (result.contains("buffers") && result.at("kind") == "training")

@@ -115,7 +115,8 @@ TEST(OptimiseJoint, ItsPlanIsTheSameOnTwoThreadsAndRepeatedByTheScheduleCommand)
 TEST(OptimiseJoint, ABudgetThatNothingMeetsIsInfeasible) {
   const Ran ran = run_monet(search_jointly({"--budget", "1KiB", "--levels", "1"}));
   EXPECT_EQ(ran.code, 4) << ran.err;
-  EXPECT_NE(ran.err.find("infeasible: no plan of the step fits into 1024 bytes"), std::string::npos)
+  EXPECT_NE(ran.err.find("infeasible: no plan of the step fits into 1.00 KiB (1,024 bytes)"),
+            std::string::npos)
       << ran.err;
   EXPECT_EQ(ran.out, "");
 }

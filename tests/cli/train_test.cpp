@@ -222,7 +222,8 @@ TEST_F(Train, BadExperimentsLeaveNothing) {
   const Ran ran =
       run_monet({"train", experiment("steps: 1\n"), "-o", out("o"), "--memory-limit", "100000"});
   EXPECT_EQ(ran.code, 4);
-  EXPECT_NE(ran.err.find("but the memory limit is 100000 bytes"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("but the memory limit is 97.7 KiB (100,000 bytes)"), std::string::npos)
+      << ran.err;
   EXPECT_FALSE(fs::exists(out("o")));
 }
 

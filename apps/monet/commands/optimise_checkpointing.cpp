@@ -1,5 +1,6 @@
 // monet optimise checkpointing: searches for the stored activations to recompute. Calls the
 // checkpointing search, schedules its plan and writes the result.
+#include "base/shared/amounts.hpp"
 #include "base/shared/text.hpp"
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
@@ -179,11 +180,12 @@ private:
     const std::string what = own_.memory == "stored" ? "carry into the backward part" : "peak at";
     throw InfeasibleError(
         last.result.infeasible
-            ? fmt::format("no plan can {} {} bytes or less: {} bytes are the least that are proven "
+            ? fmt::format("no plan can {} {} or less: {} are the least that are proven "
                           "to be needed",
-                          what, last.budget, std::max(outcome_.min_possible, last.budget + 1))
-            : fmt::format("no plan was found to {} {} bytes or less; whether there is one is open",
-                          what, last.budget));
+                          what, both_bytes(last.budget),
+                          both_bytes(std::max(outcome_.min_possible, last.budget + 1)))
+            : fmt::format("no plan was found to {} {} or less; whether there is one is open", what,
+                          both_bytes(last.budget)));
   }
 
   const RecomputePlan* plan() const {

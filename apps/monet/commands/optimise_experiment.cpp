@@ -1,5 +1,6 @@
 // monet run with `optimise:`: runs the searches of an experiment in sequence, each on the step that
 // the previous search produced.
+#include "base/shared/amounts.hpp"
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 #include "report/shared/optimise_result.hpp"
@@ -113,12 +114,12 @@ private:
       tiling_ = std::move(tiling);
       take(run.tiling);
     } else if (!found.interrupted) {
-      throw InfeasibleError(fmt::format(
-          "checkpointing: {} within {} bytes{}",
-          found.infeasible ? "no plan is" : "no plan was found", budget,
-          found.infeasible
-              ? fmt::format("; at least {} are needed", min_memory(space, options.memory))
-              : ""));
+      throw InfeasibleError(
+          fmt::format("checkpointing: {} within {}{}",
+                      found.infeasible ? "no plan is" : "no plan was found", both_bytes(budget),
+                      found.infeasible ? fmt::format("; at least {} are needed",
+                                                     both_bytes(min_memory(space, options.memory)))
+                                       : ""));
     }
     add("checkpointing", request.objective, certificate, more);
   }

@@ -1,5 +1,6 @@
 // monet optimise checkpointing --log: searches for recomputation in a recorded step.
 // optimise_checkpointing.cpp calls it.
+#include "base/shared/amounts.hpp"
 #include "commands/optimise.hpp"
 #include "options/memory_budget.hpp"
 
@@ -30,22 +31,22 @@ LogOptions log_options(const std::string& method) {
 void need_plan(const OperatorLog& log, const CheckpointingArguments& own,
                const std::vector<LogRow>& rows, const SearchControl& control) {
   if (rows.empty())
-    throw InfeasibleError(fmt::format("{}: no plan found within {} bytes, the largest budget",
-                                      own.log,
-                                      log.recorded_peak_bytes / own.steps * (own.steps - 1)));
+    throw InfeasibleError(
+        fmt::format("{}: no plan found within {}, the largest budget", own.log,
+                    both_bytes(log.recorded_peak_bytes / own.steps * (own.steps - 1))));
   const LogRow& row = rows.back();
   if (row.found.plan || control.interrupted())
     return;
-  const std::string within = fmt::format("{} within {} bytes", own.log, row.budget);
+  const std::string within = fmt::format("{} within {}", own.log, both_bytes(row.budget));
   const std::int64_t least = peak_bound(log.problem);
   if (row.found.infeasible && row.budget < least)
     throw InfeasibleError(
         fmt::format("{}: no plan exists: inputs and kept tensors, or the largest operator with its "
-                    "operands and results, need {} bytes, {} too many",
-                    within, least, least - row.budget));
-  throw InfeasibleError(fmt::format("{}: {}; no plan needs less than {} bytes", within,
+                    "operands and results, need {}, {} too many",
+                    within, both_bytes(least), both_bytes(least - row.budget)));
+  throw InfeasibleError(fmt::format("{}: {}; no plan needs less than {}", within,
                                     row.found.infeasible ? "no plan exists" : "no plan found",
-                                    least));
+                                    both_bytes(least)));
 }
 
 std::vector<LogRow> search(const OperatorLog& log, const CheckpointingArguments& own,

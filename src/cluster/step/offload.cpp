@@ -1,5 +1,7 @@
 // Offload to host memory: finds the host link and adds the times of its copies to a profile. Used
 // by build.cpp, bounds.cpp and the planner.
+#include "base/shared/amounts.hpp"
+#include "base/shared/text.hpp"
 #include "cluster/step/step.hpp"
 
 #include "monet/base/errors.hpp"
@@ -22,8 +24,8 @@ double copy_time(const HostLink& link, std::int64_t bytes) {
   const double time = link.latency_ns + all / link.bandwidth_gb_per_s;
   constexpr double kLongest = 1e15; // ns: eleven days
   if (time > kLongest)
-    throw InfeasibleError(
-        fmt::format("{} bytes over the host link take {:.3g} s", bytes, time * 1e-9));
+    throw InfeasibleError(fmt::format("{} over the host link take {}", human_bytes(bytes),
+                                      human_duration(time * 1e-9, 3)));
   return time;
 }
 

@@ -1,6 +1,7 @@
 // The joint search. It starts from baselines and recomputation plans, runs the group and core
 // searches alone, then both for the best results at falling amounts of memory. The memory budget
 // finally selects the result.
+#include "base/shared/amounts.hpp"
 #include "base/shared/parallel.hpp"
 #include "optimise/joint/archive.hpp"
 #include "optimise/joint/plans.hpp"
@@ -129,9 +130,9 @@ private:
     result_.found.bound = bounds.least(options_.objective);
     min_bytes_ = bounds.peak_memory_bytes;
     if (result_.budget_bytes && *result_.budget_bytes < min_bytes_)
-      throw InfeasibleError(fmt::format(
-          "no plan of the step fits into {} bytes: in every plan, {} bytes live at some moment",
-          *result_.budget_bytes, min_bytes_));
+      throw InfeasibleError(
+          fmt::format("no plan of the step fits into {}: in every plan, {} live at some moment",
+                      both_bytes(*result_.budget_bytes), both_bytes(min_bytes_)));
   }
 
   /// Fused ways with which optimise_fusion() begins.
@@ -402,10 +403,12 @@ private:
     if (least == nullptr)
       throw InfeasibleError("no plan of the step was scheduled" + when);
     const std::int64_t peak = least->figures.peak_memory_bytes;
-    throw InfeasibleError(fmt::format(
-        "no plan of the step within {} bytes was found{}: the best of {} candidates has a peak of "
-        "{}, {} too many ({}); in every plan, {} bytes live at some moment",
-        budget(), when, evaluations(), peak, peak - budget(), least->way.name, min_bytes_));
+    throw InfeasibleError(fmt::format("no plan of the step within {} was found{}: the best of {} "
+                                      "candidates has a peak of {}, {} too "
+                                      "many ({}); in every plan, {} live at some moment",
+                                      both_bytes(budget()), when, evaluations(), both_bytes(peak),
+                                      both_bytes(peak - budget()), least->way.name,
+                                      both_bytes(min_bytes_)));
   }
 
   const Chip& chip_;

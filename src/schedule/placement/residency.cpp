@@ -2,6 +2,7 @@
 // and removes them.
 #include "schedule/placement/residency.hpp"
 
+#include "base/shared/amounts.hpp"
 #include "base/shared/checked.hpp"
 #include "schedule/shared/bounds.hpp"
 #include "workload/shared/operators.hpp"
@@ -358,8 +359,9 @@ void OffchipMemory::finish(Bits capacity) {
   const std::int64_t most = timeline_.max_held(memory_);
   if (most > capacity.value) {
     throw InfeasibleError(
-        fmt::format("the off-chip memory holds {} bytes, but the step needs {}: {} bytes too many",
-                    bytes_of(capacity), bytes_of({most}), bytes_of({most}) - bytes_of(capacity)));
+        fmt::format("the off-chip memory holds {}, but the step needs {}: {} too many",
+                    both_bytes(bytes_of(capacity)), both_bytes(bytes_of({most})),
+                    both_bytes(bytes_of({most}) - bytes_of(capacity))));
   }
 }
 

@@ -2,6 +2,8 @@
 // heuristics.
 #include "optimise/recompute/heuristics/dtr.hpp"
 
+#include "base/shared/amounts.hpp"
+
 #include "monet/base/ids.hpp"
 
 #include <fmt/core.h>
@@ -276,8 +278,8 @@ private:
         }
       }
       if (worst == kNone)
-        return fail(fmt::format("out of memory at {}: {} bytes too few", problem_.ops[op].name,
-                                usage_ + bytes - budget_));
+        return fail(fmt::format("out of memory at {}: {} too few", problem_.ops[op].name,
+                                both_bytes(usage_ + bytes - budget_)));
       evict(worst);
     }
     return true;
