@@ -156,6 +156,17 @@ void read_ordinary_keys(YamlMap& map, const YamlNode& node, ProblemList& problem
   }
 }
 
+/// Sizes of the array's dimensions. A size that is no integer is reported and read as the largest
+/// one, so that nothing else is wrong because of it.
+std::vector<std::int64_t> sizes_of(const YamlNode& node, ProblemList& problems) {
+  if (node.kind != YamlNode::Kind::sequence)
+    return as_integers(node, problems);
+  std::vector<std::int64_t> sizes;
+  for (const YamlNode& item : node.items)
+    sizes.push_back(as_integer(item, problems).value_or(kMaxArraySize));
+  return sizes;
+}
+
 } // namespace
 
 void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core& core) {
@@ -172,7 +183,9 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
   if (names == nullptr || sizes == nullptr)
     return;
   const std::vector<std::string> dims = as_strings(*names, problems);
-  const std::vector<std::int64_t> extents = as_integers(*sizes, problems);
+  const std::size_t before = problems.size();
+  const std::vector<std::int64_t> extents = sizes_of(*sizes, problems);
+  const bool all_integers = problems.size() == before;
   if (dims.size() != extents.size()) {
     problems.add(sizes->where,
                  fmt::format("{} sizes for {} dimensions", extents.size(), dims.size()));
@@ -202,7 +215,7 @@ void read_array(const YamlNode& node, ProblemList& problems, bool offchip, Core&
                                            kMaxArrayDims - 1));
   for (const ArrayDim& dim : core.array)
     lanes = std::min(lanes, kMaxLanes) * std::clamp<std::int64_t>(dim.size, 1, kMaxArraySize);
-  if (lanes > kMaxLanes)
+  if (lanes > kMaxLanes && all_integers)
     problems.add(sizes->where, fmt::format("more than {} multipliers", kMaxLanes));
   else if (core.imc != nullptr)
     place_imc_array(*names, *sizes, problems, core);

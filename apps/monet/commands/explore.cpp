@@ -2,7 +2,9 @@
 // explore stage, alone or as a process of an MPI job.
 #include "commands/explore.hpp"
 
+#include "base/shared/text.hpp"
 #include "commands/commands.hpp"
+#include "explore/shared/invalid_design.hpp"
 #include "report/shared/text.hpp"
 #include "version.hpp"
 
@@ -14,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 namespace monet::cli {
 
@@ -89,17 +92,48 @@ void say_how_it_went(const ExploreArguments& arguments, const Exploration& explo
                           : "interrupted: the result has the designs so far; --resume continues");
 }
 
-int exit_code(const ExplorationResult& result) {
+/// Reason why no design of a space was evaluated: how many each constraint excludes, of the first
+/// `kMaxCounted`.
+std::string why_none(const Space& space) {
+  constexpr DesignId kMaxCounted = 1'000'000;
+  const DesignId counted = std::min(space.size(), kMaxCounted);
+  std::map<std::string, std::int64_t> excluded;
+  for (DesignId id = 0; id < counted; ++id) {
+    if (std::string broken = space.broken_constraint(id); !broken.empty())
+      ++excluded[std::move(broken)];
+  }
+  std::string text = "no design of the space satisfies its constraints";
+  const char* separator = ": ";
+  for (const auto& [constraint, designs] : excluded) {
+    text += fmt::format("{}'{}' excludes {}", separator, constraint, group_digits(designs));
+    separator = ", ";
+  }
+  return text + fmt::format(" of {}{} designs", counted < space.size() ? "the first " : "",
+                            group_digits(static_cast<std::int64_t>(counted)));
+}
+
+/// Throws InputError or InfeasibleError if no design is feasible.
+void require_feasible(const ExplorationResult& result, const Space& space) {
+  const auto& designs = result.results;
+  if (std::ranges::any_of(designs, &DesignResult::feasible))
+    return;
+  if (designs.empty())
+    throw InfeasibleError(why_none(space));
+  const DesignResult& first = designs.front();
+  const auto is_invalid = [](const DesignResult& design) {
+    return design.reason.starts_with(kInvalidDesign);
+  };
+  if (std::ranges::all_of(designs, is_invalid))
+    throw InputError({space.origin}, fmt::format("none of {} designs is valid; design {}: {}",
+                                                 designs.size(), first.id, first.reason));
+  throw InfeasibleError(fmt::format("none of {} designs can run; design {}: {}", designs.size(),
+                                    first.id, first.reason));
+}
+
+int exit_code(const ExplorationResult& result, const Space& space) {
   if (result.interrupted)
     return kExitInterrupted;
-  const auto feasible = [](const DesignResult& design) { return design.feasible; };
-  if (std::ranges::none_of(result.results, feasible)) {
-    throw InfeasibleError(result.results.empty()
-                              ? "no design of the space satisfies its constraints"
-                              : fmt::format("none of {} designs can run; design {}: {}",
-                                            result.results.size(), result.results.front().id,
-                                            result.results.front().reason));
-  }
+  require_feasible(result, space);
   return kExitOk;
 }
 
@@ -175,7 +209,7 @@ int coordinate(const ExploreArguments& arguments, MpiSession* mpi, Session& sess
     print_message("", communication_text(processes->end()));
   write_outputs(arguments, exploration, session);
   say_how_it_went(arguments, exploration);
-  return exit_code(exploration.result);
+  return exit_code(exploration.result, space);
 }
 
 /// Runs another process of an MPI job, which evaluates designs and prints nothing.

@@ -1,6 +1,8 @@
 // Evaluates designs of a space of clusters: builds the cluster of a design and models one training
 // step on it. make_evaluator() creates this evaluator; explore() calls it through a DesignRunner.
+#include "base/shared/text.hpp"
 #include "explore/evaluate/evaluators.hpp"
+#include "explore/shared/invalid_design.hpp"
 
 #include "monet/explore/space.hpp"
 
@@ -124,7 +126,7 @@ private:
     } catch (const InfeasibleError& error) {
       result.reason = error.what();
     } catch (const InputError& error) { // parameter values that do not form a valid cluster
-      result.reason = error.what();
+      result.reason = invalid_design(error);
     }
     result.feasible = result.reason.empty();
   }
@@ -137,7 +139,7 @@ private:
       result.reason = error.what();
       return;
     } catch (const InputError& error) {
-      result.reason = error.what();
+      result.reason = invalid_design(error);
       return;
     }
     result.reason = judge_memory(step);
@@ -159,15 +161,15 @@ private:
       auto bytes = fullest.memory.bytes;
       bytes[static_cast<std::size_t>(MemoryOwner::offloaded_activations)] = 0; // in host memory
       const auto owner = static_cast<MemoryOwner>(std::ranges::max_element(bytes) - bytes.begin());
-      return fmt::format(
-          "a device of stage {} keeps {} bytes, {} more than it has, most of them {}",
-          &fullest - step.stages.data(), fullest.memory.total(),
-          fullest.memory.total() - fullest.memory.limit, name_of(owner));
+      return fmt::format("a device of stage {} keeps {}, {} more than it has, most of them {}",
+                         &fullest - step.stages.data(), human_bytes(fullest.memory.total()),
+                         human_bytes(fullest.memory.total() - fullest.memory.limit),
+                         name_of(owner));
     }
     const double budget = space_.budgets.peak_memory_bytes;
     if (budget > 0 && static_cast<double>(step.largest_memory) > budget)
-      return fmt::format("{} bytes of memory are over the budget of {:.0f}", step.largest_memory,
-                         budget);
+      return fmt::format("{} of memory are over the budget of {}", human_bytes(step.largest_memory),
+                         human_bytes(static_cast<std::int64_t>(budget)));
     return {};
   }
 

@@ -1,8 +1,10 @@
 // Evaluates designs of a space of chips: models the runs of a design and trains its arithmetic if
 // the space asks for accuracy. explore() calls it through a DesignRunner.
+#include "base/shared/text.hpp"
 #include "explore/evaluate/design_steps.hpp"
 #include "explore/evaluate/evaluators.hpp"
 #include "explore/evaluate/short_trainings.hpp"
+#include "explore/shared/invalid_design.hpp"
 
 #include "monet/explore/space.hpp"
 #include "monet/optimise/allocation.hpp"
@@ -151,9 +153,9 @@ private:
       result.runs.push_back(least);
       const double budget = space_.budgets.peak_memory_bytes;
       if (budget > 0 && static_cast<double>(least.peak_memory_bytes) > budget)
-        throw InfeasibleError(fmt::format("{}: {} bytes of memory are over the budget of {:.0f}",
-                                          space_.workload.runs[i], least.peak_memory_bytes,
-                                          budget));
+        throw InfeasibleError(fmt::format(
+            "{}: {} of memory are over the budget of {}", space_.workload.runs[i],
+            human_bytes(least.peak_memory_bytes), human_bytes(static_cast<std::int64_t>(budget))));
     }
     return true;
   }
@@ -185,7 +187,7 @@ private:
     } catch (const InfeasibleError& error) {
       result.reason = error.what();
     } catch (const InputError& error) { // parameter values that do not form a valid chip
-      result.reason = error.what();
+      result.reason = invalid_design(error);
     }
     result.feasible = result.reason.empty();
     if (!result.feasible) {
