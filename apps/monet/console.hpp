@@ -174,7 +174,8 @@ struct Session {
   /// keeps its results.
   const std::atomic<bool>* interrupted = nullptr;
   const std::atomic<bool>* terminated = nullptr; ///< set by SIGTERM
-  const OwnParts* own = nullptr;                 ///< parts of an exploration (commands/explore.hpp)
+  std::string* kept = nullptr;   ///< results written so far, named if the command is stopped
+  const OwnParts* own = nullptr; ///< parts of an exploration (commands/explore.hpp)
   Progress progress;
   WarningScope warnings; ///< also written with every result
 

@@ -1,6 +1,7 @@
 // Entry point of the `monet` command: runs a subcommand and maps failures to exit codes. These are
 // 0 ok, 2 usage, 3 bad input, 4 infeasible, 5 output not writable, 70 bug in MONET, 130
 // interrupted, 141 standard output closed by its reader, 143 terminated.
+#include "base/shared/amounts.hpp"
 #include "commands/commands.hpp"
 #include "options/memory_budget.hpp"
 #include "report/shared/text.hpp"
@@ -45,16 +46,29 @@ int interrupted_code() {
 /// Reports that the machine lacks memory or threads for the request.
 int report_shortage(std::string_view what, std::string_view stage) {
   print_message("infeasible: ",
-                fmt::format("{}{}; the process may use {} bytes of memory", what,
+                fmt::format("{}{}; the process may use {} of memory", what,
                             stage.empty() ? "" : fmt::format(" in stage '{}'", stage),
-                            machine_memory_bytes()));
+                            monet::both_bytes(machine_memory_bytes())));
   return kExitInfeasible;
+}
+
+/// Reports a command that a signal or a time limit ended before it had a result.
+int report_stop(const monet::Stopped& stopped, const std::string& stage, const std::string& kept) {
+  if (stopped.by_clock())
+    return report_failure(stopped, kExitInfeasible);
+  const std::string where = stage.empty() ? "" : fmt::format(" in stage '{}'", stage);
+  print_message("",
+                fmt::format("{}{}; {}", stopped.what(), where,
+                            kept.empty() ? "no result was written" : "written before: " + kept));
+  return interrupted_code();
 }
 
 int run(const Action& action) {
   std::string stage; ///< the last stage that began
+  std::string kept;  ///< results that were written before
   try {
     Session session;
+    session.kept = &kept;
     session.context.begins = [&session, &stage](std::string_view name) {
       stage = name;
       session.progress.stage(name);
@@ -80,9 +94,7 @@ int run(const Action& action) {
   } catch (const ClosedPipe&) {
     return kExitClosedPipe;
   } catch (const monet::Stopped& error) {
-    if (error.by_clock())
-      return report_failure(error, kExitInfeasible, "infeasible: ");
-    return report_failure(error, interrupted_code(), "");
+    return report_stop(error, stage, kept);
   } catch (const std::bad_alloc&) {
     return report_shortage("out of memory", stage);
   } catch (const std::system_error& error) {

@@ -128,7 +128,8 @@ Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cp
     const std::size_t at = ran.err.rfind("stopped");
     return ran.code == 130 && ran.out.empty() && at != std::string::npos &&
            (at == 0 || ran.err[at - 1] == '\n') &&
-           (ran.err.substr(at) == "stopped\n" || ran.err.compare(at, 14, "stopped before") == 0);
+           (ran.err.compare(at, 10, "stopped in") == 0 ||
+            ran.err.compare(at, 14, "stopped before") == 0);
   };
   Ran ran = run_signalled(arguments, SIGINT, cpu_seconds);
   while (too_early(ran) && cpu_seconds < kLongest) {
@@ -141,7 +142,7 @@ Ran run_interrupted_at_work(const std::vector<std::string>& arguments, double cp
 Ran run_limited(std::vector<std::string> arguments, double seconds) {
   arguments.insert(arguments.end(), {"--time-limit", std::to_string(seconds)});
   Ran ran = run_monet(arguments);
-  while (ran.code == 4 && ran.err.find("time limit") != std::string::npos && seconds < kLongest) {
+  while (ran.code == 4 && ran.err.find("no plan yet") != std::string::npos && seconds < kLongest) {
     arguments.back() = std::to_string(seconds *= 2);
     ran = run_monet(arguments);
   }

@@ -2,6 +2,12 @@
 // main() and the Python package call it.
 #include "commands/optimise.hpp"
 
+#include "monet/base/stop.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
 namespace monet::cli {
 
 Command monet_program() {
@@ -28,6 +34,16 @@ Command monet_program() {
   return monet;
 }
 
+namespace {
+
+/// Place of the value of --time-limit in seconds; null if the command lacks the option.
+const double* time_limit_of(const Command& command) {
+  const auto found = std::ranges::find(command.options, "--time-limit", &Option::name);
+  return found == command.options.end() ? nullptr : std::get<double*>(found->target);
+}
+
+} // namespace
+
 void add_optimise_command(Command& monet) {
   Command& command =
       monet.add_command("optimise", "Search for better plans of a step, and compute lower bounds");
@@ -37,11 +53,19 @@ void add_optimise_command(Command& monet) {
   add_optimise_joint(command);
   add_optimise_parallelism(command);
   for (Command& search : command.commands) {
-    search.action = [action = search.action](Session& session) {
+    search.action = [action = search.action, limit = time_limit_of(search)](Session& session) {
       // Stages before a search may exceed its deadline by a short grace period, so that there is a
       // result.
       session.context.stop.grace = kFirstPlanGrace;
-      return action(session);
+      try {
+        return action(session);
+      } catch (const Stopped& stopped) {
+        if (!stopped.by_clock() || limit == nullptr || *limit <= 0)
+          throw;
+        throw Stopped(fmt::format("no plan yet after {:g} s ({}); allow more with --time-limit",
+                                  *limit, stopped.what()),
+                      true);
+      }
     };
   }
   command.footer =

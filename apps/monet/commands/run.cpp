@@ -68,10 +68,12 @@ TimedPart model_turn(const Experiment& experiment, const AlternateStep& step,
   one.training = step.options;
   one.name = fmt::format("{}: {}", experiment.name, step.name);
   const Model model = make_model(one, session);
+  const std::string written = (std::filesystem::path(folder) / step.name).string();
   session.stage(step.name + ": write results", [&] {
-    return write_results((std::filesystem::path(folder) / step.name).string(), model.json(one.name),
-                         model.training_graph->graph);
+    return write_results(written, model.json(one.name), model.training_graph->graph);
   });
+  if (session.kept != nullptr)
+    *session.kept += (session.kept->empty() ? "" : ", ") + written;
   return {step.name, step.repeat, model.step.modelled.figures,
           permanent_bytes(model.step.graph, step.name)};
 }
