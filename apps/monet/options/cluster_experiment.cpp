@@ -5,6 +5,7 @@
 #include "base/shared/checked.hpp"
 #include "base/shared/file_kind.hpp"
 #include "base/shared/hints.hpp"
+#include "options/network_options.hpp"
 #include "pipeline.hpp"
 
 #include "monet/base/files.hpp"
@@ -93,7 +94,7 @@ private:
       if (std::ranges::find(given, entry.key) != given.end())
         throw UsageError(fmt::format("--set: '{}' is given twice", entry.key));
       given.push_back(entry.key);
-      entry.value = parse_yaml(setting.substr(equals + 1), entry.key_where.origin);
+      entry.value = parse_option_value(setting.substr(equals + 1), entry.key_where.origin);
       std::erase_if(node.entries, [&](const YamlNode::Entry& e) { return e.key == entry.key; });
       node.entries.push_back(std::move(entry));
     }

@@ -4,6 +4,8 @@
 
 #include "console.hpp"
 
+#include "monet/base/warnings.hpp"
+
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,6 +37,7 @@ constexpr std::array kUnits{Unit{"", 1},
 
 std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string_view option) {
   constexpr double kMax = 9e18;
+  constexpr double kLikelyShare = 100; // such a number of bytes is rather a percentage
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
@@ -48,6 +51,9 @@ std::int64_t parse_budget(std::string_view text, std::int64_t whole, std::string
       if (rest == unit.name)
         bytes = number * unit.bytes;
     }
+    if (rest.empty() && number > 0 && number <= kLikelyShare)
+      warn({std::string(option)}, fmt::format("{0:g} is read as {0:g} bytes", number),
+           fmt::format("write '{:g}%' for a share", number));
     if (bytes >= 0 && bytes < kMax)
       return static_cast<std::int64_t>(std::floor(bytes));
   }

@@ -49,8 +49,9 @@ void NetworkArguments::add_to(Command& command) {
 Precision NetworkArguments::precision_or_files() const {
   ProblemList problems;
   const Precision read =
-      precision.empty() ? Precision{}
-                        : read_precision_options(parse_yaml(precision, "--precision"), problems);
+      precision.empty()
+          ? Precision{}
+          : read_precision_options(parse_option_value(precision, "--precision"), problems);
   problems.throw_if_any();
   return read;
 }
@@ -124,6 +125,32 @@ Experiment StepArguments::experiment() const {
     experiment.files.push_back(training);
   }
   return experiment;
+}
+
+namespace {
+
+void place(YamlNode& node, const SourceLoc& where) {
+  node.where = where;
+  for (YamlNode& item : node.items)
+    place(item, where);
+  for (YamlNode::Entry& entry : node.entries) {
+    entry.key_where = where;
+    place(entry.value, where);
+  }
+}
+
+} // namespace
+
+YamlNode parse_option_value(std::string_view text, const std::string& name) {
+  const SourceLoc where{name, 0, 0, {}};
+  try {
+    YamlNode node = parse_yaml(text, name);
+    place(node, where);
+    return node;
+  } catch (const InputError& error) {
+    const InputProblem& problem = error.problems().front();
+    throw InputError(where, problem.what, problem.hint);
+  }
 }
 
 std::vector<AlternateStep> load_alternate_steps(const std::string& path) {

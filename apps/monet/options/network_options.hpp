@@ -47,6 +47,8 @@ struct StepArguments {
 };
 
 /// Reads a training.yaml. Throws InputError with located problems.
+/// Parses the YAML of an option such as --precision. Every place in it is the option `name`.
+YamlNode parse_option_value(std::string_view text, const std::string& name);
 TrainingOptions load_training_options(const std::string& path);
 /// Reads the steps of a training.yaml that is a list of them; empty for a single step.
 std::vector<AlternateStep> load_alternate_steps(const std::string& path);
