@@ -33,6 +33,7 @@ from monet.commands import (
     run,
     schedule_as_stream,
     train,
+    validate,
 )
 from monet.execution import Execution
 from monet.exploring import (
@@ -60,5 +61,5 @@ __all__ = [
     "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
     "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
     "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "schedule_as_stream",
-    "sweep", "train",
+    "sweep", "train", "validate",
 ]  # fmt: skip

@@ -288,6 +288,13 @@ def report(result: File | Mapping[str, Any], output: File) -> str:
     return page
 
 
+def validate(*files: File, batch: int | None = None, dimensions: Mapping[str, int] | None = None) -> str:
+    """Reads files with the readers of their kinds. Returns a line for each with its kind; raises
+    `InputError` with the problems of all files if any is invalid."""
+    names = [arguments.path("files", file) for file in files]
+    return run_command(("validate",), {"--batch": batch, "--dim": dimensions}, names, inputs=Inputs()).table
+
+
 class Formats(Answer):
     """Number formats, or numbers rounded to one."""
 
@@ -425,4 +432,4 @@ def _with_file(ran: Ran, folder: File) -> Ran:
     return Ran(ran.code, ran.table, text, ran.messages)
 
 
-__all__ = ["backward", "cluster", "core", "formats", "graph", "hardware_costs", "operators", "report", "run", "train"]
+__all__ = ["backward", "cluster", "core", "formats", "graph", "hardware_costs", "operators", "report", "run", "train", "validate"]

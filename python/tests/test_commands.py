@@ -266,6 +266,7 @@ FUNCTIONS: dict[tuple[str, ...], list[tuple[Callable[..., Any], set[str]]]] = {
     ("cluster",): [(monet.cluster, {"set", "json"})],
     ("train",): [(monet.train, {"json"})],
     ("report",): [(monet.report, set())],
+    ("validate",): [(monet.validate, set())],
 }  # fmt: skip
 
 

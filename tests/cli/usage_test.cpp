@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> kSubcommands{"run",      "graph",    "core",    "backward",
                                             "schedule", "optimise", "explore", "formats",
-                                            "cluster",  "report"};
+                                            "cluster",  "report",   "validate"};
 
 TEST(Usage, VersionAndComponentsAreOnStdout) {
   const Ran ran = run_monet({"--version"});

@@ -29,8 +29,7 @@ Command monet_program() {
   add_cluster_command(monet);
   add_train_command(monet);
   add_report_command(monet);
-  add_explain_command(monet);
-  add_compare_command(monet);
+  add_validate_command(monet);
   return monet;
 }
 

@@ -1,4 +1,5 @@
 // monet report RESULT.json: checks a result of any command and writes its page again.
+#include "commands/check_result.hpp"
 #include "commands/commands.hpp"
 #include "report/shared/text.hpp"
 
@@ -35,7 +36,8 @@ constexpr std::array<ResultKind, 6> kResultKinds{
      {"parallelism", "best_strategy", &Json::is_object, "an object"},
      {"backward-study", "figures", &Json::is_array, "a list"}}};
 
-/// Checks the members that the page needs; the viewer treats every value as data.
+} // namespace
+
 void check_result(const Json& result, const std::string& path) {
   if (!result.is_object())
     throw InputError({path}, "is not a result: not a JSON object");
@@ -75,8 +77,6 @@ void check_result(const Json& result, const std::string& path) {
          "'span_cycles'; the page shows 0",
          "model the step again");
 }
-
-} // namespace
 
 void add_report_command(Command& monet) {
   struct Arguments {
