@@ -2,6 +2,7 @@
 // and writer of results uses it.
 #include "monet/base/files.hpp"
 
+#include "base/shared/amounts.hpp"
 #include "base/shared/hints.hpp"
 
 #include "monet/base/errors.hpp"
@@ -124,7 +125,8 @@ bool is_file(const std::string& path) {
 std::string read_file(const std::string& path, std::size_t max_bytes) {
   if (const std::string* const given = given_file(path)) {
     if (given->size() > max_bytes)
-      throw InputError({path}, fmt::format("is larger than {} bytes", max_bytes));
+      throw InputError({path},
+                       "is larger than " + both_bytes(static_cast<std::int64_t>(max_bytes)));
     return *given;
   }
   InputFile file(path);
@@ -132,7 +134,7 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   if (file.size() <= max_bytes)
     contents = file.read(max_bytes + 1);
   if (file.size() > max_bytes || contents.size() > max_bytes)
-    throw InputError({path}, fmt::format("is larger than {} bytes", max_bytes));
+    throw InputError({path}, "is larger than " + both_bytes(static_cast<std::int64_t>(max_bytes)));
   return contents;
 }
 

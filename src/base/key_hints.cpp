@@ -87,7 +87,7 @@ std::string meant(std::string_view key) {
   return "did you mean '" + std::string(key) + "'?";
 }
 
-/// The only known key that begins with `key` and '_'; null if there is none or several.
+/// The only known key that begins with `key` and '_'; null unless there is exactly one.
 const std::string* continued(std::string_view key, std::span<const std::string> known) {
   const std::string beginning = std::string(key) + '_';
   const auto begins = [&](const std::string& name) { return name.starts_with(beginning); };

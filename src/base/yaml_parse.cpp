@@ -233,7 +233,7 @@ void check_bytes(std::string_view text, const std::string& origin) {
   }
 }
 
-/// Place of the first tab in the indentation of the lines up to `last`; nullopt if there is none.
+/// Place of the first tab in the indentation of the lines up to `last`; nullopt without a tab.
 std::optional<SourceLoc> tab_before(std::string_view text, int last, const std::string& origin) {
   for (int line = 1; line <= last && !text.empty(); ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());

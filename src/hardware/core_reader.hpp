@@ -44,6 +44,8 @@ std::optional<MemoryOperand> parse_memory_operand(std::string_view name, const S
 /// An energy or an area: not negative and not absurd; 0 when absent or wrong.
 double read_figure(YamlMap& map, const char* key, bool required, ProblemList& problems);
 
+/// Reads `frequency_hz` in hertz; 0 if it is absent. An unusual frequency is a warning.
+double read_frequency(YamlMap& map, ProblemList& problems);
 /// `technology_nm` within the range of our models, or 0.
 double read_technology(YamlMap& map, ProblemList& problems);
 

@@ -320,6 +320,23 @@ double read_figure(YamlMap& map, const char* key, bool required, ProblemList& pr
   return 0;
 }
 
+double read_frequency(YamlMap& map, ProblemList& problems) {
+  const YamlNode* node = map.find("frequency_hz");
+  if (node == nullptr)
+    return 0;
+  constexpr double kSlowestClock = 1e6; // hertz
+  constexpr double kFastestClock = 1e11;
+  const std::optional<double> value = as_number(*node, problems);
+  if (value && *value <= 0)
+    problems.add(node->where, "'frequency_hz' must be more than 0");
+  else if (value && (*value < kSlowestClock || *value > kFastestClock))
+    warn(node->where,
+         fmt::format("'frequency_hz' is an unusually {} clock of {:g} Hz",
+                     *value < kSlowestClock ? "slow" : "fast", *value),
+         "250e6 is 250 MHz");
+  return value.value_or(0);
+}
+
 double read_technology(YamlMap& map, ProblemList& problems) {
   const YamlNode* node = map.find("technology_nm");
   if (node == nullptr)

@@ -297,24 +297,6 @@ bool is_system_file(const YamlNode& root) {
   return std::ranges::any_of(root.entries, [](const auto& entry) { return entry.key == "cores"; });
 }
 
-double frequency_of(YamlMap& map, ProblemList& problems) {
-  const YamlNode* node = map.find("frequency_hz");
-  if (node == nullptr)
-    return 0;
-  constexpr double kSlowestClock = 1e6; // hertz
-  constexpr double kFastestClock = 1e11;
-  const std::optional<double> value = as_number(*node, problems);
-  if (value && *value <= 0)
-    problems.add(node->where, "'frequency_hz' must be more than 0");
-  else if (value && *value < kSlowestClock)
-    warn(node->where, fmt::format("'frequency_hz' is an unusually slow clock of {:g} Hz", *value),
-         "250e6 is 250 MHz");
-  else if (value && *value > kFastestClock)
-    warn(node->where, fmt::format("'frequency_hz' is an unusually fast clock of {:g} Hz", *value),
-         "1e9 is 1 GHz");
-  return value.value_or(0);
-}
-
 /// Reads a single core file as a chip: the outermost memory of all operands moves off-chip if its
 /// name begins with dram or offchip.
 Chip chip_of_one_core(const YamlNode& root, ProblemList& problems) {
@@ -323,7 +305,7 @@ Chip chip_of_one_core(const YamlNode& root, ProblemList& problems) {
   problems.throw_if_any();
   chip.name = core.name;
   YamlMap map(root, problems, YamlMap::Duplicates::last_wins);
-  chip.frequency_hz = frequency_of(map, problems);
+  chip.frequency_hz = read_frequency(map, problems);
   const Memory& outermost = core.memories.back();
   const bool offchip =
       outermost.operands.size() == kMemoryOperands && core.memories.size() > 1 &&
@@ -348,7 +330,7 @@ Chip chip_of_system(const YamlNode& root, const NodeOpener& open, ProblemList& p
   Chip chip;
   YamlMap map(root, problems);
   chip.name = map.require_string("name");
-  chip.frequency_hz = frequency_of(map, problems);
+  chip.frequency_hz = read_frequency(map, problems);
   chip.technology_nm = read_technology(map, problems);
   map.ignore("core_coordinates");
   std::map<std::string, Core> seen;

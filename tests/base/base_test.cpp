@@ -187,7 +187,7 @@ TEST_F(Places, OnlyFilesAreRead) {
             "/proc/self/status: is larger than 3 bytes");
   EXPECT_EQ(read_file(at("file"), 4), "text");
   std::filesystem::resize_file(at("file"), std::uintmax_t{1} << 32); // takes no space
-  EXPECT_EQ(refusal(at("file")), at("file") + ": is larger than 2147483648 bytes");
+  EXPECT_EQ(refusal(at("file")), at("file") + ": is larger than 2.00 GiB (2,147,483,648 bytes)");
   EXPECT_EQ(read_beginning(at("file"), 6), std::string("text\0\0", 6));
 }
 

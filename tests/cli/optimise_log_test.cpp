@@ -105,7 +105,7 @@ TEST(OptimiseLog, CutShortItGivesTheBestSoFar) {
 TEST(OptimiseLog, FailuresHaveTheirExitCodes) {
   const Ran less = run_monet(checkpointing(kSmall, {"--budget", "60%"}));
   EXPECT_EQ(less.code, 4);
-  EXPECT_NE(less.err.find("need 74 bytes, 30 too many"), std::string::npos) << less.err;
+  EXPECT_NE(less.err.find("need 74 bytes, 30 bytes too many"), std::string::npos) << less.err;
   EXPECT_EQ(run_monet(checkpointing("README.md", {"--budget", "60%"})).code, 3);
   EXPECT_EQ(run_monet(checkpointing("tests/none.log", {"--budget", "60%"})).code, 3);
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{},

@@ -232,7 +232,8 @@ TEST_F(Train, ShippedExperimentsAreRead) {
     const Ran ran = run_monet({"train", repository(fmt::format("examples/numerics/{}.yaml", name)),
                                "-o", out("o"), "--memory-limit", "100000"});
     EXPECT_EQ(ran.code, 4) << ran.err;
-    EXPECT_NE(ran.err.find("memory limit is 100000 bytes"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("memory limit is 97.7 KiB (100,000 bytes)"), std::string::npos)
+        << ran.err;
   }
 }
 

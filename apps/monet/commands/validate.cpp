@@ -22,7 +22,9 @@
 #include "monet/tiling/stacks_file.hpp"
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <memory>
 
 namespace monet::cli {

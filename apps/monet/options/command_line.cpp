@@ -122,7 +122,7 @@ std::string command_hint(const Command& command, const std::string& word) {
 struct NamedCommand {
   const Command* command = nullptr;
   std::string path;  ///< "monet optimise"
-  std::string wrong; ///< first word that should be a subcommand and is none
+  std::string wrong; ///< first word in the place of a subcommand that is not one
 };
 
 NamedCommand find_command(const Command& program, const std::vector<std::string>& words) {
@@ -172,7 +172,7 @@ std::vector<std::string> option_names(const Command& command, bool is_program) {
   return names;
 }
 
-/// Error text for the first word that has the form of an option and is none of the command;
+/// Error text for the first word in the form of an option that the command does not have;
 /// otherwise an empty string. Called only after a failed parse: a value may look like an option.
 std::string option_problem(const Command& program, const NamedCommand& named,
                            const std::vector<std::string>& words) {

@@ -1,4 +1,4 @@
-// What a given file is: binary formats by their first bytes, YAML files by their top-level keys.
+// Kinds of given files: binary formats by their first bytes, YAML files by their top-level keys.
 // Readers that get a file of another kind report it as one error.
 #pragma once
 

@@ -15,7 +15,7 @@ std::optional<std::size_t> nearest_name(std::string_view name,
                                         std::span<const std::string> candidates);
 
 /// Hint with the existing file whose name is nearest to that of `path`, in its folder or, for a
-/// name without a folder, in the folders of `data` below the working folder; "" if there is none.
+/// name without a folder, in the folders of `data` below the working folder; "" if no name is near.
 std::string missing_file_hint(const std::string& path);
 
 /// Path that the scalar `node` of the file `file` names, relative to the file's folder. A file that
