@@ -43,7 +43,7 @@ std::string nearest_in(const fs::path& folder, const fs::path& name) {
     const bool readable = std::ranges::find(kReadable, other) != kReadable.end();
     if (readable && (file.stem() == name.stem() || file.stem() == name.filename()))
       return file.string();
-    if (other == extension || (extension.empty() && readable)) {
+    if (readable && (other == extension || extension.empty())) {
       stems.push_back(file.stem().string());
       of_stems.push_back(file);
     }
@@ -70,12 +70,16 @@ std::string missing_file_hint(const std::string& path) {
   return found.empty() ? "" : fmt::format("did you mean '{}'?", found);
 }
 
-std::string named_file(const YamlNode& node, const std::string& file, ProblemList& problems) {
-  const std::string path = resolve_beside(file, node.scalar);
+void require_file(const std::string& path, const SourceLoc& where, ProblemList& problems) {
   std::error_code error;
   if (!is_file(path) && !fs::exists(path, error))
-    problems.add(node.where, fmt::format("'{}' cannot be opened: No such file or directory", path),
+    problems.add(where, fmt::format("'{}' cannot be opened: No such file or directory", path),
                  missing_file_hint(path));
+}
+
+std::string named_file(const YamlNode& node, const std::string& file, ProblemList& problems) {
+  const std::string path = resolve_beside(file, node.scalar);
+  require_file(path, node.where, problems);
   return path;
 }
 

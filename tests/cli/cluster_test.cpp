@@ -116,7 +116,7 @@ TEST_F(ClusterCommand, WrongCommandLinesExitWith2) {
 TEST_F(ClusterCommand, WrongFilesExitWith3AndSayWhere) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"paralel: {data: 8}", "e.yaml:2:1: unknown key 'paralel'"},
-      {"cluster: none.yaml", "none.yaml: "},
+      {"cluster: none.yaml", "none.yaml' cannot be opened"},
       {"cluster: {devices: 8}", "e.yaml:1:10: key 'file' is missing"},
       {"cluster: {file: a.yaml, devices: 0}", "e.yaml:1:34: 'devices' must be 1 to "},
       {"cluster: {file: a.yaml, device: 2}",

@@ -201,7 +201,7 @@ TEST_F(Train, BadExperimentsLeaveNothing) {
   const std::string net = "network: " + repository("data/workload/resnet8_16.onnx") + "\n";
   const std::string rest = "data: {format: generated, train: 8, test: 8}\ntraining: {}\nsteps: 1\n";
   for (const Case& one : std::vector<Case>{
-           {"network: none.onnx\n" + rest, "none.onnx: cannot be opened", 3},
+           {"network: none.onnx\n" + rest, "none.onnx' cannot be opened", 3},
            {net + rest, "batch", 3},
            {net + "batch: 4\n" + rest + "stop: 1\n", "e.yaml:6:1: unknown key 'stop'", 3},
            {net + "batch: 4\ntraining: {}\nsteps: 1\ndata: {format: cifar10, path: none}\n",

@@ -18,6 +18,9 @@ std::optional<std::size_t> nearest_name(std::string_view name,
 /// name without a folder, in the folders of `data` below the working folder; "" if no name is near.
 std::string missing_file_hint(const std::string& path);
 
+/// Reports, at the place that names it, a file that does not exist.
+void require_file(const std::string& path, const SourceLoc& where, ProblemList& problems);
+
 /// Path that the scalar `node` of the file `file` names, relative to the file's folder. A file that
 /// does not exist is reported at the node.
 std::string named_file(const YamlNode& node, const std::string& file, ProblemList& problems);

@@ -1,5 +1,6 @@
 // Builds the graphs of a training step and of a test, and finds their image inputs. run.cpp
 // executes them.
+#include "base/shared/hints.hpp"
 #include "base/shared/sha512.hpp"
 
 #include "monet/base/errors.hpp"
@@ -67,6 +68,9 @@ private:
     OnnxReadOptions reading;
     reading.batch = recipe_.batch;
     read_for(reading, recipe_.training.value);
+    ProblemList problems;
+    require_file(recipe_.network.value, recipe_.network.where, problems);
+    problems.throw_if_any();
     return read_onnx(recipe_.network.value, reading);
   }
 

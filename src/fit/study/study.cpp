@@ -2,7 +2,6 @@
 #include "monet/fit/study.hpp"
 
 #include "base/shared/file_kind.hpp"
-#include "base/shared/hints.hpp"
 #include "base/shared/text.hpp"
 #include "base/shared/yaml_overlay.hpp"
 
@@ -109,7 +108,7 @@ private:
         problems_.add(node->where, "expected the name of a file");
       return {};
     }
-    return {named_file(*node, path_, problems_), node->where};
+    return {resolve_beside(path_, *file), node->where};
   }
 
   void read_length() {
