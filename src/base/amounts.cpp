@@ -23,7 +23,7 @@ std::string human_duration(double seconds, int digits) {
     const char* name;
   };
   constexpr std::array kUnits{Unit{1e6, 86400, "days"}, Unit{1e4, 3600, "h"}, Unit{1, 1, "s"},
-                              Unit{1e-5, 1e-3, "ms"}, Unit{1e-8, 1e-6, "us"}};
+                              Unit{1e-5, 1e-3, "ms"}, Unit{1e-6, 1e-6, "us"}};
   for (const Unit& unit : kUnits) {
     if (seconds >= unit.least)
       return fmt::format("{:.{}g} {}", seconds / unit.seconds, digits, unit.name);

@@ -1,3 +1,4 @@
+#include "base/shared/amounts.hpp"
 #include "base/shared/checked.hpp"
 #include "base/shared/fnv1a.hpp"
 #include "base/shared/sha512.hpp"
@@ -298,6 +299,18 @@ TEST(UnionVolume, CountsOverlapsOnce) {
   EXPECT_EQ(union_volume({}), 0);
   const std::vector<Box> scalar{{}, {}};
   EXPECT_EQ(union_volume(scalar), 1);
+}
+
+TEST(Amounts, HaveUnitsThatFit) {
+  EXPECT_EQ(both_bytes(50), "50 bytes");
+  EXPECT_EQ(both_bytes(27442126637864), "25.0 TiB (27,442,126,637,864 bytes)");
+  EXPECT_EQ(human_duration(108.39, 3), "108 s");
+  EXPECT_EQ(human_duration(0.003363, 4), "3.363 ms");
+  EXPECT_EQ(human_duration(9e-8, 4), "90 ns");
+  EXPECT_EQ(human_duration(2e-6, 4), "2 us");
+  EXPECT_EQ(human_duration(864000 * 10.0, 3), "100 days");
+  EXPECT_EQ(human_duration(36000, 3), "10 h");
+  EXPECT_EQ(human_duration(0, 3), "0 ms");
 }
 
 } // namespace

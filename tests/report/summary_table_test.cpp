@@ -9,7 +9,7 @@ TEST(SummaryTable, ShowsPhasesStepAndInference) {
   EXPECT_EQ(
       summary_table(hand_made_step().json("a\x1B[2Jb")),
       "a\xEF\xBF\xBD[2Jb\n"
-      "8 parameters, 2 compute cores, 9e-05 ms\n"
+      "8 parameters, 2 compute cores, 90 ns\n"
       "\n"
       "                          forward  backward     update  training step  inference alone\n"
       "--------------------------------------------------------------------------------------\n"
