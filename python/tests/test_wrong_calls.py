@@ -320,8 +320,8 @@ add("training file: folder", lambda w: w.net.training_step(w.folder), monet.Inpu
 add("training file: endless device", lambda w: w.net.training_step("/dev/zero"), monet.InputError, "/dev/zero: is not a file")
 add("training file: binary", lambda w: w.net.training_step(w.file("b.yaml", bytes(range(256)))), monet.InputError, "byte 128")
 add("training file: of 64 GiB", lambda w: w.net.training_step(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
-add("chip file: of 64 GiB", lambda w: monet.read_chip(huge_file(w)), monet.InputError, "larger than 16777216 bytes")
-add("network file: of 64 GiB", lambda w: monet.read_network(huge_file(w)), monet.InputError, "larger than 2147483648 bytes")
+add("chip file: of 64 GiB", lambda w: monet.read_chip(huge_file(w)), monet.InputError, "larger than 16.0 MiB")
+add("network file: of 64 GiB", lambda w: monet.read_network(huge_file(w)), monet.InputError, "larger than 2.00 GiB")
 add("training file: a pipe", lambda w: w.net.training_step(pipe(w)), monet.InputError, "is not a file")
 add("chip file: a pipe", lambda w: monet.read_chip(pipe(w)), monet.InputError, "pipe")
 add("network file: a pipe", lambda w: monet.read_network(pipe(w)), monet.InputError, "pipe")
@@ -614,7 +614,7 @@ for label, call, error, says in [
     ("execute: of a network", lambda w: monet.Step.execute(w.net), TypeError, "^step: Network"),
     ("execute: no steps", lambda w: training(w).execute(steps=0), ValueError, "^steps: 0"),
     ("execute: negative seed", lambda w: training(w).execute(seed=-1), ValueError, "^seed: -1"),
-    ("execute: no memory", lambda w: training(w).execute(memory_limit="1000"), monet.InfeasibleError, "1000 bytes"),
+    ("execute: no memory", lambda w: training(w).execute(memory_limit="1000"), monet.InfeasibleError, "1,000 bytes"),
     ("execute: memory of a word", lambda w: training(w).execute(memory_limit="much"), ValueError, "memory_limit"),
     ("execute: tensor that does not exist", lambda w: training(w).execute()["zzz"], KeyError, "zzz"),
     ("execute: tensor that is not kept", lambda w: training(w).execute()["/conv1/Conv_output_0"], KeyError, "keep_all"),
