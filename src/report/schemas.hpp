@@ -8,6 +8,7 @@ namespace monet::schemas {
 extern const std::string_view kBackward;
 extern const std::string_view kCluster;
 extern const std::string_view kComparison;
+extern const std::string_view kExplain;
 extern const std::string_view kExplore;
 extern const std::string_view kFormats;
 extern const std::string_view kOptimise;

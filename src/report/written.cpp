@@ -85,11 +85,12 @@ private:
 
 Json written([[maybe_unused]] ResultSchema schema, Json json) {
   if constexpr (kVerifyStages) {
-    static const std::array<Json, 8> kSchemas{
+    static const std::array<Json, 9> kSchemas{
         Json::parse(schemas::kBackward),   Json::parse(schemas::kCluster),
-        Json::parse(schemas::kComparison), Json::parse(schemas::kExplore),
-        Json::parse(schemas::kFormats),    Json::parse(schemas::kOptimise),
-        Json::parse(schemas::kResult),     Json::parse(schemas::kTrain)};
+        Json::parse(schemas::kComparison), Json::parse(schemas::kExplain),
+        Json::parse(schemas::kExplore),    Json::parse(schemas::kFormats),
+        Json::parse(schemas::kOptimise),   Json::parse(schemas::kResult),
+        Json::parse(schemas::kTrain)};
     const Json& root = kSchemas.at(static_cast<std::size_t>(schema));
     KeyCheck(root).check(root, json, "result");
   }

@@ -1,5 +1,6 @@
 // monet explain: its rows equal runs with the change, and loop nests multiply to the tile.
 #include "cli/run_monet.hpp"
+#include "report/json_schema.hpp"
 
 #include "monet/base/files.hpp"
 
@@ -27,7 +28,11 @@ Json explained(const Scratch& scratch, const std::string& file,
   command.insert(command.end(), more.begin(), more.end());
   const Ran ran = run_monet(command, scratch.path());
   EXPECT_EQ(ran.code, 0) << ran.err;
-  return Json::parse(ran.out);
+  Json found = Json::parse(ran.out);
+  EXPECT_EQ(
+      schema_violations(Json::parse(read_file(repository("docs/explain.schema.json"))), found),
+      std::vector<std::string>{});
+  return found;
 }
 
 Json modelled(const Scratch& scratch, const std::string& file) {

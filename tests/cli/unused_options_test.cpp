@@ -16,7 +16,7 @@
 namespace monet::test {
 namespace MONET_TEST_FILE {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Keys = std::map<std::string, std::string>;
 
 std::string flow_map(const Keys& keys) {
@@ -27,14 +27,14 @@ std::string flow_map(const Keys& keys) {
 }
 
 /// Figures of a result, without what was asked for.
-Json figures(Json result) {
+OrderedJson figures(OrderedJson result) {
   for (const char* key : {"name", "cluster", "workload", "strategy", "provenance", "warnings"})
     result.erase(key);
   return result;
 }
 
-bool is_warned_of(const Json& result, const std::string& key) {
-  for (const Json& warning : result.value("warnings", Json::array())) {
+bool is_warned_of(const OrderedJson& result, const std::string& key) {
+  for (const OrderedJson& warning : result.value("warnings", OrderedJson::array())) {
     const auto message = warning.at("message").get<std::string>();
     if (message.find(key) != std::string::npos)
       return true;
@@ -111,7 +111,7 @@ protected:
   }
 
   /// Null where the experiment is refused.
-  Json run(std::map<std::string, Keys> keys) const {
+  OrderedJson run(std::map<std::string, Keys> keys) const {
     Keys workload = keys["workload"];
     workload["transformer"] = flow_map(keys["transformer"]);
     keys["training"]["precision"] = flow_map(keys["precision"]);
@@ -121,7 +121,7 @@ protected:
     const Ran ran =
         run_monet({"cluster", scratch_.file("e.yaml", text), "--json", "-", "--allow-overflow"},
                   scratch_.path());
-    return ran.code == 0 ? Json::parse(ran.out) : Json();
+    return ran.code == 0 ? OrderedJson::parse(ran.out) : OrderedJson();
   }
 
   Scratch scratch_;
@@ -165,7 +165,7 @@ const std::array kTrainingOptions{
 class TrainingFiles : public ::testing::Test {
 protected:
   /// Figures of a step, the step itself, and warnings; null where the file is refused.
-  Json run(const std::string& network, Keys training, const Keys& precision) const {
+  OrderedJson run(const std::string& network, Keys training, const Keys& precision) const {
     if (!precision.empty())
       training["precision"] = flow_map(precision);
     const std::string file = scratch_.file("t.yaml", flow_map(training));
@@ -175,7 +175,7 @@ protected:
                   scratch_.path());
     if (ran.code != 0)
       return {};
-    Json result = parse_file(scratch_ / "step.json");
+    OrderedJson result = parse_file(scratch_ / "step.json");
     result["step"] = sha512_hex(read_file(scratch_ / "step.onnx"));
     return result;
   }
@@ -194,9 +194,9 @@ TEST_F(Experiments, OfClustersChangeAFigureOrWarnWithEachOption) {
     std::map<std::string, Keys> keys = some(random);
     const Option& option = kOptions[random() % kOptions.size()];
     keys[option.section].erase(option.key);
-    const Json without = run(keys);
+    const OrderedJson without = run(keys);
     keys[option.section][option.key] = option.value;
-    const Json with = run(keys);
+    const OrderedJson with = run(keys);
     if (without.is_null() || with.is_null())
       continue;
     ++compared;
@@ -220,9 +220,9 @@ TEST_F(TrainingFiles, ChangeTheStepOrWarnWithEachOption) {
     const Option& option = kTrainingOptions[random() % kTrainingOptions.size()];
     Keys& section = option.section.empty() ? training : precision;
     section.erase(option.key);
-    const Json without = run(network, training, precision);
+    const OrderedJson without = run(network, training, precision);
     section[option.key] = option.value;
-    const Json with = run(network, training, precision);
+    const OrderedJson with = run(network, training, precision);
     if (without.is_null() || with.is_null())
       continue;
     ++compared;

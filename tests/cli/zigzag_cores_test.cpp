@@ -12,11 +12,11 @@
 namespace monet::test {
 namespace MONET_TEST_FILE {
 
-using Json = nlohmann::ordered_json; ///< memories are listed bottom-up
+using OrderedJson = nlohmann::ordered_json; ///< memories are listed bottom-up
 
-std::vector<std::string> arguments(const Scratch& scratch, const Json& entry,
+std::vector<std::string> arguments(const Scratch& scratch, const OrderedJson& entry,
                                    const std::string& objective) {
-  const Json& options = entry.at("options");
+  const OrderedJson& options = entry.at("options");
   std::vector<std::string> all{"core", "--model",     "zigzag-3.8", "--json",
                                "-",    "--objective", objective};
   for (const char* name : {"hardware", "workload", "mapping"}) {
@@ -32,32 +32,32 @@ std::vector<std::string> arguments(const Scratch& scratch, const Json& entry,
 }
 
 /// "K 4" per loop.
-std::vector<std::string> order_of(const Json& layer) {
+std::vector<std::string> order_of(const OrderedJson& layer) {
   std::vector<std::string> order;
-  for (const Json& loop : layer.at("temporal_mapping"))
+  for (const OrderedJson& loop : layer.at("temporal_mapping"))
     order.push_back(loop.at(0).get<std::string>() + " " + std::to_string(loop.at(1).get<int>()));
   return order;
 }
 
 /// Loops per memory level, by operand.
-std::map<std::string, std::vector<std::size_t>> cuts_of(const Json& layer) {
+std::map<std::string, std::vector<std::size_t>> cuts_of(const OrderedJson& layer) {
   std::map<std::string, std::vector<std::size_t>> cuts;
-  for (const Json& operand : layer.at("operand_mapping")) {
-    for (const Json& level : operand.at("levels"))
+  for (const OrderedJson& operand : layer.at("operand_mapping")) {
+    for (const OrderedJson& level : operand.at("levels"))
       cuts[operand.at("operand").get<std::string>()].push_back(level.at("loops").size());
   }
   return cuts;
 }
 
-std::vector<double> latency_of(const Json& layer) {
-  const Json& parts = layer.at("latency");
+std::vector<double> latency_of(const OrderedJson& layer) {
+  const OrderedJson& parts = layer.at("latency");
   return {parts.at("ideal_temporal_cycles").get<double>(), parts.at("stall_cycles").get<double>(),
           parts.at("onload_cycles").get<double>(), parts.at("offload_cycles").get<double>()};
 }
 
 TEST(ZigZagCores, EqualToTheLastBit) {
   std::ifstream file(repository("tests/fixtures/zigzag/random_cores.json"));
-  const Json cases = Json::parse(file);
+  const OrderedJson cases = OrderedJson::parse(file);
   ASSERT_EQ(cases.size(), 48U);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (const auto& [objective, expected] : cases[i].at("expected").items()) {
@@ -65,14 +65,14 @@ TEST(ZigZagCores, EqualToTheLastBit) {
       const Scratch scratch;
       const Ran ran = run_monet(arguments(scratch, cases[i], objective));
       ASSERT_EQ(ran.code, 0) << ran.err;
-      const Json found = Json::parse(ran.out);
+      const OrderedJson found = OrderedJson::parse(ran.out);
       EXPECT_EQ(found.at("energy_pj").get<double>(), expected.at("energy_pj").get<double>());
       EXPECT_EQ(found.at("latency_cycles").get<double>(),
                 expected.at("latency_cycles").get<double>());
-      const Json& layers = found.at("layers");
+      const OrderedJson& layers = found.at("layers");
       ASSERT_EQ(layers.size(), expected.at("layers").size());
       for (std::size_t l = 0; l < layers.size(); ++l) {
-        const Json& e = expected.at("layers")[l];
+        const OrderedJson& e = expected.at("layers")[l];
         EXPECT_EQ(layers[l].at("name"), e.at("name"));
         EXPECT_EQ(layers[l].at("energy_pj").get<double>(), e.at("energy_pj").get<double>());
         EXPECT_EQ(latency_of(layers[l]), e.at("latency").get<std::vector<double>>());

@@ -21,5 +21,7 @@ void add_cluster_command(Command& monet);
 void add_train_command(Command& monet);
 void add_report_command(Command& monet);
 void add_validate_command(Command& monet);
+void add_compare_command(Command& monet);
+void add_explain_command(Command& monet);
 
 } // namespace monet::cli

@@ -4,6 +4,7 @@
 #include "commands/commands.hpp"
 #include "commands/what_if.hpp"
 #include "report/shared/text.hpp"
+#include "report/shared/written.hpp"
 
 #include "monet/base/errors.hpp"
 #include "monet/schedule/tile_costs.hpp"
@@ -248,7 +249,7 @@ int run_explain(const ExplainArguments& arguments, Session& session) {
     json["what_if"] = what_if_json(changes);
     text += '\n' + what_if_table(changes, model.step.modelled.figures);
   }
-  write_output(arguments.json, json, text);
+  write_output(arguments.json, written(ResultSchema::explain, std::move(json)), text);
   return kExitOk;
 }
 

@@ -15,7 +15,8 @@ Command monet_program() {
       "monet",
       "Model one training step of a neural network on an accelerator: latency, energy and memory"};
   monet.footer =
-      "Exit codes: 0 success, 1 a condition of --fail-if holds, 2 usage error, 3 invalid input, 4 infeasible, 5 output cannot be "
+      "Exit codes: 0 success, 1 a condition of --fail-if holds, 2 usage error, 3 invalid input, 4 "
+      "infeasible, 5 output cannot be "
       "written,\n70 internal error, 130 interrupted, 141 standard output closed by its reader, 143 "
       "terminated.\nExample: monet run examples/edge_resnet18_cifar.yaml";
   add_run_command(monet);
@@ -29,6 +30,8 @@ Command monet_program() {
   add_cluster_command(monet);
   add_train_command(monet);
   add_report_command(monet);
+  add_explain_command(monet);
+  add_compare_command(monet);
   add_validate_command(monet);
   return monet;
 }

@@ -25,7 +25,7 @@ bool is_offchip(const Link& link, const Chip& chip) {
   return std::ranges::find(link.cores, *chip.offchip) != link.cores.end();
 }
 
-/// Doubles links to the off-chip memory, or those between cores. False if there is none.
+/// Doubles links to the off-chip memory, or those between cores. Returns whether the chip has any.
 bool double_links(Chip& chip, bool offchip) {
   bool found = false;
   for (Link& link : chip.links) {

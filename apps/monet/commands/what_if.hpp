@@ -24,8 +24,8 @@ std::vector<WhatIf> model_changes(const Experiment& experiment, const ModelInput
                                   Session& session);
 
 nlohmann::ordered_json what_if_json(const std::vector<WhatIf>& changes);
-/// Table of the changes beside the present step. Latency and energy are those of the work of one
-/// present step.
+/// Table of the changes and the present step. Latency and energy are for the samples of the present
+/// step.
 std::string what_if_table(const std::vector<WhatIf>& changes, const StepFigures& present);
 
 } // namespace monet::cli

@@ -10,6 +10,7 @@ enum class ResultSchema {
   backward,
   cluster,
   comparison,
+  explain,
   explore,
   formats,
   optimise,
