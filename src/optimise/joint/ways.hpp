@@ -7,8 +7,6 @@
 #include "monet/optimise/joint.hpp"
 #include "monet/optimise/step_mode.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -85,7 +83,7 @@ public:
         continue;
       JointWay& other = others.emplace_back(way);
       other.priority = order;
-      other.name += fmt::format(", priority {}", name);
+      other.name += std::string(", priority ") + name;
     }
     return others;
   }
@@ -102,9 +100,9 @@ public:
     const std::size_t again = way.runs.size() - step_->graph.operators().size();
     if (again == 0)
       return std::nullopt;
-    way.name = fmt::format("{} recomputed{}", again, suffix);
+    way.name = std::to_string(again) + " recomputed" + std::string(suffix);
     if (const int number = ++names_[way.name]; number > 1)
-      way.name += fmt::format(" ({})", number);
+      way.name += " (" + std::to_string(number) + ")";
     way.step = std::make_shared<const TrainingGraph>(with_recomputation(*step_, way.runs));
     way.priority = Priority::order;
     return way;
