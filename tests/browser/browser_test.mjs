@@ -453,6 +453,7 @@ async function check_malformed(context, folder) {
     { kind: "explore", runs: ["training"] },
     { kind: "explore-comparison", pairs: [7, { fronts: { a: { a: { designs: [null] } } }, best: [1] }] },
     { kind: "constructor" },
+    { kind: "comparison", runs: [null], totals: [{ values: [null, "x"] }], causes: [7], layers: [null], timelines: [[{ bars: [null, [1]] }], 3], settings: [{ values: [5] }] },
     { kind: "cluster", stages: [null], timeline: { passes: [null, [0, 9, "x"], [0, 0, 0, -1, 5, 2]], sends: [7], stages: [3] }, memory: [], blocks: [null] },
     { kind: "parallelism", front: [null], runners_up: {}, best_strategy: 4, memory_limit_bytes: "x" },
     { kind: "backward-study", figures: [null, { unit: 3, paper: "x", assumptions: [2] }], networks: [{ techniques: [null] }], ambiguities: [7], statements: [1] },
@@ -503,7 +504,7 @@ async function check_speed(context, file) {
 
 function make_samples(folder) {
   const makers = { ...samples, ...explorations, ...pages };
-  const names = ["typical", "hostile", "smallest", "single_core", "optimised", "large", "explored", "explored_hostile", "explored_large", "compared", "cluster", "cluster_cut", "cluster_hostile", "plan", "plan_hostile", "study", "study_hostile"];
+  const names = ["typical", "hostile", "smallest", "single_core", "optimised", "large", "explored", "explored_hostile", "explored_large", "compared", "cluster", "cluster_cut", "cluster_hostile", "plan", "plan_hostile", "study", "study_hostile", "results_compared", "results_compared_hostile"];
   return names.map((name) => {
     const file = path.join(folder, `${name}.html`);
     writeFileSync(file, assemble(makers[name]()));

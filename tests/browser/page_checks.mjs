@@ -1,4 +1,4 @@
-// Pages without charts to use: of a step on a cluster, of a search for a strategy and of a study.
+// Pages without charts to use: of a step on a cluster, of a search for a strategy, of a study and of a comparison.
 
 async function check_cluster(page, data, { check, equal }) {
   const report = page.locator("#report");
@@ -39,7 +39,20 @@ async function check_study(page, data, { equal }) {
   equal(bars, 5 * Object.keys(data.networks[0].techniques).length, "with a part for each tensor");
 }
 
-const kChecks = { cluster: check_cluster, parallelism: check_plan, "backward-study": check_study };
+async function check_comparison(page, data, { check, equal }) {
+  const rows = (index) => page.locator("section").nth(index).locator("tbody tr");
+  equal(await rows(0).count(), data.runs.length, "a row for each result");
+  equal(await rows(1).count(), data.totals.length, "a row for each total");
+  equal(await rows(2).count(), data.causes.length, "a row for each cause");
+  const timelines = page.locator("section").nth(4);
+  equal(await timelines.locator("svg").count(), data.timelines.length, "a timeline for each result");
+  equal(await timelines.locator("rect").count(), data.timelines.flat().flatMap((lane) => lane.bars).length, "with a bar for each run");
+  equal(await rows(5).count(), 200, "the first layers are listed");
+  check((await page.locator("section").nth(5).innerText()).includes("50 more layers"), "and how many are not");
+  equal(await rows(6).count(), data.settings.length, "a row for each setting that differs");
+}
+
+const kChecks = { comparison: check_comparison, cluster: check_cluster, parallelism: check_plan, "backward-study": check_study };
 
 /// Null where the page is another one.
 export function check_of_page(kind) {

@@ -1,4 +1,4 @@
-// Made-up results of a step on a cluster, of a search for a strategy and of a study. Only consistent: sums add up.
+// Made-up results of a step on a cluster, of a search for a strategy, of a study and of a comparison. Only consistent: sums add up.
 import { kHostileNames } from "./samples.mjs";
 
 const kProvenance = { version: "0.1.0", git_hash: "0123456789abcdef", seed: 0, inputs: { "e.yaml": "9f2c6b1e" }, options: {} };
@@ -106,4 +106,36 @@ export function study(name = "study") {
 
 export function study_hostile() {
   return study(kHostileNames[0]);
+}
+
+export function results_compared(name = "layer") {
+  const limits = ["compute", "link", "offchip", "capacity", "order"];
+  const layers = Array.from({ length: 250 }, (_, i) => ({
+    name: `${name} ${i}`,
+    phase: i % 2 === 0 ? "forward" : "update",
+    cause: limits[i % 5],
+    critical_path_cycles: i === 7 ? [null, 40] : [100, 100 + i],
+    energy_pj: [1, 2],
+    offchip_bytes: [0, 64],
+  }));
+  const sum = (run) => layers.reduce((total, layer) => total + (layer.critical_path_cycles[run] ?? 0), 0);
+  const latency = [sum(0), sum(1)];
+  const lane = (core, end) => ({ core, bars: [[0, end / 2, "forward"], [end / 2, end, "update"]] });
+  return {
+    schema_version: 1,
+    kind: "comparison",
+    name: "a and b",
+    runs: [{ label: "out/a", name, kind: "training" }, { label: "out/b", name, kind: "training" }],
+    totals: [{ name: "latency", unit: "cycles", values: latency }, { name: "energy", unit: "pJ", values: [1e9, null] }, { name: "memory", unit: "bytes", values: [1024, 2048] }],
+    causes: limits.map((limit, i) => ({ name: limit, unit: "cycles", values: i === 0 ? latency : [0, 0] })),
+    phases: [{ phase: "forward", critical_path_cycles: latency, energy_pj: [1, 2], peak_memory_bytes: [1, 2] }],
+    layers,
+    settings: [{ file: "chip.yaml", key: name, values: ["1", null] }],
+    timelines: latency.map((end) => [lane(0, end), lane(1, end / 2)]),
+    provenance: kProvenance,
+  };
+}
+
+export function results_compared_hostile() {
+  return results_compared(kHostileNames[1]);
 }
