@@ -94,12 +94,12 @@ StepChoice choose_step(const Experiment& experiment, const Chip& chip, const Tra
   const auto told = [&](const SearchProgress& state) { session.progress.search(state); };
   return session.stage(options.name.empty() ? "fusion" : options.name + ": fusion", [&] {
     std::optional<SharedPlans> shared;
-    if (experiment.quick)
+    if (experiment.effort == Effort::quick)
       shared.emplace(step, experiment.halo);
-    return monet::choose_step(
-        step, chip, options,
-        {experiment.mode, experiment.core_cost.objective, shared ? &*shared : nullptr, told},
-        costs);
+    return monet::choose_step(step, chip, options,
+                              {experiment.mode, experiment.core_cost.objective,
+                               shared ? &*shared : nullptr, told, experiment.effort},
+                              costs);
   });
 }
 
@@ -151,16 +151,20 @@ std::map<std::string, std::string> named_files(const std::vector<std::string>& f
   return named;
 }
 
-/// Scalars of a node by the path of their keys. Nesting is limited by parse_yaml().
-void add_scalars(const YamlNode& node, const std::string& path,
+/// Scalars of a node of a file in `folder` by the path of their keys. Paths of files become their
+/// names. Nesting is limited by parse_yaml().
+void add_scalars(const YamlNode& node, const std::filesystem::path& folder, const std::string& path,
                  std::map<std::string, std::string>& scalars) {
   const std::string prefix = path.empty() ? "" : path + '.';
   for (const YamlNode::Entry& entry : node.entries)
-    add_scalars(entry.value, prefix + entry.key, scalars);
+    add_scalars(entry.value, folder, prefix + entry.key, scalars);
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    add_scalars(node.items[i], prefix + std::to_string(i), scalars);
-  if (node.kind == YamlNode::Kind::scalar)
-    scalars[path] = node.scalar;
+    add_scalars(node.items[i], folder, prefix + std::to_string(i), scalars);
+  if (node.kind != YamlNode::Kind::scalar)
+    return;
+  const bool is_path =
+      node.scalar.find('/') != std::string::npos && is_file((folder / node.scalar).string());
+  scalars[path] = is_path ? std::filesystem::path(node.scalar).filename().string() : node.scalar;
 }
 
 } // namespace
@@ -184,6 +188,8 @@ Provenance provenance_of(const Experiment& experiment, const Chip& chip) {
                             : std::filesystem::path(experiment.stacks).filename().string();
     options["halo"] = experiment.halo == Halo::cached ? "cached" : "recomputed";
   }
+  if (experiment.effort != Effort::normal)
+    options["effort"] = name_of(experiment.effort);
   if (experiment.priority != Priority::latency)
     options["priority"] = name_of(experiment.priority);
   for (const std::string& name : kTransferRules) {
@@ -259,7 +265,8 @@ void add_file_settings(const std::vector<std::string>& files, Provenance& proven
   for (const auto& [name, path] : named_files(files)) {
     const std::string extension = std::filesystem::path(path).extension().string();
     if (extension == ".yaml" || extension == ".yml")
-      add_scalars(load_yaml(path), "", provenance.settings[name]);
+      add_scalars(load_yaml(path), std::filesystem::path(path).parent_path(), "",
+                  provenance.settings[name]);
   }
 }
 

@@ -16,8 +16,8 @@ int main(int argc, char** argv) try {
   const monet::TrainingGraph step = monet::fold_views(monet::make_training_graph(network, {}));
   monet::CoreCostCache costs;
   // Layer by layer or fused, whichever takes fewer cycles; model_step() would model one of them.
-  const monet::StepChoice choice = monet::choose_step(step, chip, {}, monet::StepMode::automatic,
-                                                      monet::Objective::latency, {costs});
+  const monet::StepChoice choice = monet::choose_step(
+      step, chip, {}, {monet::StepMode::automatic, monet::Objective::latency}, costs);
   const monet::StepFigures& figures = choice.figures;
   std::printf("%lld cycles, %.3f mJ, at most %.1f MiB\n",
               static_cast<long long>(figures.latency_cycles), figures.energy_pj / 1e9,

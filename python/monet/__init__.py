@@ -24,7 +24,9 @@ from monet.columns import Columns
 from monet.commands import (
     backward,
     cluster,
+    compare,
     core,
+    explain,
     formats,
     graph,
     hardware_costs,
@@ -58,8 +60,8 @@ from monet.warning import MonetWarning
 __all__ = [
     "LAMB", "SGD", "Adafactor", "Adagrad", "Adam", "AdamW", "Answer", "Chip", "Columns", "Design", "Error", "Execution", "Exploration", "InfeasibleError", "InferenceStep",
     "InputError", "InternalError", "Lion", "MonetWarning", "Muon", "Network", "RMSprop", "Result", "Space", "Step", "Store", "Strategy", "Sweep",
-    "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare_explorations",
-    "compare_with_torch", "core", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
+    "TorchComparison", "TrainingStep", "__version__", "backward", "cluster", "compare", "compare_explorations",
+    "compare_with_torch", "core", "explain", "explore", "formats", "from_torch", "graph", "hardware_costs", "operators",
     "optimise", "read_chip", "read_network", "read_space", "read_store", "report", "run", "schedule_as_stream",
     "sweep", "train", "validate",
 ]  # fmt: skip

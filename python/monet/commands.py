@@ -295,6 +295,39 @@ def validate(*files: File, batch: int | None = None, dimensions: Mapping[str, in
     return run_command(("validate",), {"--batch": batch, "--dim": dimensions}, names, inputs=Inputs()).table
 
 
+def compare(
+    first: File | Mapping[str, Any],
+    *others: File | Mapping[str, Any],
+    layers: int = 20,
+    csv: File | None = None,
+    output: File | None = None,
+    progress: Progress = None,
+) -> Answer:
+    """Compares results of modelled steps: files, folders, or dicts from `to_dict()`. The first is
+    what the others are compared with. `output`: a folder for the page."""
+    inputs = Inputs()
+    names = [inputs.name(one, "result") for one in (first, *others)]
+    values = {"--layers": layers, "--csv": csv, "--output": output, "--json": "-"}
+    return Answer(run_command(("compare",), values, names, inputs=inputs, progress=progress))
+
+
+def explain(
+    experiment: FileOrDict,
+    *,
+    layer: str | None = None,
+    layers: int = 10,
+    no_what_if: bool = False,
+    jobs: int = 1,
+    progress: Progress = None,
+) -> Answer:
+    """Shows why the step of an experiment takes its time, and models it again after changes that
+    could help. `layer`: a layer whose loop nest is printed."""
+    inputs = Inputs()
+    name = inputs.name(experiment, "experiment")
+    values = {"--layer": layer, "--layers": layers, "--no-what-if": no_what_if, "--jobs": jobs, "--json": "-"}
+    return Answer(run_command(("explain",), values, [name], inputs=inputs, progress=progress))
+
+
 class Formats(Answer):
     """Number formats, or numbers rounded to one."""
 
@@ -432,4 +465,4 @@ def _with_file(ran: Ran, folder: File) -> Ran:
     return Ran(ran.code, ran.table, text, ran.messages)
 
 
-__all__ = ["backward", "cluster", "core", "formats", "graph", "hardware_costs", "operators", "report", "run", "train", "validate"]
+__all__ = ["backward", "cluster", "compare", "core", "explain", "formats", "graph", "hardware_costs", "operators", "report", "run", "train", "validate"]

@@ -245,6 +245,19 @@ def test_arrays_are_rounded(tmp_path: Path) -> None:
     assert np.array_equal(product.array, np.arange(16.0).reshape(4, 4))
 
 
+def test_results_are_compared_and_explained(tmp_path: Path) -> None:
+    experiment = {"name": "small", "workload": {"network": str(DATA / "workload/resnet8_16.onnx"), "batch": 1},
+                  "training": {"optimizer": {"type": "sgd"}}, "schedule": {"mode": "layer-by-layer"},
+                  "hardware": str(DATA / "hardware/npu_small.yaml")}  # fmt: skip
+    results = [monet.run(experiment, tmp_path / str(batch), batch=batch) for batch in (1, 2)]
+    made = monet.compare(tmp_path / "1", tmp_path / "2")
+    assert made["totals"][0]["values"] == [result["latency_cycles"] for result in results]
+    assert "difference" in str(made)
+    explained = monet.explain(experiment, no_what_if=True)
+    assert explained["latency_cycles"] == results[0]["latency_cycles"]
+    assert "waits most for" in str(explained)
+
+
 # --- The list of commands and options ----------------------------------------------------------
 
 # What in Python is an object, or has no use: of a step, a chip, the result.
@@ -267,6 +280,8 @@ FUNCTIONS: dict[tuple[str, ...], list[tuple[Callable[..., Any], set[str]]]] = {
     ("train",): [(monet.train, {"json"})],
     ("report",): [(monet.report, set())],
     ("validate",): [(monet.validate, set())],
+    ("compare",): [(monet.compare, {"fail_if", "json"})],
+    ("explain",): [(monet.explain, {"json"})],
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 Experiment experiment_of(const Space& space, DesignId id, const std::string& hardware) {
   Experiment experiment;
   static_cast<StepSettings&>(experiment) = space.settings(id);
-  experiment.quick = true;
+  experiment.effort = Effort::quick;
   const auto& runs = space.workload.runs;
   experiment.inference_only = std::ranges::find(runs, "training") == runs.end();
   experiment.name = fmt::format("{}, design {}", space.name, id);

@@ -41,16 +41,18 @@ struct ScheduleKeys {
   std::string stacks = "auto"; ///< path of a stacks file, or auto
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
+  Effort effort = Effort::normal;
   std::vector<std::string> stream_like; ///< of kTransferRules
 
   bool has_stacks() const { return !stacks.empty() && stacks != "auto"; }
 };
-/// Values of `mode`, `halo` and `priority`.
+/// Values of `mode`, `halo`, `priority` and `effort`.
 inline constexpr std::array kStepModes{StepMode::automatic, StepMode::layer_by_layer,
                                        StepMode::fused};
 inline constexpr std::array kHalos{NamedChoice<Halo>{"cached", Halo::cached},
                                    NamedChoice<Halo>{"recomputed", Halo::recomputed}};
 inline constexpr std::array kPriorities{Priority::latency, Priority::memory, Priority::order};
+inline constexpr std::array kEfforts{Effort::quick, Effort::normal, Effort::thorough};
 /// Options of `monet schedule` and keys of `schedule:` with these values.
 inline constexpr OptionRow<ScheduleKeys> kScheduleKeys[] = {
     {"mode", option_choice<kStepModes, &ScheduleKeys::mode>,
@@ -63,6 +65,9 @@ inline constexpr OptionRow<ScheduleKeys> kScheduleKeys[] = {
      "Fused: data that two slices share are kept (cached) or recomputed"},
     {"priority", option_choice<kPriorities, &ScheduleKeys::priority>,
      "Next tile of a core: the first ready one, the deepest in the network, or the next in order"},
+    {"effort", option_choice<kEfforts, &ScheduleKeys::effort>,
+     "Fused and auto: one plan by estimates (quick), several and a brief search, or a longer "
+     "search"},
     {"stream_like",
      option_field<&ScheduleKeys::stream_like>,
      "Use Stream's rule for this kind of data movement; may be repeated",
@@ -88,7 +93,7 @@ struct StepSettings {
   std::string mapping;                     ///< path; empty: automatic
   StepMode mode = StepMode::automatic;
   std::string stacks; ///< path of a stacks file; empty: automatic. Not for layer-by-layer mode
-  bool quick = false; ///< use only the fusion choices that a space exploration tries
+  Effort effort = Effort::normal; ///< explorations are quick
   Halo halo = Halo::cached;
   Priority priority = Priority::latency;
   TransferRules rules;

@@ -32,6 +32,14 @@ std::string_view name_of(StepMode mode);
 /// Parses layer-by-layer, fused or auto; nullopt for other names.
 std::optional<StepMode> step_mode_named(std::string_view name);
 
+/// How long choose_step() searches for fused plans.
+enum class Effort {
+  quick,    ///< one plan, selected by estimates, as in explorations: SharedPlans
+  normal,   ///< several candidates, then a brief search
+  thorough, ///< ten times the effort of the brief search
+};
+std::string_view name_of(Effort effort);
+
 /// A candidate way to run the step, and its figures.
 struct StepCandidate {
   std::string name;
@@ -71,6 +79,7 @@ struct StepChoiceOptions {
   /// plans.
   const SharedPlans* shared = nullptr;
   StepProgress progress = {};
+  Effort effort = Effort::normal; ///< `quick` requires `shared`
 };
 
 /// Schedules several candidate ways to run the step and returns the best by the objective (of equal

@@ -324,6 +324,8 @@ private:
       read_schedule_section(*node, path_, workload, problems_);
       if (!workload.stacks.empty())
         problems_.add(node->where, "stacks of a file do not suit every chip of a space");
+      if (workload.effort != Effort::normal)
+        problems_.add(node->where, "explorations have one effort, quick", "leave out 'effort'");
     }
   }
 

@@ -110,6 +110,7 @@ void StepSettings::set(const ScheduleKeys& keys) {
     stacks = keys.stacks;
   halo = keys.halo;
   priority = keys.priority;
+  effort = keys.effort;
   for (const std::string& name : keys.stream_like) {
     if (bool TransferRules::*rule = transfer_rule_named(name))
       rules.*rule = false;

@@ -333,20 +333,22 @@ private:
 
 } // namespace
 
-std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
+std::optional<FusionResult> search_briefly(const FusionProblem& problem,
+                                           const BriefSearchOptions& brief,
                                            const StepFigures& given, const SearchControl& control) {
   constexpr std::int64_t kMaxTiles = 40'000; // maximum tiles of the given plan
-  if (std::ranges::find(kFusionObjectives, objective) == kFusionObjectives.end() ||
+  if (std::ranges::find(kFusionObjectives, brief.objective) == kFusionObjectives.end() ||
       problem.tiling.allocation != nullptr || gives_cores(problem.tiling.mapping) ||
       given.tiles > kMaxTiles)
     return std::nullopt;
   FusionOptions options;
-  options.objective = objective;
-  options.evaluations = 20;
-  options.tiles = 500'000;
-  options.group_evaluations = 1500;
-  options.group_tiles = 600'000;
-  options.complete_below = 100;
+  const std::int64_t times = brief.effort == Effort::thorough ? 10 : 1;
+  options.objective = brief.objective;
+  options.evaluations = 20 * times;
+  options.tiles = 500e3 * static_cast<double>(times);
+  options.group_evaluations = 1500 * times;
+  options.group_tiles = 600e3 * static_cast<double>(times);
+  options.complete_below = 100 * times;
   return BriefSearch(problem, options, control).run();
 }
 

@@ -8,6 +8,7 @@
 
 #include "monet/optimise/fusion.hpp"
 #include "monet/optimise/search.hpp"
+#include "monet/optimise/step_mode.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -86,11 +87,17 @@ private:
   KeepRate scheduled_{"whole plans: fit the chip, within the limit of tiles"};
 };
 
+struct BriefSearchOptions {
+  Objective objective = Objective::latency;
+  Effort effort = Effort::normal;
+};
+
 /// Final search of choose_step(), from the stacks of the problem's tiling, whose figures are
 /// `given`. Schedules the step 20 to 100 times, while the tiles total at most 500,000, and groups
-/// at most 1,500 times with 600,000 tiles. Returns nothing for the memory objective, given cores,
-/// or more than 40,000 tiles.
-std::optional<FusionResult> search_briefly(const FusionProblem& problem, Objective objective,
+/// at most 1,500 times with 600,000 tiles; a thorough effort has ten times these limits.
+/// Returns nothing for the memory objective, given cores, or more than 40,000 tiles.
+std::optional<FusionResult> search_briefly(const FusionProblem& problem,
+                                           const BriefSearchOptions& brief,
                                            const StepFigures& given, const SearchControl& control);
 
 } // namespace monet

@@ -57,7 +57,8 @@ class Choice {
 public:
   Choice(const TrainingGraph& step, const Chip& chip, const StepOptions& options,
          const StepChoiceOptions& choice, CoreCostCache& costs)
-      : step_(step), chip_(chip), options_(options), objective_(choice.objective), costs_(costs),
+      : step_(step), chip_(chip), options_(options), objective_(choice.objective),
+        effort_(choice.effort), costs_(costs),
         known_(choice.shared ? &choice.shared->schedules : nullptr) {
     control_.jobs = options.schedule.jobs;
     control_.progress = choice.progress;
@@ -143,7 +144,7 @@ private:
     problem.schedule.hopeless = {};
     try {
       std::optional<FusionResult> found =
-          search_briefly(problem, objective_, choice_.figures, control_);
+          search_briefly(problem, {objective_, effort_}, choice_.figures, control_);
       choice_.evaluations += found ? found->evaluations : 0;
       if (found && found->method != FusionMethod::none) // layer by layer is a separate way
         take({"search", found->figures, {}}, problem.tiling.with(std::move(found->plan)));
@@ -225,6 +226,7 @@ private:
   const Chip& chip_;
   const StepOptions& options_;
   Objective objective_;
+  Effort effort_;
   CoreCostCache& costs_;
   KnownSchedules* known_;
   SearchControl control_;
@@ -271,6 +273,11 @@ std::optional<TilingOptions> best_in_turns(const TrainingGraph& step, const Chip
 }
 
 } // namespace
+
+std::string_view name_of(Effort effort) {
+  constexpr std::array<std::string_view, 3> kNames{"quick", "normal", "thorough"};
+  return kNames.at(static_cast<std::size_t>(effort));
+}
 
 std::string_view name_of(StepMode mode) {
   return name_in(kModes, mode);
