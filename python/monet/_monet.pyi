@@ -35,6 +35,7 @@ class ScheduleArguments:
     mapping: str
     stacks: str
     halo: str
+    effort: str
     priority: str
     stream_like: list[str]
     objective: str

@@ -117,6 +117,7 @@ class Step:
         stacks: FileOrDict | Sequence[Any] | None = None,
         halo: str = "cached",
         priority: str = "latency",
+        effort: str = "normal",
         stream_like: Sequence[str] = (),
         objective: str = "latency",
         lpf_limit: int = 6,
@@ -134,7 +135,7 @@ class Step:
         inputs = Inputs()
         given = _schedule_arguments(
             inputs, chip, mode=mode, mapping=mapping, stacks=stacks, halo=halo, priority=priority,
-            stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
+            effort=effort, stream_like=stream_like, objective=objective, lpf_limit=lpf_limit, jobs=jobs, verify=verify,
         )  # fmt: skip
         with progress_of(progress) as told, told_in_python(("schedule",)):
             handle = inputs.reading(lambda: _monet.schedule(self._handle, chip._handle, given, told), ("schedule",))
@@ -262,6 +263,7 @@ def _schedule_arguments(
     stacks: FileOrDict | Sequence[Any] | None,
     halo: str,
     priority: str,
+    effort: str,
     stream_like: Sequence[str],
     objective: str,
     lpf_limit: int,
@@ -277,6 +279,7 @@ def _schedule_arguments(
     given.stacks = "auto" if stacks is None else inputs.name(stacks, "stacks")
     given.halo = arguments.one_of("halo", halo, ("cached", "recomputed"))
     given.priority = arguments.one_of("priority", priority, ("latency", "memory", "order"))
+    given.effort = arguments.one_of("effort", effort, ("quick", "normal", "thorough"))
     given.stream_like = arguments.several_of("stream_like", stream_like, rules)
     given.objective = arguments.one_of("objective", objective, ("latency", "energy", "edp"))
     given.lpf_limit = arguments.whole("lpf_limit", lpf_limit, 0, 64)

@@ -21,7 +21,6 @@ def allocation(
     stacks: FileOrDict | Sequence[Any] | None = None,
     halo: str = "cached",
     priority: str = "latency",
-    effort: str = "normal",
     stream_like: Sequence[str] = (),
     core_objective: str = "auto",
     lpf_limit: int | str = 6,
@@ -48,8 +47,6 @@ def allocation(
     halo: Fused: data that two slices share are kept (cached) or recomputed.
     priority: Next tile of a core: the first ready one, the deepest in the network, or the next in
         order.
-    effort: Fused and auto: one plan by estimates (quick), several and a brief search, or a longer
-        search.
     stream_like: Use Stream's rule for this kind of data movement; may be repeated.
     core_objective: Objective of each layer's mapping on a core; auto: as objective.
     lpf_limit: Maximum number of factors of temporal loops; more are merged. none: no limit.
@@ -78,7 +75,6 @@ def fusion(
     stacks: FileOrDict | Sequence[Any] | None = None,
     halo: str = "cached",
     priority: str = "latency",
-    effort: str = "normal",
     stream_like: Sequence[str] = (),
     core_objective: str = "auto",
     lpf_limit: int | str = 6,
@@ -103,8 +99,6 @@ def fusion(
     halo: Fused: data that two slices share are kept (cached) or recomputed.
     priority: Next tile of a core: the first ready one, the deepest in the network, or the next in
         order.
-    effort: Fused and auto: one plan by estimates (quick), several and a brief search, or a longer
-        search.
     stream_like: Use Stream's rule for this kind of data movement; may be repeated.
     core_objective: Objective of each layer's mapping on a core; auto: as objective.
     lpf_limit: Maximum number of factors of temporal loops; more are merged. none: no limit.
@@ -132,7 +126,6 @@ def checkpointing(
     stacks: FileOrDict | Sequence[Any] | None = None,
     halo: str = "cached",
     priority: str = "latency",
-    effort: str = "normal",
     stream_like: Sequence[str] = (),
     core_objective: str = "auto",
     lpf_limit: int | str = 6,
@@ -165,8 +158,6 @@ def checkpointing(
     halo: Fused: data that two slices share are kept (cached) or recomputed.
     priority: Next tile of a core: the first ready one, the deepest in the network, or the next in
         order.
-    effort: Fused and auto: one plan by estimates (quick), several and a brief search, or a longer
-        search.
     stream_like: Use Stream's rule for this kind of data movement; may be repeated.
     core_objective: Objective of each layer's mapping on a core; auto: as objective.
     lpf_limit: Maximum number of factors of temporal loops; more are merged. none: no limit.
@@ -203,7 +194,6 @@ def joint(
     stacks: FileOrDict | Sequence[Any] | None = None,
     halo: str = "cached",
     priority: str = "latency",
-    effort: str = "normal",
     stream_like: Sequence[str] = (),
     core_objective: str = "auto",
     lpf_limit: int | str = 6,
@@ -231,8 +221,6 @@ def joint(
     halo: Fused: data that two slices share are kept (cached) or recomputed.
     priority: Next tile of a core: the first ready one, the deepest in the network, or the next in
         order.
-    effort: Fused and auto: one plan by estimates (quick), several and a brief search, or a longer
-        search.
     stream_like: Use Stream's rule for this kind of data movement; may be repeated.
     core_objective: Objective of each layer's mapping on a core; auto: as objective.
     lpf_limit: Maximum number of factors of temporal loops; more are merged. none: no limit.

@@ -251,6 +251,8 @@ void add_result(py::module_& module) {
       .def_readwrite("files", &ScheduleArguments::files);
   add_keys<ScheduleKeys>(arguments, kScheduleKeys,
                          [](ScheduleArguments& of) -> ScheduleKeys& { return of; });
+  add_keys<ScheduleKeys>(arguments, kEffortKeys,
+                         [](ScheduleArguments& of) -> ScheduleKeys& { return of; });
   add_keys<CoreCostOptions>(arguments, kCoreCostKeys,
                             [](ScheduleArguments& of) -> CoreCostOptions& { return of.cost; });
   module.def("schedule", &schedule_step, py::arg("step"), py::arg("chip"), py::arg("arguments"),

@@ -45,6 +45,7 @@ void add_schedule_command(Command& monet) {
       "--pooling", &arguments->pooling,
       "Pooling in stream-coala: all channels once per channel (as in Stream), or all channels once",
       {.choices = {"stream", "once"}});
+  command.add(bind(kEffortKeys, arguments->step.rules));
   command.add(bind(kCoreCostKeys, arguments->step.cost));
   command.add("--json", &arguments->json, "Write the result as JSON; -: standard output",
               {.type = "FILE", .output = Output::file});

@@ -36,8 +36,8 @@ struct FileSections {
     std::vector<BoundOption> options;
     if (section == "schedule") {
       options = bind(kScheduleKeys, schedule);
-      const std::vector<BoundOption> cost = bind(kCoreCostKeys, core_cost);
-      options.insert(options.end(), cost.begin(), cost.end());
+      for (const auto& more : {bind(kEffortKeys, schedule), bind(kCoreCostKeys, core_cost)})
+        options.insert(options.end(), more.begin(), more.end());
     }
     if (section == "optimise")
       options = bind(kSearchLimits, limits);

@@ -65,13 +65,16 @@ inline constexpr OptionRow<ScheduleKeys> kScheduleKeys[] = {
      "Fused: data that two slices share are kept (cached) or recomputed"},
     {"priority", option_choice<kPriorities, &ScheduleKeys::priority>,
      "Next tile of a core: the first ready one, the deepest in the network, or the next in order"},
-    {"effort", option_choice<kEfforts, &ScheduleKeys::effort>,
-     "Fused and auto: one plan by estimates (quick), several and a brief search, or a longer "
-     "search"},
     {"stream_like",
      option_field<&ScheduleKeys::stream_like>,
      "Use Stream's rule for this kind of data movement; may be repeated",
      {.repeated = true, .names = &kTransferRules}},
+};
+/// Key of `schedule:` and option of `monet schedule`; searches have limits of their effort instead.
+inline constexpr OptionRow<ScheduleKeys> kEffortKeys[] = {
+    {"effort", option_choice<kEfforts, &ScheduleKeys::effort>,
+     "Fused and auto: one plan by estimates (quick), several and a brief search, or a longer "
+     "search"},
 };
 /// Keys of `schedule:` for the mappings of layers on cores.
 inline constexpr OptionRow<CoreCostOptions> kCoreCostKeys[] = {

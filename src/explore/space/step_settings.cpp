@@ -134,6 +134,7 @@ void read_schedule_section(const YamlNode& node, const std::string& path, StepSe
   YamlMap map(node, problems);
   ScheduleKeys keys;
   read_options(map, bind(kScheduleKeys, keys), problems);
+  read_options(map, bind(kEffortKeys, keys), problems);
   if (keys.has_stacks() && keys.mode == StepMode::layer_by_layer)
     problems.add(map.find("stacks")->where, "stacks have no effect layer by layer",
                  "leave out 'mode: layer-by-layer'");
