@@ -296,8 +296,7 @@ def validate(*files: File, batch: int | None = None, dimensions: Mapping[str, in
 
 
 def compare(
-    first: File | Mapping[str, Any],
-    *others: File | Mapping[str, Any],
+    *results: File | Mapping[str, Any],
     layers: int = 20,
     csv: File | None = None,
     output: File | None = None,
@@ -306,7 +305,7 @@ def compare(
     """Compares results of modelled steps: files, folders, or dicts from `to_dict()`. The first is
     what the others are compared with. `output`: a folder for the page."""
     inputs = Inputs()
-    names = [inputs.name(one, "result") for one in (first, *others)]
+    names = [inputs.name(one, "results") for one in results]
     values = {"--layers": layers, "--csv": csv, "--output": output, "--json": "-"}
     return Answer(run_command(("compare",), values, names, inputs=inputs, progress=progress))
 

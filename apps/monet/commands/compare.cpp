@@ -151,7 +151,7 @@ int run_compare(const CompareArguments& arguments, Session& session) {
 void add_compare_command(Command& monet) {
   auto arguments = std::make_shared<CompareArguments>();
   Command& command = monet.add_command("compare", "Compare results of modelled steps");
-  command.add("result", &arguments->results,
+  command.add("results", &arguments->results,
               "Results of monet run, schedule or cluster, or folders with them; the first is what "
               "the others are compared with",
               {.type = "RESULT", .required = true});
