@@ -71,6 +71,31 @@ TEST(ClusterModel, ShardsStatesGradientsAndParametersByTheirFormulas) {
   EXPECT_EQ(states_of(memory(3)), 16 * p / 8);
 }
 
+/// The head reads the table that ZeRO gathers for the embedding. It is no activation that the first
+/// layer would store to compute itself again, nor one that stages send.
+TEST(ClusterModel, AGatheredTiedTableIsNotHandedOn) {
+  TransformerShape shape = gpt(4);
+  shape.tied = true;
+  shape.vocabulary = 8192; // more bytes than a layer's input
+  const A100s four(4, shape);
+  for (const std::int64_t stages : {1, 2}) {
+    const auto model = [&](int zero) {
+      ParallelStrategy strategy{.axes = {{AxisRole::data, 4 / stages},
+                                         {AxisRole::pipeline, stages},
+                                         {AxisRole::zero, zero}},
+                                .global_batch = 8};
+      strategy.recompute = RecomputeKind::full;
+      return four.model(strategy);
+    };
+    const ClusterStep whole = model(0);
+    const ClusterStep gathered = model(3);
+    EXPECT_EQ(gathered.blocks.front().output_bytes, whole.blocks.front().output_bytes);
+    for (std::size_t i = 0; i < whole.stages.size(); ++i)
+      EXPECT_EQ(bytes(gathered.stages[i].memory, MemoryOwner::stored_activations),
+                bytes(whole.stages[i].memory, MemoryOwner::stored_activations));
+  }
+}
+
 TEST(ClusterModel, ShardsStatesThatNoAxisDivides) {
   const A100s seven(7, gpt(4)); // of 512 and 1,024 numbers
   for (const int zero : {1, 2, 3}) {

@@ -22,7 +22,7 @@ void double_ports(Memory& memory) {
 }
 
 bool is_offchip(const Link& link, const Chip& chip) {
-  return std::ranges::find(link.cores, *chip.offchip) != link.cores.end();
+  return chip.offchip && std::ranges::find(link.cores, *chip.offchip) != link.cores.end();
 }
 
 /// Doubles links to the off-chip memory, or those between cores. Returns whether the chip has any.
@@ -41,6 +41,8 @@ bool double_links(Chip& chip, bool offchip) {
 /// Doubles the ports of the off-chip memory and the links to it. A word that is twice as wide costs
 /// twice as much per access, so that the energy per bit stays.
 bool double_offchip(Experiment&, Chip& chip) {
+  if (!chip.offchip)
+    return false;
   for (Memory& memory : chip.cores[chip.offchip->index()].memories) {
     double_ports(memory);
     memory.read_energy_pj *= 2;
@@ -58,6 +60,8 @@ bool double_on_chip_links(Experiment&, Chip& chip) {
 bool double_memories(Experiment&, Chip& chip) {
   for (std::size_t i = 0; i < chip.compute_cores(); ++i) {
     std::vector<Memory>& memories = chip.cores[i].memories;
+    if (memories.empty())
+      continue;
     const auto largest =
         std::ranges::max(memories, {}, [](const Memory& memory) { return memory.size.value; }).size;
     for (Memory& memory : memories)

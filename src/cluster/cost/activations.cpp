@@ -135,8 +135,24 @@ private:
     return found.value_or(last.at(part));
   }
 
-  /// Sets the output of each block: its largest result that a later block reads.
+  /// Per tensor: whether it depends on the samples, and not only on parameters.
+  std::vector<bool> depends_on_samples() const {
+    std::vector<bool> depends(graph().tensors().size());
+    for (const TensorId id : graph().inputs)
+      depends[id.index()] = graph().tensor(id).kind == TensorKind::input;
+    for (const Operator& one : graph().operators()) {
+      const bool any = std::ranges::any_of(present(one.inputs),
+                                           [&](TensorId id) { return depends[id.index()]; });
+      for (const TensorId id : present(one.outputs))
+        depends[id.index()] = any;
+    }
+    return depends;
+  }
+
+  /// Sets the output of each block: its largest result that a later block reads. Gathered
+  /// parameters that a later block shares, such as a tied table, are no results.
   void add_outputs() {
+    const std::vector<bool> depends = depends_on_samples();
     for (std::size_t i = 0; i < graph().operators().size(); ++i) {
       if (op(i).phase != Phase::forward)
         continue;
@@ -147,7 +163,7 @@ private:
                  layout_.places[reader.index()].part > layout_.places[i].part;
         });
         std::int64_t& bytes = block_of(i).output_bytes;
-        if (handed_on && tensor.kind == TensorKind::activation)
+        if (handed_on && depends[id.index()] && tensor.kind == TensorKind::activation)
           bytes = std::max(bytes, bytes_of(size_of(tensor)));
       }
     }
