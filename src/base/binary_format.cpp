@@ -83,4 +83,8 @@ std::optional<BinaryFormat> binary_format(std::string_view bytes) {
   return std::nullopt;
 }
 
+bool begins_as_result(std::string_view text) {
+  return text.starts_with(R"({"schema_version":)");
+}
+
 } // namespace monet

@@ -122,7 +122,9 @@ private:
   void charge(std::size_t nodes, const YAML::Mark& mark) {
     nodes_ += nodes;
     if (nodes_ > kMaxNodes) {
-      throw InputError(at(mark), fmt::format("more than {} values, aliases expanded", kMaxNodes));
+      throw InputError(
+          at(mark), fmt::format("more than {} values, aliases expanded", kMaxNodes),
+          begins_as_result(text_) ? "this is a result; give the file that it was made from" : "");
     }
   }
   void check_depth(std::size_t depth, const YAML::Mark& mark) const {

@@ -115,6 +115,20 @@ TEST(Explain, ALayerHasItsLoopNest) {
   EXPECT_FALSE(found.contains("what_if"));
 }
 
+/// A result is valid however large it is, but no experiment.
+TEST(Explain, NamesLargeResults) {
+  const Scratch scratch;
+  std::string result = R"({"schema_version":1,"kind":"cluster","name":"n","timeline":{"passes":[0)";
+  for (int i = 0; i < 1'000'001; ++i)
+    result += ",0";
+  scratch.file("r.json", result + "]}}");
+  const Ran ran = run_monet({"explain", "r.json"}, scratch.path());
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("this is a result"), std::string::npos) << ran.err;
+  const Ran valid = run_monet({"validate", "r.json"}, scratch.path());
+  EXPECT_EQ(valid.out, "r.json: result file, valid\n") << valid.err;
+}
+
 TEST(Explain, RefusesUnknownLayersAndSearches) {
   const Scratch scratch;
   const std::string file =

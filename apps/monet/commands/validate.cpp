@@ -168,11 +168,14 @@ std::string validate_kind(FileKind kind, const std::string& path) {
 /// Reads a file by the reader of its kind. Returns the kind; throws InputError for an invalid file.
 std::string validate_file(const std::string& path, const OnnxReadOptions& reading) {
   constexpr std::size_t kBeginning = 4096;
-  const auto format = binary_format(read_beginning(path, kBeginning));
+  const std::string beginning = read_beginning(path, kBeginning);
+  const auto format = binary_format(beginning);
   if (std::filesystem::path(path).extension() == ".onnx" || (format && format->is_onnx)) {
     validate_network(path, reading);
     return "ONNX model";
   }
+  if (begins_as_result(beginning))
+    return validate_kind(FileKind::result, path);
   const auto kind = kind_of_file(load_yaml(path));
   if (!kind)
     throw InputError({path}, "the keys of this file are those of no file of MONET",

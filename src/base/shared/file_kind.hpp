@@ -21,6 +21,9 @@ struct BinaryFormat {
 /// Format of a binary file that begins with `bytes`; nullopt for text and for unknown formats.
 std::optional<BinaryFormat> binary_format(std::string_view bytes);
 
+/// Whether a text begins as the JSON results of MONET do. A large one exceeds the limits of YAML.
+bool begins_as_result(std::string_view text);
+
 /// Kinds of YAML files, in the order in which a file is compared with them.
 enum class FileKind {
   result,

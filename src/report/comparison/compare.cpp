@@ -292,7 +292,9 @@ bool is_cluster(const ComparedResult& one) {
   const std::string kind = one.json->is_object() ? one.json->value("kind", "") : "";
   if (kind != "training" && kind != "inference" && kind != "cluster")
     throw InputError({one.label}, "is not a result of one step",
-                     "monet compare takes results of monet run, schedule and cluster");
+                     kind == "explore"
+                         ? "monet explore --compare compares explorations"
+                         : "monet compare takes results of monet run, schedule and cluster");
   if (kind != "cluster" && !one.json->at("layers").empty() &&
       !one.json->at("layers").front().contains("critical_path"))
     throw InputError({one.label}, "is of an older version: layers have no 'critical_path'",
