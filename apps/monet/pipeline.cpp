@@ -283,8 +283,10 @@ Model make_model(const Experiment& experiment, Session& session) {
   return make_model(experiment, read_and_check(experiment, session), session);
 }
 
-Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session) {
+Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session,
+                 bool and_inference) {
   Model model;
+  model.chip = inputs.chip;
   model.provenance = provenance_of(experiment, inputs.chip);
   const auto check = [](const TrainingGraph& graph) { verify(graph); };
   StepModeller steps{experiment, inputs, session};
@@ -295,6 +297,8 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
         [&] { return make_step(inputs.network, *experiment.training, experiment.training_where); },
         check);
     model.step = steps.model(*model.training_graph, nullptr, "training");
+    if (!and_inference)
+      return model;
   }
   const TrainingGraph inference = session.stage(
       "inference: graph",
@@ -306,7 +310,6 @@ Model make_model(const Experiment& experiment, const ModelInputs& inputs, Sessio
   } else {
     model.step = std::move(alone);
   }
-  model.chip = inputs.chip;
   return model;
 }
 

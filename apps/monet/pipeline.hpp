@@ -47,9 +47,11 @@ ModelInputs read_inputs(const Experiment& experiment, const Chip* chip = nullptr
 /// Reads the files of an experiment (read_inputs()) as a stage of the session.
 ModelInputs read_and_check(const Experiment& experiment, Session& session);
 
-/// Models an experiment; the first overload also reads its files.
+/// Models an experiment; the first overload also reads its files. `and_inference`: models inference
+/// in addition to a training step.
 Model make_model(const Experiment& experiment, Session& session);
-Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session);
+Model make_model(const Experiment& experiment, const ModelInputs& inputs, Session& session,
+                 bool and_inference = true);
 
 /// Tiling options of an experiment; they point into `inputs`. Stacks may also name operators of
 /// `training`, which may be null.

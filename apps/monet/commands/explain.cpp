@@ -222,7 +222,7 @@ int run_explain(const ExplainArguments& arguments, Session& session) {
   if (experiment.optimise || !experiment.alternate.empty())
     throw UsageError("monet explain takes experiments without 'optimise' and 'alternate'");
   const ModelInputs inputs = read_and_check(experiment, session);
-  const Model model = make_model(experiment, inputs, session);
+  const Model model = make_model(experiment, inputs, session, false);
   const Json result = model.json(experiment.name);
   std::string text = fmt::format("{}: {} cycles\ncritical path: {}\n\n", printable(experiment.name),
                                  group_digits(result.at("latency_cycles").get<std::int64_t>()),

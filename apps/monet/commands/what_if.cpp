@@ -134,7 +134,7 @@ std::vector<WhatIf> model_changes(const Experiment& experiment, const ModelInput
     session.progress.stage(fmt::format("what if: {}", change.name));
     try {
       const ModelInputs read = read_inputs(changed, &chip);
-      row.figures = make_model(changed, read, session).step.modelled.figures;
+      row.figures = make_model(changed, read, session, false).step.modelled.figures;
     } catch (const InfeasibleError& error) {
       row.why_not = error.what();
     }
