@@ -230,6 +230,14 @@ std::string write_result_and_report(const std::string& folder,
   return path_in(folder, "report.html");
 }
 
+std::string write_comparison(const std::string& folder, const nlohmann::ordered_json& comparison) {
+  make_folder(folder);
+  write_json(path_in(folder, "compare.json"), comparison);
+  const std::string page = path_in(folder, "compare.html");
+  write_file_atomically(page, page_of(comparison));
+  return page;
+}
+
 std::string write_cluster_report(const std::string& folder, const nlohmann::ordered_json& result) {
   make_folder(folder);
   write_json(path_in(folder, "cluster.json"), result);

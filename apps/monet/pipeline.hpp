@@ -76,6 +76,9 @@ std::string write_result_and_report(const std::string& folder,
 /// Writes cluster.json, report.html and trace.json of a step on a cluster. Creates the folder;
 /// returns the report's path.
 std::string write_cluster_report(const std::string& folder, const nlohmann::ordered_json& result);
+/// Writes compare.json and compare.html of a comparison. Creates the folder; returns the page's
+/// path.
+std::string write_comparison(const std::string& folder, const nlohmann::ordered_json& comparison);
 /// Writes result.json, report.html, trace.json and training.onnx. Creates the folder; returns the
 /// report's path.
 std::string write_results(const std::string& folder, const nlohmann::ordered_json& result,

@@ -66,15 +66,6 @@ Cycles sum_of(const std::array<Cycles, N>& cycles) {
   return std::accumulate(cycles.begin(), cycles.end(), Cycles{});
 }
 
-/// Cycles by the name of an enumeration's values.
-template <class Enum, std::size_t N>
-Json cycles_json(const std::array<Cycles, N>& cycles) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < N; ++i)
-    json[std::string(name_of(static_cast<Enum>(i))) + "_cycles"] = cycles[i].value;
-  return json;
-}
-
 /// Largest memory sample valid within [start, end), the earliest of equal ones. A sample that
 /// begins before `start` is moved to `start`.
 MemorySample peak_between(const std::vector<MemorySample>& live, Cycles start, Cycles end) {

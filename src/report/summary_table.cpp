@@ -103,17 +103,6 @@ std::string slices_line(const Json& result) {
                      human_bytes(found->get<std::int64_t>()));
 }
 
-/// Layers by their cycles on the critical path, in descending order.
-std::vector<const Json*> by_critical_path(const Json& layers) {
-  std::vector<const Json*> sorted;
-  for (const Json& layer : layers)
-    sorted.push_back(&layer);
-  std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const Json* layer) {
-    return layer->at("critical_path_cycles").get<std::int64_t>();
-  });
-  return sorted;
-}
-
 std::string percent(std::int64_t part, std::int64_t whole) {
   return whole > 0
              ? fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole))
@@ -132,7 +121,7 @@ std::vector<std::string> layer_cells(std::int64_t cycles, std::int64_t latency, 
 std::string layer_table(const Json& result) {
   constexpr std::size_t kListed = 10;
   const auto latency = result.at("latency_cycles").get<std::int64_t>();
-  const std::vector<const Json*> layers = by_critical_path(result.at("layers"));
+  const std::vector<const Json*> layers = layers_by_critical_path(result.at("layers"));
   std::vector<std::vector<std::string>> table{
       {"layer", "phase", "critical path (cycles)", "share", "span (cycles)", "energy", "off-chip"}};
   const auto add_row = [&](std::vector<std::string> row, const std::vector<std::string>& cells) {
@@ -164,6 +153,16 @@ std::string layer_table(const Json& result) {
 }
 
 } // namespace
+
+std::vector<const Json*> layers_by_critical_path(const Json& layers) {
+  std::vector<const Json*> sorted;
+  for (const Json& layer : layers)
+    sorted.push_back(&layer);
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const Json* layer) {
+    return layer->at("critical_path_cycles").get<std::int64_t>();
+  });
+  return sorted;
+}
 
 std::string buffers_line(const Json& buffers) {
   constexpr std::size_t kNamed = 4;

@@ -298,9 +298,7 @@ Json segment_json(const PathSegment& s) {
 } // namespace
 
 Json critical_path_json(const CriticalPath& path, const TimelineLimits& limits) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < kLimits; ++i)
-    json[std::string(name_of(static_cast<Limit>(i))) + "_cycles"] = path.sums[i].value;
+  Json json = cycles_json<Limit>(path.sums);
   std::vector<PathSegment> merged;
   for (const PathSegment& segment : path.segments) {
     if (!merged.empty() && alike(merged.back(), segment)) {

@@ -132,12 +132,8 @@ int run_compare(const CompareArguments& arguments, Session& session) {
   const std::vector<std::string> failed = failures(conditions, comparison);
   std::string text =
       result_comparison_table(comparison, static_cast<std::size_t>(arguments.layers));
-  if (!arguments.folder.empty()) {
-    make_folder(arguments.folder);
-    write_json(path_in(arguments.folder, "compare.json"), comparison);
-    write_file_atomically(path_in(arguments.folder, "compare.html"), page_of(comparison));
-    text += "\nreport: " + printable(path_in(arguments.folder, "compare.html")) + "\n";
-  }
+  if (!arguments.folder.empty())
+    text += "\nreport: " + printable(write_comparison(arguments.folder, comparison)) + "\n";
   if (!arguments.csv.empty())
     write_file_atomically(arguments.csv, result_comparison_csv(comparison));
   write_output(arguments.json, comparison, text);

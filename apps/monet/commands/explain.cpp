@@ -63,12 +63,7 @@ std::int64_t part(const Json& layer, const char* cause) {
 }
 
 std::string layers_table(const Json& result, std::size_t most) {
-  std::vector<const Json*> layers;
-  for (const Json& layer : result.at("layers"))
-    layers.push_back(&layer);
-  std::ranges::stable_sort(layers, std::ranges::greater{}, [](const Json* layer) {
-    return layer->at("critical_path_cycles").get<std::int64_t>();
-  });
+  const std::vector<const Json*> layers = layers_by_critical_path(result.at("layers"));
   std::vector<std::vector<std::string>> table{
       {"layer", "critical path", "share", "waits most for", "spatial", "temporal"}};
   for (std::size_t i = 0; i < std::min(most, layers.size()); ++i) {
@@ -205,13 +200,11 @@ std::string layer_text(const Json& layer, const ModelledGraph& step, const Chip&
 
 /// The operator of that name; throws UsageError with the nearest name.
 OpId find_layer(const Graph& graph, const std::string& name) {
-  std::vector<std::string> names;
   for (std::size_t i = 0; i < graph.operators().size(); ++i) {
     if (graph.op(OpId(i)).name == name)
       return OpId(i);
-    names.push_back(graph.op(OpId(i)).name);
   }
-  const std::string hint = nearest_name_hint(name, names);
+  const std::string hint = nearest_name_hint(name, names_of(graph.operators()));
   throw UsageError(fmt::format("--layer: the step has no layer '{}'{}", printable(name),
                                hint.empty() ? "" : " (" + hint + ")"));
 }

@@ -103,12 +103,8 @@ int compare_explorations(const ExploreArguments& arguments, Session& session) {
                      "is not a result of monet explore: parts of it are missing");
   }
   std::string text = comparison_table(comparison);
-  if (!arguments.folder.empty()) {
-    make_folder(arguments.folder);
-    write_json(path_in(arguments.folder, "compare.json"), comparison);
-    write_file_atomically(path_in(arguments.folder, "compare.html"), page_of(comparison));
-    text += "\nreport: " + printable(path_in(arguments.folder, "compare.html")) + "\n";
-  }
+  if (!arguments.folder.empty())
+    text += "\nreport: " + printable(write_comparison(arguments.folder, comparison)) + "\n";
   write_output(arguments.json, comparison, text);
   return kExitOk;
 }

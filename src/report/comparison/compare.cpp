@@ -3,6 +3,7 @@
 #include "report/shared/json_list.hpp"
 #include "report/shared/result_comparison.hpp"
 #include "report/shared/written.hpp"
+#include "schedule/shared/critical_path.hpp"
 
 #include "monet/base/errors.hpp"
 
@@ -45,7 +46,13 @@ constexpr Figure kClusterFigures[]{{"time", "/time_ns", "ns"},
                                    {"mfu", "/mfu", "1"},
                                    {"energy", "/energy_pj", "pJ"},
                                    {"memory", "/memory/largest_bytes", "bytes"}};
-constexpr const char* kLimitKeys[]{"compute", "link", "offchip", "capacity", "order"};
+/// Names of the limits of the critical path.
+std::vector<std::string> limit_names() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kLimits; ++i)
+    names.emplace_back(name_of(static_cast<Limit>(i)));
+  return names;
+}
 
 /// Number that a pointer leads to in a result, or null.
 Json number_at(const Json& json, const char* pointer) {
@@ -87,9 +94,9 @@ Json totals_json(ComparedResults results, std::span<const Figure> figures) {
 
 Json causes_of_steps(ComparedResults results) {
   Json causes = Json::array();
-  for (const char* limit : kLimitKeys) {
+  for (const std::string& limit : limit_names()) {
     const std::string pointer = fmt::format("/critical_path/{}_cycles", limit);
-    causes.push_back(total_json(limit, "cycles", values_of(results, [&](const Json& json) {
+    causes.push_back(total_json(limit.c_str(), "cycles", values_of(results, [&](const Json& json) {
                                   return number_at(json, pointer.c_str());
                                 })));
   }
@@ -163,12 +170,10 @@ std::int64_t cycles_of(const Json* row) {
 
 /// Cause whose cycles differ most between the first and the last result.
 std::string changed_limit(const MatchedRows& rows) {
-  const auto cycles = [](const Json* row, const char* limit) {
-    return row == nullptr
-               ? 0
-               : row->at("critical_path").at(std::string(limit) + "_cycles").get<std::int64_t>();
+  const auto cycles = [](const Json* row, const std::string& limit) {
+    return row == nullptr ? 0 : row->at("critical_path").at(limit + "_cycles").get<std::int64_t>();
   };
-  return *std::ranges::max_element(kLimitKeys, {}, [&](const char* limit) {
+  return std::ranges::max(limit_names(), {}, [&](const std::string& limit) {
     return std::abs(cycles(rows.back(), limit) - cycles(rows.front(), limit));
   });
 }

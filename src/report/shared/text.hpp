@@ -43,6 +43,10 @@ std::string script_json(const nlohmann::ordered_json& value);
 /// clipped at 100 columns.
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows);
 
+/// Layers of a result by their cycles on the critical path, in descending order.
+std::vector<const nlohmann::ordered_json*>
+layers_by_critical_path(const nlohmann::ordered_json& layers);
+
 /// Energy with five significant digits and a readable prefix, such as "12.345 uJ".
 std::string human_energy(double picojoules);
 
